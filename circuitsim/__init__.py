@@ -1,0 +1,54 @@
+"""circuitsim: exact, certified simulation of nonlinear resistive circuits, and circuits that learn.
+
+>>> import circuitsim
+>>> op = circuitsim.solve(circuitsim.loads('''half-wave rectifier
+... V1 1 0 1
+... R1 1 2 1
+... D1 2 3
+... R2 3 0 1
+... '''))
+>>> float(op["3"])
+0.5
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from circuitsim._version import __version__
+
+# Name → module that defines it. Loaded on first use, so that `import circuitsim` and the command line start at once.
+_HOMES = {
+    "Circuit": "circuitsim.circuit",
+    "CircuitError": "circuitsim.errors",
+    "ConvergenceError": "circuitsim.errors",
+    "InfeasibleError": "circuitsim.errors",
+    "NetlistError": "circuitsim.errors",
+    "OperatingPoint": "circuitsim.analysis",
+    "TopologyError": "circuitsim.errors",
+    "UnboundedError": "circuitsim.errors",
+    "UsageError": "circuitsim.errors",
+    "dump": "circuitsim.netlist",
+    "dumps": "circuitsim.netlist",
+    "load": "circuitsim.netlist",
+    "loads": "circuitsim.netlist",
+    "solve": "circuitsim.analysis",
+    "sweep": "circuitsim.analysis",
+}
+
+__all__ = [*sorted(_HOMES), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'circuitsim' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

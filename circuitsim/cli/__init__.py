@@ -1,0 +1,87 @@
+"""The command line: one module a command, imported only when that command runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from circuitsim._version import __version__
+from circuitsim.errors import CircuitError
+
+# Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
+    "check": ("circuitsim.cli.check", "every problem of a deck at once, and a report of its structure"),
+    "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
+    "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
+    "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
+    "train": ("circuitsim.cli.train", "train a model"),
+    "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
+}
+
+EPILOG = """\
+exit codes: 0 solved; 2 bad usage or bad deck; 3 no steady state, or not converged; 130 interrupted; 1 internal error
+
+first steps:
+  circuitsim solve netlists/rectifier-half-wave.cir
+  circuitsim check my.cir
+  circuitsim COMMAND --help
+"""
+
+
+def build_parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser; only the module of ``command`` is imported, the other commands are listed by name."""
+    parser = argparse.ArgumentParser(
+        prog="circuitsim",
+        description="Exact, certified steady states of resistor, ideal-diode and source circuits; circuits that learn.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"circuitsim {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, line) in COMMANDS.items():
+        sub = commands.add_parser(
+            name, help=line, description=line[0].upper() + line[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        if name == command:
+            loaded = import_module(module)
+            sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+            loaded.add_arguments(sub)
+            sub.set_defaults(run=loaded.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code (see `EPILOG`)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = next((word for word in words if word in COMMANDS), None)
+    try:
+        args = build_parser(command).parse_args(words)
+        try:
+            code = args.run(args)
+            sys.stdout.flush()
+            return int(code)
+        except CircuitError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return error.exit_code
+        except BrokenPipeError:
+            # The reader went away (`circuitsim … | head`): not our error. Keep the interpreter's flush at exit quiet.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except OSError as error:
+            place = f" ({error.filename})" if error.filename else ""
+            print(f"error: {error.strerror or error}{place}", file=sys.stderr)
+            return 2
+        except Exception as error:
+            if args.debug:
+                raise
+            print(f"error: internal: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
+            return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,153 @@
+"""The one error tree. Every error names what is wrong, where, and what to do next.
+
+``exit_code`` is what the command line returns for the error: 2 for bad usage or a bad netlist, 3 where no steady
+state exists or none was reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class CircuitError(Exception):
+    """Base of every error circuitsim raises on purpose."""
+
+    exit_code = 2
+
+
+class UsageError(CircuitError):
+    """A wrong argument, option or file name."""
+
+
+class TopologyError(CircuitError, ValueError):
+    """A circuit that cannot be built as asked: unknown or repeated names, values out of range."""
+
+
+class Location:
+    """A place in a deck: file, true physical line (from 1), column (from 1), and the line's text for the caret.
+
+    ``callers`` holds the chain of ``.include`` lines and sub-circuit calls that led here, innermost first.
+    """
+
+    __slots__ = ("callers", "column", "file", "line", "text")
+
+    def __init__(self, file: str, line: int, column: int = 1, text: str = "", callers: Sequence[str] = ()) -> None:
+        self.file = file
+        self.line = line
+        self.column = column
+        self.text = text
+        self.callers = tuple(callers)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def __repr__(self) -> str:
+        return f"Location({self})"
+
+
+class Problem:
+    """One thing wrong (or worth a warning) in a deck.
+
+    Attributes
+    ----------
+    kind : str
+        Short category, e.g. ``"syntax"``, ``"number"``, ``"unknown-card"``; tests pin it.
+    message : str
+        One sentence, naming the element or card.
+    location : Location or None
+        Where; None for a problem of the circuit as a whole.
+    hint : str
+        What to do next; may be empty.
+    names : tuple of str
+        Names of the elements and nodes concerned, as first written.
+    """
+
+    __slots__ = ("hint", "kind", "location", "message", "names")
+
+    def __init__(
+        self, kind: str, message: str, location: Location | None = None, hint: str = "", names: Iterable[str] = ()
+    ) -> None:
+        self.kind = kind
+        self.message = message
+        self.location = location
+        self.hint = hint
+        self.names = tuple(names)
+
+    def __str__(self) -> str:
+        """The problem with its place, the line with a caret under the column, the callers and the hint."""
+        where = f"{self.location}: " if self.location else ""
+        lines = [f"{where}{self.message}"]
+        if self.location:
+            if self.location.text:
+                shown, column = _window(self.location.text, self.location.column)
+                lines += [f"    {shown}", "    " + " " * (column - 1) + "^"]
+            lines += [f"    {caller}" for caller in self.location.callers]
+        if self.hint:
+            lines.append(f"    hint: {self.hint}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Problem({self.kind!r}, {self.message!r}, {self.location})"
+
+
+def _window(text: str, column: int, width: int = 100) -> tuple[str, int]:
+    """The part of a long line around ``column``, tabs and control characters as blanks; the column within it."""
+    start = max(0, column - 1 - width // 2) if len(text) > width else 0
+    shown = "".join(c if c.isprintable() else " " for c in text[start : start + width])
+    return shown, column - start
+
+
+class NetlistError(CircuitError):
+    """A deck that cannot be read. ``problems`` lists all of them, in the order of the deck."""
+
+    SHOWN = 20
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        shown = "\n".join(str(problem) for problem in self.problems[: self.SHOWN])
+        more = len(self.problems) - self.SHOWN
+        return shown + (f"\n… and {more} more" if more > 0 else "")
+
+
+class NoSteadyStateError(CircuitError):
+    """The circuit has no steady state. ``elements`` and ``nodes`` are the witness, by name.
+
+    Attributes
+    ----------
+    kind : {"cycle", "cut"}
+        A cycle of elements whose voltages contradict each other, or a cut of nodes whose net current has no path.
+    """
+
+    exit_code = 3
+    kind = ""
+
+    def __init__(self, message: str, elements: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.elements = tuple(elements)
+        self.nodes = tuple(nodes)
+
+    @property
+    def cause(self) -> dict[str, object]:
+        """The witness as it stands in the JSON output."""
+        return {"kind": self.kind, "elements": list(self.elements), "nodes": list(self.nodes)}
+
+
+class InfeasibleError(NoSteadyStateError):
+    """A cycle of voltage sources and diodes that no potentials satisfy (Kirchhoff's voltage law)."""
+
+    kind = "cycle"
+
+
+class UnboundedError(NoSteadyStateError):
+    """A set of nodes into which sources drive a net current that has no way back."""
+
+    kind = "cut"
+
+
+class ConvergenceError(CircuitError):
+    """A method stopped without a certified solution (a frozen point, an iteration limit, a failed certificate)."""
+
+    exit_code = 3
