@@ -1,0 +1,1 @@
+"""Methods that solve a program, one file each; kernels know arrays only."""

@@ -1,0 +1,94 @@
+"""Numeric factorisation: weights to shares and pivots, in full or only where weights changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuitsim.solvers.laplacian import panel
+from circuitsim.solvers.laplacian.symbolic import Symbolic
+
+#: Weight of an ideal short, for weights scaled to about one. Products of a weight and a share (≤ 1) never exceed the
+#: largest weight, so nothing overflows; the weakest share, 1e-30 / 1e120 times a weight 1e-30, is far from underflow.
+SHORT = 1e120
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A factored Laplacian.
+
+    Attributes
+    ----------
+    symbolic : Symbolic
+    weights : ndarray, shape (m,)
+        The weights it was made from.
+    values : ndarray
+        Shares l_ik of all panels, by columns.
+    pivots : ndarray, shape (n,)
+        In elimination order; zero at a pinned node.
+    pinned : ndarray of int64
+        Nodes of components without a path to earth, one each, ascending; their potential is defined as zero.
+    """
+
+    symbolic: Symbolic
+    weights: np.ndarray
+    values: np.ndarray
+    pivots: np.ndarray
+    pinned: np.ndarray
+
+
+def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:
+    weights = np.array(weights, dtype=np.float64)
+    if weights.shape != symbolic.pattern.a.shape:
+        raise ValueError(f"{symbolic.pattern.a.size} weights wanted, got an array of shape {weights.shape}")
+    if not np.all((weights >= 0.0) & (weights < np.inf)):
+        raise ValueError("weights must be finite and not negative")
+    return weights
+
+
+def _upwards(symbolic: Symbolic, changed: np.ndarray) -> np.ndarray:
+    """Mark the panels of the changed edges and all their ancestors."""
+    active = np.zeros(symbolic.panels, np.bool_)
+    touched = symbolic.panel_of_edge[changed]
+    active[touched[touched >= 0]] = True
+    panel.mark_ancestors(symbolic.above, active)
+    return active
+
+
+def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None) -> Factor:
+    """Factor the Laplacian with these edge weights.
+
+    Parameters
+    ----------
+    symbolic : Symbolic
+    weights : array_like, shape (m,)
+        Finite, not negative; zero is an open edge, `SHORT` an ideal connection.
+    previous : Factor, optional
+        Of the same `symbolic`: only panels that a changed weight can reach are computed again, with the same bits as
+        a factorisation from nothing.
+
+    Raises
+    ------
+    ValueError
+        Wrong number of weights, a negative or non-finite one, or a `previous` of another analysis.
+    """
+    weights = _checked(symbolic, weights)
+    if previous is None:
+        active = np.ones(symbolic.panels, np.bool_)
+        values = np.empty(symbolic.stored)
+        pivots = np.empty(symbolic.n)
+    else:
+        if previous.symbolic is not symbolic:
+            raise ValueError("previous factor belongs to another symbolic analysis")
+        active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
+        values, pivots = previous.values.copy(), previous.pivots.copy()
+    s = symbolic
+    panel.factor_panels(
+        active, s.first, s.row_ptr, s.rows, s.offset, s.update_ptr, s.update_source, s.update_lo, s.update_hi,
+        s.edge_ptr, s.edges, s.place, weights, values, pivots,
+    )  # fmt: skip
+    pinned = np.sort(s.pattern.order[pivots == 0.0])
+    for array in (weights, values, pivots, pinned):
+        array.setflags(write=False)
+    return Factor(symbolic, weights, values, pivots, pinned)

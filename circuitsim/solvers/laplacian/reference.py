@@ -1,0 +1,67 @@
+"""Plain numpy twins of the kernels: short, slow, obviously right. Tests hold the kernels equal to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def weight_matrix(n: int, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Symmetric (n + 1) × (n + 1) matrix of summed weights, earth last, zero diagonal."""
+    matrix = np.zeros((n + 1, n + 1))
+    np.add.at(matrix, (a, b), weights)
+    np.add.at(matrix, (b, a), weights)
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def eliminate(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eliminate nodes 0..n-1 of a weight matrix in this order.
+
+    Returns
+    -------
+    shares : ndarray, shape (n + 1, n)
+        l_ik below the diagonal, zero elsewhere.
+    pivots : ndarray, shape (n,)
+    """
+    matrix = matrix.copy()
+    n = matrix.shape[0] - 1
+    shares = np.zeros((n + 1, n), dtype=matrix.dtype)
+    pivots = np.zeros(n, dtype=matrix.dtype)
+    for k in range(n):
+        column = matrix[k + 1 :, k].copy()
+        pivots[k] = column.sum()
+        if pivots[k] > 0:
+            shares[k + 1 :, k] = column / pivots[k]
+            matrix[k + 1 :, k + 1 :] += np.outer(shares[k + 1 :, k], column)
+    return shares, pivots
+
+
+def substitute(shares: np.ndarray, pivots: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Potentials, and the current left at each node when its turn came (the left-over where the pivot is zero)."""
+    n = pivots.size
+    left = np.array(rhs, dtype=shares.dtype)
+    for k in range(n):
+        left[k + 1 :] += np.multiply.outer(shares[k + 1 : n, k], left[k])
+    x = np.zeros_like(left)
+    for k in range(n - 1, -1, -1):
+        own = left[k] / pivots[k] if pivots[k] > 0 else np.zeros_like(left[k])
+        x[k] = own + np.tensordot(shares[k + 1 : n, k], x[k + 1 :], 1)
+    return x, left
+
+
+def fill_pattern(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Boolean lower-triangular pattern of the factor in elimination order, diagonal included, earth not."""
+    linked = weight_matrix(n, a, b, np.ones(len(a)))[:n, :n] > 0
+    linked = linked[np.ix_(order, order)]
+    for k in range(n):
+        later = k + 1 + np.flatnonzero(linked[k + 1 :, k])
+        linked[np.ix_(later, later)] = True
+    np.fill_diagonal(linked, True)
+    return np.tril(linked)
+
+
+def parents(pattern: np.ndarray) -> np.ndarray:
+    """Elimination tree of a filled pattern: first row below the diagonal of each column, -1 at a root."""
+    below = np.tril(pattern, -1)
+    first = np.vstack([below, np.ones((1, below.shape[1]), bool)]).argmax(axis=0)
+    return np.where(first < below.shape[0], first, -1)
