@@ -1,0 +1,246 @@
+"""Does a steady state exist? Both ways of failing, each with a witness that names elements (THEORY §1).
+
+A steady state exists iff (F) the difference constraints of sources and diodes have no negative cycle, and (B) no
+union of islands (parts joined by resistors and voltage sources) collects a net current that no diode lets out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from circuitsim.errors import UnboundedError
+from circuitsim.program.components import component_labels
+from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction
+
+
+def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[QuadraticProgram, np.ndarray]:
+    """The program with a point that satisfies all its constraints; bounds that miss by rounding only are let close.
+
+    Returns
+    -------
+    program : QuadraticProgram
+        The same, but for bounds raised by at most 1e-12 of the voltages around a loop that closes but for rounding.
+    x : (n + 1,) float array
+        A feasible point, V, with x[n] = 0.
+
+    Raises
+    ------
+    InfeasibleError
+        A cycle of diodes and voltage sources that no potentials satisfy; named.
+    """
+    bound = program.bound.copy()
+    while True:
+        x, cycle = _bellman_ford(program.n, program.tail, program.head, bound)
+        if cycle is None:
+            return program._replace(bound=bound), x - x[program.n]
+        elements, total_voltage = _cycle_elements(structure, program, cycle)
+        excess = -float(bound[cycle].sum())
+        if excess > ROUNDING * total_voltage:
+            raise contradiction(structure, elements, excess)
+        bound[cycle] += 2.0 * ROUNDING * total_voltage / len(cycle)
+
+
+def _bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, list[int] | None]:
+    """Potentials with x_tail ≤ x_head + bound for all constraints, or a negative cycle of constraint positions."""
+    x = np.zeros(n + 1)
+    if not (bound < 0.0).any():
+        return x, None
+    last = np.full(n + 1, -1, dtype=np.int64)
+    for sweep in range(n + 2):
+        reach = x[head] + bound
+        improves = np.flatnonzero(reach < x[tail])
+        if not improves.size:
+            return x, None
+        np.minimum.at(x, tail[improves], reach[improves])
+        won = improves[reach[improves] == x[tail[improves]]]
+        last[tail[won]] = won
+        # A cycle of predecessors is a negative cycle; looking for it now and then ends hopeless searches early.
+        if sweep % 8 == 7 or sweep == n + 1:
+            cycle = _predecessor_cycle(last, head)
+            if cycle is not None:
+                return x, cycle
+    raise AssertionError("Bellman–Ford neither settled nor found a cycle")
+
+
+def _predecessor_cycle(last: np.ndarray, head: np.ndarray) -> list[int] | None:
+    """The constraints of a cycle in the graph node → head[last[node]], or None."""
+    state = np.zeros(last.size, dtype=np.int64)
+    for start in np.flatnonzero(last >= 0).tolist():
+        u = start
+        while last[u] >= 0 and state[u] == 0:
+            state[u] = start + 1
+            u = int(head[last[u]])
+        if last[u] >= 0 and state[u] == start + 1:
+            cycle, v = [], u
+            while True:
+                cycle.append(int(last[v]))
+                v = int(head[last[v]])
+                if v == u:
+                    return cycle
+    return None
+
+
+def _cycle_elements(structure: Structure, program: QuadraticProgram, cycle: list[int]) -> tuple[list[int], float]:
+    """The diodes of a cycle and the sources between them, in order, and Σ|V| of those sources."""
+    _, first, second, value, _ = structure.arrays
+    elements: list[int] = []
+    total = 0.0
+    for position, following in zip(cycle, [*cycle[1:], cycle[0]]):
+        d, after = int(program.diode[position]), int(program.diode[following])
+        path = structure.voltage_edges[structure.forest.path(int(second[d]), int(first[after]))].tolist()
+        # Paths between two trees that are both fixed (ground's, a reference's) never arise: parts share no diode.
+        elements += [d, *path]
+        total += sum(abs(float(value[k])) for k in path if structure.arrays.kind[k] == 2)
+    return elements, total
+
+
+def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
+    """Refuse circuits whose sources drive a current that has no way back.
+
+    Raises
+    ------
+    UnboundedError
+        The nodes of a cut with net current into (or out of) it, and the sources across it.
+    """
+    n = program.n
+    island = component_labels(n + 1, program.a, program.b)
+    earth = island[n]
+    supply, scale = np.zeros(n + 1), np.zeros(n + 1)
+    _, first, second, value, _ = structure.arrays
+    i = structure.currents
+    for end, sign in ((first, -1.0), (second, 1.0)):
+        where = island[structure.coordinate[end[i]]]
+        np.add.at(supply, where, sign * value[i])
+        np.add.at(scale, where, np.abs(value[i]))
+    supply[np.abs(supply) <= ROUNDING * scale] = 0.0
+    parts = _floating_parts(structure)
+    _check_part_balance(structure, parts)
+    supply[earth] = 0.0
+    if not supply.any():
+        return
+    tail, head = island[program.tail], island[program.head]
+    for sign, source, target in ((1.0, tail, head), (-1.0, head, tail)):
+        stuck = _unroutable(sign * supply, source, target, int(earth), scale)
+        if stuck:
+            inside = np.isin(island[structure.coordinate], np.array(sorted(stuck)))
+            raise _cut(structure, inside, sign)
+
+
+def _floating_parts(structure: Structure) -> np.ndarray:
+    """For each node the reference node of its part, or 0 where the part holds ground."""
+    kind, first, second, _, n_nodes = structure.arrays
+    carries = np.isin(kind, (0, 1, 2, 4))
+    label = component_labels(n_nodes, first[carries], second[carries])
+    part = np.zeros(n_nodes, dtype=np.int64)
+    floating = np.isin(label, structure.references)
+    part[floating] = label[floating]
+    return part
+
+
+def _check_part_balance(structure: Structure, part: np.ndarray) -> None:
+    """A part without ground must be fed as much current as it is drained: nothing else can carry the rest."""
+    _, first, second, value, n_nodes = structure.arrays
+    i = structure.currents
+    net, scale = np.zeros(n_nodes), np.zeros(n_nodes)
+    for end, sign in ((first, -1.0), (second, 1.0)):
+        np.add.at(net, part[end[i]], sign * value[i])
+        np.add.at(scale, part[end[i]], np.abs(value[i]))
+    for reference in structure.references.tolist():
+        if abs(net[reference]) > ROUNDING * scale[reference]:
+            raise _cut(structure, part == reference, float(np.sign(net[reference])))
+
+
+def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, earth: int, scale: np.ndarray) -> set[int]:
+    """Islands from which some of the positive ``supply`` reaches neither earth nor islands of negative supply.
+
+    Arcs source → target carry any amount. Augmenting paths (breadth first) over the islands that cannot reach earth:
+    whatever reaches earth is absorbed there and takes nothing from anybody else.
+    """
+    out: dict[int, list[int]] = {}
+    back: dict[int, list[int]] = {}
+    for u, v in zip(source.tolist(), target.tolist()):
+        out.setdefault(u, []).append(v)
+        back.setdefault(v, []).append(u)
+    grounded = {earth}
+    queue = deque(grounded)
+    while queue:
+        for u in back.get(queue.popleft(), ()):
+            if u not in grounded:
+                grounded.add(u)
+                queue.append(u)
+    need = {k: -float(supply[k]) for k in np.flatnonzero(supply < 0.0).tolist()}
+    flow: dict[tuple[int, int], float] = {}
+    for start in np.flatnonzero(supply > 0.0).tolist():
+        if start in grounded:
+            continue
+        left = float(supply[start])
+        while left > ROUNDING * float(scale[start]):
+            via = _search(start, out, back, flow, need)
+            end = next((k for k in via if need.get(k, 0.0) > ROUNDING * float(scale[k])), None)
+            if end is None:
+                return set(via)
+            left -= _push(start, end, via, flow, need, left)
+    return set()
+
+
+def _search(
+    start: int, out: dict[int, list[int]], back: dict[int, list[int]], flow: dict[tuple[int, int], float],
+    need: dict[int, float],
+) -> dict[int, int]:  # fmt: skip
+    """Predecessors of all islands reachable from ``start`` in the residual graph, in breadth-first order."""
+    via = {start: -1}
+    queue = deque([start])
+    while queue:
+        u = queue.popleft()
+        reachable = out.get(u, [])
+        reversible = [v for v in back.get(u, ()) if flow.get((v, u), 0.0) > 0.0]
+        for v in [*reachable, *reversible]:
+            if v not in via:
+                via[v] = u
+                queue.append(v)
+    return via
+
+
+def _push(
+    start: int, end: int, via: dict[int, int], flow: dict[tuple[int, int], float], need: dict[int, float], left: float
+) -> float:
+    """Send what fits along the path start → end; returns the amount."""
+    path = [end]
+    while path[-1] != start:
+        path.append(via[path[-1]])
+    steps = list(zip(path[1:], path[:-1]))
+    amount = min(left, need[end])
+    for u, v in steps:
+        reverse = flow.get((v, u), 0.0)
+        if reverse > 0.0:
+            amount = min(amount, reverse)
+    for u, v in steps:
+        reverse = flow.get((v, u), 0.0)
+        if reverse > 0.0:
+            flow[v, u] = reverse - amount
+        else:
+            flow[u, v] = flow.get((u, v), 0.0) + amount
+    need[end] -= amount
+    return amount
+
+
+def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
+    """The error for a set of nodes whose net source current (sign +: into it) has no way back."""
+    circuit = structure.circuit
+    kind, first, second, value, _ = structure.arrays
+    touched = np.zeros(inside.size, dtype=bool)
+    touched[first] = touched[second] = True
+    nodes = [circuit.node_names[k] for k in np.flatnonzero(inside & touched).tolist()]
+    i = structure.currents
+    across = i[(inside[first[i]] != inside[second[i]]) & (value[i] != 0.0)]
+    net = float(np.where(inside[second[across]], value[across], -value[across]).sum())
+    names = [circuit.names[k] for k in across.tolist()]
+    shown = ", ".join(nodes[:8]) + (f" and {len(nodes) - 8} more" if len(nodes) > 8 else "")
+    way = "into" if sign > 0 else "out of"
+    return UnboundedError(
+        f"no steady state: the sources {', '.join(names[:8])} drive {abs(net):.6g} A {way} the nodes {shown}, "
+        "and no resistor, source or diode lets it back; add a path (a large resistor to ground, say) or turn a diode",
+        elements=names, nodes=nodes,
+    )  # fmt: skip

@@ -1,0 +1,195 @@
+"""Circuit → `Structure` (what depends on topology only) → `QuadraticProgram` (what depends on values).
+
+The steady state of a circuit of resistors, ideal diodes and sources minimises
+
+    E(x) = ½ Σ g (x_a − x_b + e)² − c·x   subject to   x_tail − x_head ≤ bound   for every diode
+
+over one potential x per *super-node* (a tree of voltage sources and shorts, offsets fixed); Scellier 2024, Theorem 1.
+Super-nodes that hold ground, or the reference of a part without ground, are fixed at x = 0 and share the index n.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import GROUND, Circuit, CircuitArrays
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.errors import InfeasibleError
+from circuitsim.program.components import component_labels
+from circuitsim.program.forest import VoltageForest, grow_forest
+
+ROUNDING = 1e-12
+"""A sum of voltages (or currents) below this share of the sum of their magnitudes is zero but for rounding."""
+
+
+class Structure(NamedTuple):
+    """The topology of a circuit as its program sees it; valid for every choice of values that keeps zero ohms zero.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        Where the names live.
+    arrays : CircuitArrays
+    voltage_edges : int array
+        Elements that fix a voltage: sources, zero-ohm resistors, inductors.
+    forest : VoltageForest
+        Their spanning forest.
+    coordinate : (n_nodes,) int array
+        The unknown of each node's super-node; n where its potential is fixed.
+    n : int
+        Number of unknowns.
+    resistors, diodes, currents : int arrays
+        Elements of those kinds (zero-ohm resistors apart).
+    references : int array
+        For each part of the circuit without ground the node whose potential is taken as zero.
+    """
+
+    circuit: Circuit
+    arrays: CircuitArrays
+    voltage_edges: np.ndarray
+    forest: VoltageForest
+    coordinate: np.ndarray
+    n: int
+    resistors: np.ndarray
+    diodes: np.ndarray
+    currents: np.ndarray
+    references: np.ndarray
+
+
+class QuadraticProgram(NamedTuple):
+    """min ½ Σ g (x_a − x_b + e)² − c·x over x (n,), x[n] = 0, subject to x_tail − x_head ≤ bound.
+
+    Attributes
+    ----------
+    n : int
+        Number of unknown potentials; index n is the fixed potential 0.
+    a, b : (r,) int arrays
+        Ends of the conductances, in 0…n, a ≠ b.
+    g : (r,) float array
+        Conductances, S.
+    e : (r,) float array
+        Voltage offsets of the branches, V.
+    c : (n,) float array
+        Injected currents, A.
+    c_scale : (n,) float array
+        Sum of the magnitudes of the currents added up in ``c``, A: the scale of its rounding.
+    tail, head : (d,) int arrays
+        Anode and cathode super-node of each diode, tail ≠ head.
+    bound : (d,) float array
+        Largest allowed x_tail − x_head, V.
+    diode : (d,) int array
+        The circuit element of each constraint.
+    offset : (n_nodes,) float array
+        v = append(x, 0)[coordinate] + offset, V.
+    """
+
+    n: int
+    a: np.ndarray
+    b: np.ndarray
+    g: np.ndarray
+    e: np.ndarray
+    c: np.ndarray
+    c_scale: np.ndarray
+    tail: np.ndarray
+    head: np.ndarray
+    bound: np.ndarray
+    diode: np.ndarray
+    offset: np.ndarray
+
+
+def analyse(circuit: Circuit) -> Structure:
+    """The value-independent part of a circuit's program: super-nodes, unknowns, references."""
+    arrays = circuit.arrays()
+    kind, first, second, value, n_nodes = arrays
+    short = (kind == RESISTOR) & (value == 0.0)
+    fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | short
+    voltage_edges = np.flatnonzero(fixes)
+    resistors = np.flatnonzero((kind == RESISTOR) & ~short)
+    carries = (kind != CURRENT) & (kind != CAPACITOR)
+    part = component_labels(n_nodes, first[carries], second[carries])
+    touched = np.zeros(n_nodes, dtype=bool)
+    touched[first] = touched[second] = True
+    roots = np.flatnonzero((part == np.arange(n_nodes)) & touched)
+    references = roots[roots != part[GROUND]]
+    forest = grow_forest(n_nodes, first[voltage_edges], second[voltage_edges], [GROUND, *references.tolist()])
+    fixed = np.zeros(n_nodes, dtype=bool)
+    fixed[references] = True
+    fixed[GROUND] = True
+    free = (forest.root == np.arange(n_nodes)) & touched & ~fixed
+    number = np.full(n_nodes, int(free.sum()), dtype=np.int64)
+    number[free] = np.arange(int(free.sum()))
+    return Structure(
+        circuit, arrays, voltage_edges, forest, number[forest.root], int(free.sum()), resistors,
+        np.flatnonzero(kind == DIODE), np.flatnonzero(kind == CURRENT), references,
+    )  # fmt: skip
+
+
+def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> QuadraticProgram:
+    """The program of a structure at the element values ``value`` (Ω, V, A; by default the circuit's own).
+
+    Raises
+    ------
+    InfeasibleError
+        A loop of voltage sources, or of sources and one diode, that violates Kirchhoff's voltage law; named.
+    """
+    kind, first, second, own, _ = structure.arrays
+    value = own if value is None else value
+    voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
+    offset = structure.forest.offsets(voltage)
+    _check_loops(structure, voltage, offset)
+    coordinate, n = structure.coordinate, structure.n
+    r = structure.resistors
+    a, b = coordinate[first[r]], coordinate[second[r]]
+    between = a != b
+    r, a, b = r[between], a[between], b[between]
+    c, c_scale = np.zeros(n + 1), np.zeros(n + 1)
+    i = structure.currents
+    for end, sign in ((first, -1.0), (second, 1.0)):
+        np.add.at(c, coordinate[end[i]], sign * value[i])
+        np.add.at(c_scale, coordinate[end[i]], np.abs(value[i]))
+    d = structure.diodes
+    tail, head = coordinate[first[d]], coordinate[second[d]]
+    bound = offset[second[d]] - offset[first[d]]
+    inner = tail == head
+    _check_inner_diodes(structure, d[inner], bound[inner], voltage)
+    return QuadraticProgram(
+        n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c[:n], c_scale[:n],
+        tail[~inner], head[~inner], bound[~inner], d[~inner], offset,
+    )  # fmt: skip
+
+
+def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray) -> None:
+    """Every voltage constraint that closes a loop must agree with the loop, but for rounding."""
+    first, second = structure.arrays.first, structure.arrays.second
+    for k in structure.forest.closing.tolist():
+        element = int(structure.voltage_edges[k])
+        u, v = int(first[element]), int(second[element])
+        excess = offset[u] - offset[v] - voltage[k]
+        if excess != 0.0:
+            path = structure.forest.path(v, u)
+            if abs(excess) > ROUNDING * (abs(voltage[k]) + float(np.abs(voltage[path]).sum())):
+                raise contradiction(structure, [element, *structure.voltage_edges[path].tolist()], abs(excess))
+
+
+def _check_inner_diodes(structure: Structure, diodes: np.ndarray, bound: np.ndarray, voltage: np.ndarray) -> None:
+    """A diode whose ends are held by one tree of sources must not be held forward."""
+    first, second = structure.arrays.first, structure.arrays.second
+    for k in np.flatnonzero(bound < 0.0).tolist():
+        d = int(diodes[k])
+        path = structure.forest.path(int(second[d]), int(first[d]))
+        if -bound[k] > ROUNDING * float(np.abs(voltage[path]).sum()):
+            raise contradiction(structure, [d, *structure.voltage_edges[path].tolist()], -float(bound[k]))
+
+
+def contradiction(structure: Structure, elements: list[int], excess: float) -> InfeasibleError:
+    """The error that names a loop of elements whose voltages contradict each other by ``excess`` volts."""
+    first, second = structure.arrays.first, structure.arrays.second
+    names = [structure.circuit.names[k] for k in dict.fromkeys(elements)]
+    nodes = dict.fromkeys(structure.circuit.node_names[int(end[k])] for k in elements for end in (first, second))
+    return InfeasibleError(
+        f"no steady state: the loop {', '.join(names)} violates Kirchhoff's voltage law by {excess:.6g} V; "
+        "put a resistor in the loop or correct a source",
+        elements=names, nodes=nodes,
+    )  # fmt: skip

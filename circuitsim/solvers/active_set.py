@@ -1,0 +1,189 @@
+"""Exact solution by active sets: which diodes conduct is a finite question, and each guess is one linear circuit.
+
+`primal_dual` changes all wrong diodes at once and is nearly always done in a few rounds. Where it cycles, `dual_method`
+(Goldfarb & Idnani 1983, on a spanning forest of the conducting diodes as in the network simplex method) goes on from
+the same point one diode at a time; its energy rises at every step, so it ends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.errors import ConvergenceError
+from circuitsim.program import QuadraticProgram
+from circuitsim.solvers.contracted import NOISE, Network, Settled, forest_flow, prepare, respond, settle
+from circuitsim.solvers.solution import Solution
+
+
+FAR = 1e100
+"""Where a part with a net current and no path to earth ends up, V: beyond every diode that could stop it."""
+
+
+class ActiveSet(NamedTuple):
+    """The exact solver of every size and shape.
+
+    Attributes
+    ----------
+    rounds : int
+        Most rounds of the primal–dual method before the dual method takes over.
+    steps : int
+        Most steps of the dual method per diode.
+    """
+
+    rounds: int = 40
+    steps: int = 20
+
+    name = "active-set"
+
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
+        """Minimise the program.
+
+        Parameters
+        ----------
+        program : QuadraticProgram
+            Feasible and bounded (`circuitsim.program.existence`).
+        start : (n + 1,) float array
+            Potentials, V, that parts left free stay near.
+
+        Raises
+        ------
+        ConvergenceError
+            The active sets do not settle: the circuit is beyond double precision.
+        """
+        network = prepare(program)
+        settled, done, rounds = primal_dual(network, np.zeros(program.tail.size, dtype=bool), start, self.rounds)
+        steps = 0
+        if not done:
+            settled, steps = dual_method(network, settled, self.steps * (program.tail.size + 10))
+        return Solution(settled.x, self.name, {"rounds": rounds, "steps": steps})
+
+
+def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: int) -> tuple[Settled, bool, int]:
+    """Drop every conducting diode with a negative current, add every violated one, until neither exists.
+
+    Returns
+    -------
+    settled : Settled
+        The last linear circuit.
+    done : bool
+        Whether it is optimal; otherwise a set of diodes came back, or the rounds ran out.
+    rounds : int
+        Linear circuits solved.
+    """
+    seen: set[bytes] = set()
+    settled = settle(network, on, before)
+    for count in range(1, rounds + 1):
+        negative = settled.flow < -NOISE * settled.noise
+        violated = violation(network.program, settled) > 0.0
+        violated[settled.forest] = False
+        if not negative.any() and not violated.any():
+            return settled, not settled.stranded.any(), count
+        on = violated
+        on[settled.forest[~negative]] = True
+        key = on.tobytes()
+        if key in seen or count == rounds:
+            return settled, False, count
+        seen.add(key)
+        settled = settle(network, on, settled.x)
+    raise AssertionError("unreachable")
+
+
+def violation(program: QuadraticProgram, settled: Settled) -> np.ndarray:
+    """How far each diode is held forward, V, where that is more than rounding; else 0. Stranded parts are far away."""
+    x, (tail, head) = settled.x, (program.tail, program.head)
+    far = np.sign(settled.stranded)[settled.part] * FAR
+    gap = x[tail] - x[head] - program.bound
+    size = np.abs(x[tail]) + np.abs(x[head]) + np.abs(program.bound)
+    return np.where(gap > NOISE * size, gap, 0.0) + np.maximum(0.0, far[tail] - far[head]) * (1.0 + np.tanh(gap))
+
+
+def dual_method(network: Network, settled: Settled, limit: int) -> tuple[Settled, int]:
+    """Goldfarb–Idnani from the diodes that conduct forward in ``settled``; returns the optimum and the steps taken.
+
+    Raises
+    ------
+    ConvergenceError
+        More than ``limit`` steps.
+    """
+    program = network.program
+    on = np.zeros(program.tail.size, dtype=bool)
+    on[settled.forest] = True
+    steps = 0
+    # A start that is optimal for its own diodes: none of them may carry a current backwards.
+    while True:
+        on[settled.forest] = settled.flow >= -NOISE * settled.noise
+        if on[settled.forest].all():
+            break
+        settled, steps = settle(network, on, settled.x), steps + 1
+    while steps < limit:
+        wrong = violation(program, settled)
+        wrong[settled.forest] = 0.0
+        if not wrong.any():
+            return settled, steps
+        settled, taken = _admit(network, settled, int(np.argmax(wrong)), limit - steps)
+        steps += taken
+    raise ConvergenceError(
+        f"the set of conducting diodes did not settle within {limit} steps: conductances or voltages span more than "
+        "double precision holds; try --solver cvxpy:CLARABEL, or bring the values closer together"
+    )
+
+
+def _admit(network: Network, settled: Settled, entering: int, limit: int) -> tuple[Settled, int]:
+    """Let one violated diode conduct, taking out those whose current would turn negative on the way.
+
+    The diode carries a growing current u; the potentials and the other diodes' currents change linearly with u until
+    either the violation is gone (the diode joins the forest) or a diode of the forest runs dry (it leaves).
+    """
+    program = network.program
+    n, tail, head = program.n, int(program.tail[entering]), int(program.head[entering])
+    on = np.zeros(program.tail.size, dtype=bool)
+    on[settled.forest] = True
+    carried = 0.0
+    unit = np.zeros(n + 1)
+    unit[tail], unit[head] = -1.0, 1.0
+    for step in range(1, limit + 1):
+        rate, resistance = _response(network, settled, unit)
+        shrinks = rate < -NOISE
+        room = np.where(shrinks, np.maximum(settled.flow, 0.0) / np.where(shrinks, -rate, 1.0), np.inf)
+        leaving = int(np.argmin(room)) if room.size else -1
+        dry = float(room[leaving]) if room.size else np.inf
+        enough = _current_to_admit(program, settled, entering, resistance)
+        if dry == np.inf and enough == np.inf:
+            raise ConvergenceError(f"the diode constraints contradict each other at {program.diode[entering]}")
+        carried += min(dry, enough)
+        if enough <= dry:
+            on[entering] = True
+            return settle(network, on, settled.x), step
+        on[settled.forest[leaving]] = False
+        settled = settle(network, on, settled.x, carried * unit[:n])
+    return settled, limit
+
+
+def _response(network: Network, settled: Settled, unit: np.ndarray) -> tuple[np.ndarray, float]:
+    """Change of the forest's currents per ampere of ``unit`` (−1 at a node, +1 at another), and the resistance between.
+
+    The resistance is 0 inside a group of conducting diodes and infinite between parts without a common path.
+    """
+    program = network.program
+    n = program.n
+    tail, head = int(np.argmin(unit)), int(np.argmax(unit))
+    x = respond(network, settled.forest, unit[:n])
+    drop = program.g * (x[program.a] - x[program.b])
+    need = unit[:n] - (np.bincount(program.a, drop, n + 1) - np.bincount(program.b, drop, n + 1))[:n]
+    rate, _ = forest_flow(n, program.tail[settled.forest], program.head[settled.forest], need, np.abs(need))
+    if settled.part[tail] != settled.part[head]:
+        return rate, np.inf
+    return rate, x[head] - x[tail]
+
+
+def _current_to_admit(program: QuadraticProgram, settled: Settled, entering: int, resistance: float) -> float:
+    """Current at which the entering diode's violation is gone, A; infinite inside a group of conducting diodes."""
+    tail, head = program.tail[entering], program.head[entering]
+    part, stranded = settled.part, settled.stranded
+    if resistance == np.inf:
+        return max(stranded[part[tail]], -stranded[part[head]], 0.0)
+    if resistance <= 0.0:
+        return np.inf
+    return max(settled.x[tail] - settled.x[head] - program.bound[entering], 0.0) / resistance

@@ -1,0 +1,242 @@
+"""The network with a given set of diodes conducting: a linear circuit, solved with the conducting diodes as shorts.
+
+Here is all the linear algebra an active-set method needs: `settle` returns the potentials, and the diode currents that
+a spanning forest of the conducting diodes carries. What it leaves open is only which diodes conduct.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.program.components import component_labels
+from circuitsim.program.structure import ROUNDING, QuadraticProgram
+from circuitsim.solvers.linear import Laplacian
+
+NOISE = 1e-13
+"""Currents below this share of the magnitudes they are sums of (and voltages, of the potentials) are rounding."""
+
+
+class Network(NamedTuple):
+    """A program prepared for solves with changing sets of conducting diodes.
+
+    Attributes
+    ----------
+    program : QuadraticProgram
+    laplacian : Laplacian
+        Of the resistors and all diodes, in one pattern: a diode is a short or absent.
+    island : (n + 1,) int array
+        Smallest super-node of each part joined by resistors; index n is earth.
+    current : (n,) float array
+        Injected currents with the branch offsets folded in, A.
+    """
+
+    program: QuadraticProgram
+    laplacian: Laplacian
+    island: np.ndarray
+    current: np.ndarray
+
+
+class Settled(NamedTuple):
+    """The linear circuit at one set of conducting diodes.
+
+    Attributes
+    ----------
+    x : (n + 1,) float array
+        Potentials, V; x[n] = 0.
+    forest : (f,) int array
+        Conducting diodes of a spanning forest, ascending; further conducting diodes close loops among them.
+    flow : (f,) float array
+        Their currents, A; exact by leaf elimination.
+    noise : (f,) float array
+        Scale of the rounding in ``flow``, A.
+    part : (n + 1,) int array
+        Label of the part (islands joined by the forest) of each super-node.
+    stranded : (n + 1,) float array
+        By part label: net current of a part that no path leads to earth, A; 0 where it balances.
+    """
+
+    x: np.ndarray
+    forest: np.ndarray
+    flow: np.ndarray
+    noise: np.ndarray
+    part: np.ndarray
+    stranded: np.ndarray
+
+
+def prepare(program: QuadraticProgram) -> Network:
+    """Everything about a program that does not depend on which diodes conduct."""
+    n = program.n
+    laplacian = Laplacian.analyse(
+        n, np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head]), program.g
+    )
+    drive = program.g * program.e
+    current = program.c - scatter(program, drive)
+    return Network(program, laplacian, component_labels(n + 1, program.a, program.b), current)
+
+
+def scatter(program: QuadraticProgram, branch_current: np.ndarray) -> np.ndarray:
+    """Net current out of each super-node (n,) through the resistor branches that carry ``branch_current``."""
+    n = program.n
+    out = np.bincount(program.a, branch_current, n + 1) - np.bincount(program.b, branch_current, n + 1)
+    return out[:n]
+
+
+def demand(program: QuadraticProgram, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Current that must leave each super-node through diodes, and the scale of its rounding, both (n,), A."""
+    n = program.n
+    xa, xb = x[program.a], x[program.b]
+    need = program.c - scatter(program, program.g * (xa - xb + program.e))
+    size = program.g * (np.abs(xa) + np.abs(xb) + np.abs(program.e))
+    scale = (np.bincount(program.a, size, n + 1) + np.bincount(program.b, size, n + 1))[:n] + program.c_scale
+    return need, scale
+
+
+def settle(network: Network, on: np.ndarray, before: np.ndarray, extra: np.ndarray | None = None) -> Settled:
+    """Solve the linear circuit in which the diodes ``on`` are shorts (with their bounds) and the others absent.
+
+    Parameters
+    ----------
+    network : Network
+    on : (d,) bool array
+    before : (n + 1,) float array
+        Potentials that parts without a path to earth stay near.
+    extra : (n,) float array, optional
+        Further injected currents, A.
+    """
+    program = network.program
+    n = program.n
+    forest = spanning_forest(n, program.tail, program.head, np.flatnonzero(on))
+    w = _tight_potentials(program, forest)
+    current = network.current if extra is None else network.current + extra
+    if w.any():
+        current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
+    x = respond(network, forest, current) + w
+    part = component_labels(
+        n + 1, np.concatenate([network.island, program.tail[forest]]),
+        np.concatenate([np.arange(n + 1), program.head[forest]]),
+    )  # fmt: skip
+    stranded = _anchor(network, x, part, before, extra)
+    need, scale = demand(program, x)
+    if extra is not None:
+        need, scale = need + extra, scale + np.abs(extra)
+    flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
+    return Settled(x, forest, flow, noise, part, stranded)
+
+
+def respond(network: Network, forest: np.ndarray, current: np.ndarray) -> np.ndarray:
+    """Potentials (n + 1,) for injected ``current`` (n,) with the diodes of ``forest`` as shorts: exactly equal ends."""
+    program = network.program
+    n = program.n
+    closed = np.zeros(program.tail.size, dtype=bool)
+    closed[forest] = True
+    x = network.laplacian.solve(closed, current)
+    group = component_labels(n + 1, program.tail[forest], program.head[forest])
+    group[group == group[n]] = n
+    return x[group]
+
+
+def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Those of ``edges`` that join something new, taken in order."""
+    parent = list(range(n + 1))
+
+    def find(u: int) -> int:
+        while parent[u] != u:
+            parent[u] = u = parent[parent[u]]
+        return u
+
+    kept = []
+    for e, u, v in zip(edges.tolist(), tail[edges].tolist(), head[edges].tolist()):
+        u, v = find(u), find(v)
+        if u != v:
+            parent[max(u, v)] = min(u, v)
+            kept.append(e)
+    return np.array(kept, dtype=np.int64)
+
+
+def _tight_potentials(program: QuadraticProgram, forest: np.ndarray) -> np.ndarray:
+    """Any potentials (n + 1,) that make the forest's diodes tight: x_tail − x_head = bound; 0 off the forest."""
+    w = np.zeros(program.n + 1)
+    if not program.bound[forest].any():
+        return w
+    for order, via in _rooted(program.n, program.tail[forest], program.head[forest], np.zeros(program.n)):
+        for u in order[1:]:
+            k, parent, leaving = via[u]
+            bound = program.bound[forest[k]]
+            w[u] = w[parent] + (bound if leaving else -bound)
+    return w
+
+
+def forest_flow(
+    n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Currents tail → head on a forest that carry away ``need`` (n,) from its nodes, by leaf elimination.
+
+    Each tree is rooted at earth, else at the node of the largest ``scale``: what is left over from rounding stays there,
+    where it is smallest in proportion.
+
+    Returns
+    -------
+    flow, noise : (f,) float arrays
+        Current of each edge and the scale of its rounding, A.
+    """
+    flow, noise = np.zeros(tail.size), np.zeros(tail.size)
+    rest, size = np.append(need, 0.0), np.append(scale, 0.0)
+    for order, via in _rooted(n, tail, head, scale):
+        for u in order[:0:-1]:
+            k, parent, leaving = via[u]
+            flow[k] = rest[u] if leaving else -rest[u]
+            noise[k] = size[u]
+            rest[parent] += rest[u]
+            size[parent] += size[u]
+    return flow, noise
+
+
+def _rooted(
+    n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray
+) -> list[tuple[list[int], dict[int, tuple[int, int, bool]]]]:
+    """Each tree of a forest as (nodes from the root outwards, node → (edge, parent, edge leaves the node)).
+
+    The root is earth (index n) if the tree holds it, else its node of the largest scale.
+    """
+    adjacent: dict[int, list[tuple[int, int]]] = {}
+    for k, (u, v) in enumerate(zip(tail.tolist(), head.tolist())):
+        adjacent.setdefault(u, []).append((v, k))
+        adjacent.setdefault(v, []).append((u, k))
+    size = np.append(scale, np.inf)
+    touched = np.array(sorted(adjacent), dtype=np.int64)
+    seen: set[int] = set()
+    trees = []
+    for root in touched[np.argsort(-size[touched], kind="stable")].tolist():
+        if root in seen:
+            continue
+        seen.add(root)
+        order, via = [root], {}
+        for u in order:
+            for v, k in adjacent[u]:
+                if v not in seen:
+                    seen.add(v)
+                    via[v] = (k, u, int(tail[k]) == v)
+                    order.append(v)
+        trees.append((order, via))
+    return trees
+
+
+def _anchor(
+    network: Network, x: np.ndarray, part: np.ndarray, before: np.ndarray, extra: np.ndarray | None
+) -> np.ndarray:
+    """Shift (in place) each part without a path to earth to where it was; returns the net currents of such parts."""
+    program = network.program
+    n = program.n
+    loose = part[:n] != part[n]
+    stranded = np.zeros(n + 1)
+    if not loose.any():
+        return stranded
+    anchor = part[:n][loose]
+    x[:n][loose] += before[anchor] - x[anchor]
+    added = program.c if extra is None else program.c + extra
+    scale = program.c_scale if extra is None else program.c_scale + np.abs(extra)
+    net = np.bincount(part[:n], np.where(loose, added, 0.0), n + 1)
+    size = np.bincount(part[:n], np.where(loose, scale, 0.0), n + 1)
+    return np.where(np.abs(net) > ROUNDING * size, net, 0.0)
