@@ -8,6 +8,7 @@ import numpy as np
 
 from circuitsim.solvers.laplacian import panel
 from circuitsim.solvers.laplacian.symbolic import Symbolic
+from circuitsim.solvers.laplacian.tile import OVERREAD
 
 #: Weight of an ideal short, for weights scaled to about one. Products of a weight and a share (≤ 1) never exceed the
 #: largest weight, so nothing overflows; the weakest share, 1e-30 / 1e120 times a weight 1e-30, is far from underflow.
@@ -76,7 +77,8 @@ def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = No
     weights = _checked(symbolic, weights)
     if previous is None:
         active = np.ones(symbolic.panels, np.bool_)
-        values = np.empty(symbolic.stored)
+        values = np.empty(symbolic.stored + OVERREAD)
+        values[symbolic.stored :] = 0.0
         pivots = np.empty(symbolic.n)
     else:
         if previous.symbolic is not symbolic:

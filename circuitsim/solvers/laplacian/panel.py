@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
+from circuitsim.solvers.laplacian.tile import ACROSS, OVERREAD, product
+
+#: Columns eliminated one by one before the rest of the panel hears of them.
+BLOCK = 8
 
 
 @jit(fastmath={"contract", "reassoc"})
@@ -22,52 +26,75 @@ def total(v):
 
 
 @jit()
-def factor_panel(values, offset, height, width, pivots, first):
-    """Eliminate the columns of a panel in place; writes ``pivots[first:first + width]``."""
-    for k in range(width):
-        column = values[offset + k * height : offset + (k + 1) * height]
-        p = total(column[k + 1 :])
+def pack_weights(values, offset, height, depth, row, across, pivots, first, packed):
+    """The right operand of an update, as `product` wants it: weights l_jk p_k for rows j of ``row:row + across``."""
+    for j in range(0, across, ACROSS):
+        b0 = j * depth
+        for k in range(depth):
+            base = offset + k * height + row + j
+            for t in range(ACROSS):
+                packed[b0 + k * ACROSS + t] = values[base + t] * pivots[first + k] if j + t < across else 0.0
+
+
+@jit()
+def _eliminate_block(values, offset, height, begin, end, pivots, first):
+    """Eliminate columns begin..end of a panel one by one, telling each other only."""
+    for k in range(begin, end):
+        column = values[offset + k * height + k + 1 : offset + (k + 1) * height]
+        p = total(column)
         pivots[first + k] = p
         if p == 0.0:  # not tied to anything left: all shares are zero already
             continue
-        for j in range(k + 1, width):
-            target = values[offset + j * height : offset + (j + 1) * height]
-            share = column[j] / p
+        for j in range(k + 1, end):
+            share = column[j - k - 1] / p
             if share != 0.0:
-                for i in range(j + 1, height):
-                    target[i] += column[i] * share
-        for i in range(k + 1, height):
+                source = column[j - k :]
+                target = values[offset + j * height + j + 1 : offset + (j + 1) * height]
+                for i in range(target.size):
+                    target[i] += source[i] * share
+        for i in range(column.size):
             column[i] /= p
 
 
 @jit()
-def update_block(values, offset, height, width, lo, hi, pivots, first, work):
-    """Star–mesh update of the pairs (row ≥ lo, row in lo..hi) of an eliminated panel, by columns into ``work``."""
-    tall = height - lo
-    for j in range(hi - lo):
-        out = work[j * tall : (j + 1) * tall]
-        out[:] = 0.0
-        k = 0
-        while k + 4 <= width:
-            base = offset + k * height
-            c0 = values[base + lo : base + height]
-            c1 = values[base + height + lo : base + 2 * height]
-            c2 = values[base + 2 * height + lo : base + 3 * height]
-            c3 = values[base + 3 * height + lo : base + 4 * height]
-            w0 = c0[j] * pivots[first + k]
-            w1 = c1[j] * pivots[first + k + 1]
-            w2 = c2[j] * pivots[first + k + 2]
-            w3 = c3[j] * pivots[first + k + 3]
+def factor_panel(values, offset, height, width, pivots, first, packed, work):
+    """Eliminate the columns of a panel in place; writes ``pivots[first:first + width]``.
+
+    Parameters
+    ----------
+    packed, work : ndarray
+        Scratch, at least ``(width + ACROSS) * (BLOCK + ACROSS)`` and ``(height + OVERREAD) * (BLOCK + ACROSS)`` long.
+    """
+    for begin in range(0, width, BLOCK):
+        end = min(begin + BLOCK, width)
+        if begin > 0:
+            tall = height - begin
+            room = tall + OVERREAD
+            pack_weights(values, offset, height, begin, begin, end - begin, pivots, first, packed)
+            product(values, offset + begin, height, begin, tall, packed, end - begin, work, room)
+            for j in range(end - begin):
+                target = values[offset + (begin + j) * height + begin : offset + (begin + j + 1) * height]
+                added = work[j * room : j * room + tall]
+                for i in range(j + 1, tall):
+                    target[i] += added[i]
+        _eliminate_block(values, offset, height, begin, end, pivots, first)
+
+
+@jit()
+def add_update(values, base, height, rows, local, first, across, tall, work, room):
+    """Add the update in ``work`` to the panel at ``base``; ``rows`` names its rows, the first `across` its columns."""
+    start = local[rows[0]]
+    together = local[rows[tall - 1]] - start == tall - 1
+    for j in range(across):
+        column = base + (rows[j] - first) * height
+        if together:
+            target = values[column + start : column + start + tall]
+            added = work[j * room : j * room + tall]
             for i in range(j + 1, tall):
-                out[i] += c0[i] * w0 + c1[i] * w1 + c2[i] * w2 + c3[i] * w3
-            k += 4
-        while k < width:
-            base = offset + k * height
-            c0 = values[base + lo : base + height]
-            w0 = c0[j] * pivots[first + k]
+                target[i] += added[i]
+        else:
             for i in range(j + 1, tall):
-                out[i] += c0[i] * w0
-            k += 1
+                values[column + local[rows[i]]] += work[j * room + i]
 
 
 @jit()
@@ -83,12 +110,18 @@ def factor_panels(
     weight : ndarray
         Weights of all edges.
     values, pivots : ndarray
-        Overwritten for active panels.
+        Overwritten for active panels. ``values`` is `OVERREAD` longer than the panels.
     """
-    n = first[first.size - 1]
-    local = np.empty(n + 1, np.int64)
-    work = np.empty(0, np.float64)
-    for t in range(first.size - 1):
+    panels = first.size - 1
+    local = np.empty(first[panels] + 1, np.int64)
+    tallest, widest = 1, 1
+    for t in range(panels):
+        tallest = max(tallest, row_ptr[t + 1] - row_ptr[t])
+        widest = max(widest, first[t + 1] - first[t])
+    across = max(widest, BLOCK) + ACROSS
+    packed = np.empty((widest + ACROSS) * across, np.float64)
+    work = np.empty((tallest + OVERREAD) * across, np.float64)
+    for t in range(panels):
         if not active[t]:
             continue
         height = row_ptr[t + 1] - row_ptr[t]
@@ -98,20 +131,17 @@ def factor_panels(
         for p in range(row_ptr[t], row_ptr[t + 1]):
             local[rows[p]] = p - row_ptr[t]
         for u in range(update_ptr[t], update_ptr[t + 1]):
-            s, begin, end = source[u], lo[u], hi[u]
+            s = source[u]
+            across = hi[u] - lo[u]
             high = row_ptr[s + 1] - row_ptr[s]
-            tall = high - begin
-            if work.size < tall * (end - begin):
-                work = np.empty(2 * tall * (end - begin), np.float64)
-            update_block(
-                values, offset[s], high, first[s + 1] - first[s], begin, end, pivots, first[s], work
-            )
-            names = rows[row_ptr[s] + begin : row_ptr[s + 1]]
-            for j in range(end - begin):
-                base = offset[t] + (names[j] - first[t]) * height
-                for i in range(j + 1, tall):
-                    values[base + local[names[i]]] += work[j * tall + i]
-        factor_panel(values, offset[t], height, first[t + 1] - first[t], pivots, first[t])
+            depth = first[s + 1] - first[s]
+            tall = high - lo[u]
+            room = tall + OVERREAD
+            pack_weights(values, offset[s], high, depth, lo[u], across, pivots, first[s], packed)
+            product(values, offset[s] + lo[u], high, depth, tall, packed, across, work, room)
+            names = rows[row_ptr[s] + lo[u] : row_ptr[s + 1]]
+            add_update(values, offset[t], height, names, local, first[t], across, tall, work, room)
+        factor_panel(values, offset[t], height, first[t + 1] - first[t], pivots, first[t], packed, work)
 
 
 @jit()
