@@ -46,3 +46,13 @@ def jit(**options: Any) -> Callable[[F], F]:
             return numba.njit(**{**settings, "cache": False})(function)
 
     return decorate
+
+
+def with_threads(threads: int, kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a parallel kernel with at most so many of numba's threads, and put the setting back."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
+    try:
+        return kernel(*arguments)
+    finally:
+        numba.set_num_threads(before)

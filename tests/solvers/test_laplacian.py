@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from circuitsim.solvers.laplacian import SHORT, analyse, factor, predict, solve
+from circuitsim.solvers.laplacian import SHORT, analyse, factor, predict, refine, residual, solve
 from circuitsim.solvers.laplacian import reference as twin
 
 
@@ -199,3 +199,43 @@ def test_wrong_input_is_refused():
         factor(symbolic, good, previous=factor(analyse(n, a, b), good))
     with pytest.raises(ValueError, match="right-hand side"):
         solve(factor(symbolic, good), np.ones(3))
+
+
+def test_recycled_memory_gives_the_same_bits_and_spends_the_old_factor():
+    n, a, b = grid(12)
+    symbolic = analyse(n, a, b)
+    w = weights_for(a, 9)
+    first = factor(symbolic, w)
+    changed = w.copy()
+    changed[[3, 77]] = [0.0, SHORT]
+    second = factor(symbolic, changed, previous=first, recycle=True)
+    assert np.array_equal(second.values, factor(symbolic, changed).values)
+    with pytest.raises(ValueError, match="recycled"):
+        solve(first, np.ones(n))
+    with pytest.raises(ValueError, match="recycled"):
+        factor(symbolic, w, previous=first)
+
+
+@pytest.mark.parametrize("cases", [1, 7, 8, 21])
+def test_threads_and_grouping_change_no_bit(cases):
+    n, a, b = grid(13)
+    made = factor(analyse(n, a, b), weights_for(a, 10))
+    rhs = np.random.default_rng(11).normal(size=(n, 21))
+    x, leftover = solve(made, rhs)
+    y, _ = solve(made, rhs[:, :cases], threads=2)
+    assert leftover.shape == (0, 21)
+    assert np.array_equal(x[:, :cases], y)
+
+
+def test_residual_and_refinement():
+    n, a, b = grid(9)
+    w = weights_for(a, 12, spread=12)
+    rhs = np.random.default_rng(13).normal(size=n)
+    made = factor(analyse(n, a, b), w)
+    x, _ = solve(made, rhs)
+    missing, scale = residual(made, rhs, x)
+    assert np.all(np.abs(missing) <= 1e-14 * scale)
+    spoiled = x * (1.0 + 1e-6 * np.random.default_rng(14).normal(size=n))
+    np.testing.assert_allclose(refine(made, rhs, spoiled), x, rtol=1e-9, atol=1e-12 * np.abs(x).max())
+    matrix = np.diag(twin.weight_matrix(n, a, b, w).sum(axis=0)[:n]) - twin.weight_matrix(n, a, b, w)[:n, :n]
+    np.testing.assert_allclose(missing, rhs - matrix @ x, atol=1e-13 * scale.max())

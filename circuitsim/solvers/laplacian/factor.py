@@ -38,6 +38,11 @@ class Factor:
     pivots: np.ndarray
     pinned: np.ndarray
 
+    @property
+    def spent(self) -> bool:
+        """Whether a later factor has taken this one's memory."""
+        return self.values.size == 0
+
 
 def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:
     weights = np.array(weights, dtype=np.float64)
@@ -57,7 +62,25 @@ def _upwards(symbolic: Symbolic, changed: np.ndarray) -> np.ndarray:
     return active
 
 
-def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None) -> Factor:
+def _memory(symbolic: Symbolic, previous: Factor | None, recycle: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Values and pivots to work on: fresh, copied from `previous`, or taken from it."""
+    if previous is None:
+        values = np.empty(symbolic.stored + OVERREAD)
+        values[symbolic.stored :] = 0.0
+        return values, np.empty(symbolic.n)
+    if not recycle:
+        return previous.values.copy(), previous.pivots.copy()
+    values, pivots = previous.values, previous.pivots
+    for name in ("values", "pivots"):
+        object.__setattr__(previous, name, np.empty(0))
+    values.setflags(write=True)
+    pivots.setflags(write=True)
+    return values, pivots
+
+
+def factor(
+    symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False
+) -> Factor:
     """Factor the Laplacian with these edge weights.
 
     Parameters
@@ -68,23 +91,23 @@ def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = No
     previous : Factor, optional
         Of the same `symbolic`: only panels that a changed weight can reach are computed again, with the same bits as
         a factorisation from nothing.
+    recycle : bool
+        Take the memory of `previous`, which cannot be used afterwards; saves a copy as long as the factor.
 
     Raises
     ------
     ValueError
-        Wrong number of weights, a negative or non-finite one, or a `previous` of another analysis.
+        Wrong number of weights, a negative or non-finite one, or a `previous` of another analysis or already recycled.
     """
     weights = _checked(symbolic, weights)
-    if previous is None:
-        active = np.ones(symbolic.panels, np.bool_)
-        values = np.empty(symbolic.stored + OVERREAD)
-        values[symbolic.stored :] = 0.0
-        pivots = np.empty(symbolic.n)
-    else:
+    active = np.ones(symbolic.panels, np.bool_)
+    if previous is not None:
         if previous.symbolic is not symbolic:
             raise ValueError("previous factor belongs to another symbolic analysis")
+        if previous.spent:
+            raise ValueError("previous factor's memory was recycled for a later one")
         active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
-        values, pivots = previous.values.copy(), previous.pivots.copy()
+    values, pivots = _memory(symbolic, previous, recycle)
     s = symbolic
     panel.factor_panels(
         active, s.first, s.row_ptr, s.rows, s.offset, s.update_ptr, s.update_source, s.update_lo, s.update_hi,

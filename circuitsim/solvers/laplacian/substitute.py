@@ -1,43 +1,229 @@
-"""Forward and back substitution with a panel factor, many right-hand sides side by side.
+"""Forward and back substitution with a panel factor.
 
-Right-hand sides are an n × c array in elimination order, the c numbers of a node next to each other.
+One right-hand side is a vector. Several go in groups of `GROUP`, the numbers of a node side by side, so that one vector
+instruction serves the group. Everything is in elimination order.
 """
 
 from __future__ import annotations
 
+import numpy as np
+from numba import prange
+
 from circuitsim._jit import jit
+from circuitsim.solvers.laplacian.tile import LANES, pull_four, pull_one, push_four, push_one
+
+#: Right-hand sides worked on together. Fixed, so that the bits do not depend on the number of threads.
+GROUP = LANES
+
+
+@jit(fastmath={"contract", "reassoc"})
+def _dot(u, v):
+    """Scalar product; the order is the compiler's (vector lanes)."""
+    s = 0.0
+    for i in range(u.size):
+        s += u[i] * v[i]
+    return s
+
+
+@jit()
+def _tallest(row_ptr):
+    height = 0
+    for t in range(row_ptr.size - 1):
+        height = max(height, row_ptr[t + 1] - row_ptr[t])
+    return height
 
 
 @jit()
 def forward(first, row_ptr, rows, offset, values, x):
     """x_j += l_kj x_k for each eliminated k: currents move to the nodes that are left (and to earth)."""
-    c = x.shape[1]
+    moved = np.empty(_tallest(row_ptr), np.float64)
     for t in range(first.size - 1):
-        height = row_ptr[t + 1] - row_ptr[t]
-        for k in range(first[t + 1] - first[t]):
+        width = first[t + 1] - first[t]
+        below = row_ptr[t] + width
+        tall = row_ptr[t + 1] - 1 - below
+        height = width + tall + 1
+        own = x[first[t] : first[t + 1]]
+        gathered = moved[:tall]
+        gathered[:] = 0.0
+        for k in range(width):
+            current = own[k]
+            if current == 0.0:
+                continue
             base = offset[t] + k * height
-            node = first[t] + k
-            for i in range(k + 1, height - 1):
-                share = values[base + i]
-                row = rows[row_ptr[t] + i]
-                for m in range(c):
-                    x[row, m] += share * x[node, m]
+            for i in range(k + 1, width):
+                own[i] += values[base + i] * current
+            share = values[base + width : base + width + tall]
+            for i in range(tall):
+                gathered[i] += share[i] * current
+        for i in range(tall):
+            x[rows[below + i]] += gathered[i]
 
 
 @jit()
 def backward(first, row_ptr, rows, offset, values, pivots, x):
     """x_k = x_k / p_k + Σ_j l_kj x_j from the last node back; x_k = 0 where p_k = 0."""
-    c = x.shape[1]
+    fetched = np.empty(_tallest(row_ptr), np.float64)
     for t in range(first.size - 2, -1, -1):
-        height = row_ptr[t + 1] - row_ptr[t]
-        for k in range(first[t + 1] - first[t] - 1, -1, -1):
+        width = first[t + 1] - first[t]
+        below = row_ptr[t] + width
+        tall = row_ptr[t + 1] - 1 - below
+        height = width + tall + 1
+        own = x[first[t] : first[t + 1]]
+        for i in range(tall):
+            fetched[i] = x[rows[below + i]]
+        for k in range(width - 1, -1, -1):
+            p = pivots[first[t] + k]
             base = offset[t] + k * height
-            node = first[t] + k
-            p = pivots[node]
-            for m in range(c):
-                x[node, m] = x[node, m] / p if p > 0.0 else 0.0
-            for i in range(k + 1, height - 1):
-                share = values[base + i]
-                row = rows[row_ptr[t] + i]
-                for m in range(c):
-                    x[node, m] += share * x[row, m]
+            known = own[k] / p if p > 0.0 else 0.0
+            known += _dot(values[base + k + 1 : base + width], own[k + 1 :])
+            own[k] = known + _dot(values[base + width : base + width + tall], fetched[:tall])
+
+
+@jit()
+def forward_group(first, row_ptr, rows, offset, values, x):
+    """`forward` for a group of right-hand sides; ``x`` is flat, `GROUP` values a node."""
+    moved = np.empty(_tallest(row_ptr) * GROUP, np.float64)
+    for t in range(first.size - 1):
+        width = first[t + 1] - first[t]
+        below = row_ptr[t] + width
+        tall = row_ptr[t + 1] - 1 - below
+        height = width + tall + 1
+        own = first[t] * GROUP
+        moved[: tall * GROUP] = 0.0
+        k = 0
+        while k < width:
+            base = offset[t] + k * height
+            if k + 4 <= width:
+                for j in range(3):
+                    here = own + (k + j) * GROUP
+                    push_one(values, base + j * height + k + j + 1, height, 3 - j, x, here, x, here + GROUP)
+                push_four(values, base + k + 4, height, width - k - 4, x, own + k * GROUP, x, own + (k + 4) * GROUP)
+                push_four(values, base + width, height, tall, x, own + k * GROUP, moved, 0)
+                k += 4
+            else:
+                here = own + k * GROUP
+                push_one(values, base + k + 1, height, width - k - 1, x, here, x, here + GROUP)
+                push_one(values, base + width, height, tall, x, here, moved, 0)
+                k += 1
+        for i in range(tall):
+            target = rows[below + i] * GROUP
+            for m in range(GROUP):
+                x[target + m] += moved[i * GROUP + m]
+
+
+@jit()
+def _own_current(pivots, node, x):
+    """Divide the currents of a node by its pivot."""
+    p = pivots[node]
+    for m in range(node * GROUP, (node + 1) * GROUP):
+        x[m] = x[m] / p if p > 0.0 else 0.0
+
+
+@jit()
+def backward_group(first, row_ptr, rows, offset, values, pivots, x):
+    """`backward` for a group of right-hand sides; ``x`` is flat, `GROUP` values a node."""
+    fetched = np.empty(_tallest(row_ptr) * GROUP, np.float64)
+    for t in range(first.size - 2, -1, -1):
+        width = first[t + 1] - first[t]
+        below = row_ptr[t] + width
+        tall = row_ptr[t + 1] - 1 - below
+        height = width + tall + 1
+        own = first[t] * GROUP
+        for i in range(tall):
+            source = rows[below + i] * GROUP
+            for m in range(GROUP):
+                fetched[i * GROUP + m] = x[source + m]
+        k = width
+        while k > 0:
+            if k % 4 == 0:
+                k -= 4
+                base = offset[t] + k * height
+                for j in range(4):
+                    _own_current(pivots, first[t] + k + j, x)
+                here = own + k * GROUP
+                pull_four(values, base + width, height, tall, fetched, 0, x, here)
+                pull_four(values, base + k + 4, height, width - k - 4, x, here + 4 * GROUP, x, here)
+                for j in range(2, -1, -1):
+                    there = here + j * GROUP
+                    pull_one(values, base + j * height + k + j + 1, height, 3 - j, x, there + GROUP, x, there)
+            else:
+                k -= 1
+                base = offset[t] + k * height
+                here = own + k * GROUP
+                _own_current(pivots, first[t] + k, x)
+                pull_one(values, base + width, height, tall, fetched, 0, x, here)
+                pull_one(values, base + k + 1, height, width - k - 1, x, here + GROUP, x, here)
+
+
+@jit()
+def solve_one(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
+    """Solve for one vector in node order; ``pinned`` are positions in elimination order."""
+    work = np.empty(order.size, np.float64)
+    for k in range(order.size):
+        work[k] = rhs[order[k]]
+    forward(first, row_ptr, rows, offset, values, work)
+    for q in range(pinned.size):
+        leftover[q] = work[pinned[q]]
+    backward(first, row_ptr, rows, offset, values, pivots, work)
+    for k in range(order.size):
+        x[order[k]] = work[k]
+
+
+@jit()
+def _solve_group(
+    begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover
+):
+    """Columns ``begin:begin + many`` of `solve_many`."""
+    for k in range(order.size):
+        for m in range(many):
+            work[k * GROUP + m] = rhs[order[k], begin + m]
+    forward_group(first, row_ptr, rows, offset, values, work)
+    for q in range(pinned.size):
+        for m in range(many):
+            leftover[q, begin + m] = work[pinned[q] * GROUP + m]
+    backward_group(first, row_ptr, rows, offset, values, pivots, work)
+    for k in range(order.size):
+        for m in range(many):
+            x[order[k], begin + m] = work[k * GROUP + m]
+
+
+@jit()
+def solve_many(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
+    """Solve for the columns of ``rhs`` (n × c), `GROUP` at a time; a last short group is filled up with zeros."""
+    cases = rhs.shape[1]
+    work = np.zeros(order.size * GROUP, np.float64)
+    for begin in range(0, cases, GROUP):
+        many = min(GROUP, cases - begin)
+        work[:] = 0.0
+        _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover)
+
+
+@jit(parallel=True)
+def solve_parallel(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
+    """`solve_many` with a group a task, on numba's threads."""
+    cases = rhs.shape[1]
+    for task in prange((cases + GROUP - 1) // GROUP):
+        begin = task * GROUP
+        many = min(GROUP, cases - begin)
+        work = np.zeros(order.size * GROUP, np.float64)
+        _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover)
+
+
+@jit()
+def subtract_flows(a, b, weights, x, missing, scale):
+    """Subtract from ``missing`` what flows out of each node, and add up the local ``scale`` of these flows."""
+    n = x.size
+    for e in range(a.size):
+        i, j = a[e], b[e]
+        if i == j or weights[e] == 0.0:
+            continue
+        u = x[i] if i < n else 0.0
+        v = x[j] if j < n else 0.0
+        flow = weights[e] * (u - v)
+        size = weights[e] * (abs(u) + abs(v))
+        if i < n:
+            missing[i] -= flow
+            scale[i] += size
+        if j < n:
+            missing[j] += flow
+            scale[j] += size
