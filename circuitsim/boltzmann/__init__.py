@@ -1,0 +1,67 @@
+"""Restricted Boltzmann machines trained by contrastive divergence whose bias is computed or bounded as they learn."""
+
+from typing import Any
+
+from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
+from circuitsim.boltzmann.bounds import (
+    VACUOUS,
+    bias_bound,
+    data_distance,
+    max_energy_change,
+    mixing_factor,
+    older_bound,
+    pattern_distance,
+)
+from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+from circuitsim.boltzmann.enumeration import EnumerationError, likelihood_gradient, log_likelihood, log_partition
+from circuitsim.boltzmann.exact import (
+    bias,
+    empirical_distribution,
+    expected_contrastive_divergence,
+    model_distribution,
+    total_variation,
+    transition_matrix,
+)
+from circuitsim.boltzmann.expected_training import train_expected
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+from circuitsim.boltzmann.patterns import pattern_set
+from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
+
+__all__ = [
+    "VACUOUS",
+    "AdaptiveSteps",
+    "ContrastiveDivergence",
+    "ContrastiveDivergenceRBM",
+    "EnumerationError",
+    "FixedSteps",
+    "PartitionEstimate",
+    "RestrictedBoltzmannMachine",
+    "StepRule",
+    "bias",
+    "bias_bound",
+    "data_distance",
+    "empirical_distribution",
+    "estimate_log_partition",
+    "expected_contrastive_divergence",
+    "likelihood_gradient",
+    "log_likelihood",
+    "log_partition",
+    "max_energy_change",
+    "mixing_factor",
+    "model_distribution",
+    "older_bound",
+    "pattern_distance",
+    "pattern_set",
+    "total_variation",
+    "train_expected",
+    "transition_matrix",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is an optional extra: its transformer is imported when it is asked for.
+    if name == "ContrastiveDivergenceRBM":
+        from circuitsim.boltzmann.estimator import ContrastiveDivergenceRBM
+
+        return ContrastiveDivergenceRBM
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,147 @@
+"""Contrastive divergence as something the trainer can train: CD-k, persistent CD, fixed or adaptive k."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from circuitsim.boltzmann import kernels
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, sample_layer
+from circuitsim.boltzmann.steps import FixedSteps, StepRule
+from circuitsim.errors import UsageError
+from circuitsim.training.checkpoint import CheckpointError
+from circuitsim.training.trainable import Arrays, Batch
+
+_CHAINS = "chains"
+
+
+class ContrastiveDivergence:
+    """A machine with CD-k as its gradient estimator; satisfies `circuitsim.training.Trainable`.
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        Trained in place.
+    rule : StepRule
+        k for each update.
+    chains : int
+        0 starts each chain at the data (CD-k). A positive number keeps that many chains from update to update
+        (persistent CD, Tieleman 2008), which start with all hidden units at 0.
+
+    Notes
+    -----
+    The hidden units take their probabilities in both statistics, and samples only to drive the chain; the visible units
+    of the chain are samples. Its mean is then the expected CD-k of `exact.expected_contrastive_divergence`.
+    """
+
+    def __init__(self, machine: RestrictedBoltzmannMachine, rule: StepRule | None = None, chains: int = 0) -> None:
+        if chains < 0:
+            raise UsageError(f"the number of persistent chains must not be negative, not {chains}")
+        self.machine = machine
+        self.rule = rule or FixedSteps(1)
+        self._chains = np.zeros((chains, machine.hidden), machine.dtype) if chains else None
+        self._by_hidden = np.empty((machine.hidden, machine.visible), machine.dtype)
+        self._gradient = np.empty((machine.visible, machine.hidden), machine.dtype)
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Weights and biases: the machine's own memory."""
+        return self.machine.parameters
+
+    def gradient(self, batch: Batch, rng: np.random.Generator) -> tuple[Arrays, dict[str, float]]:
+        """CD-k estimate of the gradient of the mean negative log-likelihood of a batch.
+
+        Parameters
+        ----------
+        batch : tuple with one (B, m) ndarray
+            Visible states; values in [0, 1] stand for their own probability. Bytes (uint8) are divided by 255.
+        rng : numpy.random.Generator
+            Drives the chain.
+
+        Returns
+        -------
+        gradients : dict
+            Keyed like the parameters; the arrays are reused by the next call.
+        metrics : dict
+            ``k``, and ``reconstruction``: mean squared difference of the data and the chain's visible probabilities
+            after its first step (not for persistent chains, which reconstruct nothing: there it is left out).
+        """
+        data = self._as_states(batch[0])
+        machine = self.machine
+        steps = self.rule.steps(machine)
+        kernels.transpose(machine.weights.T, self._by_hidden)
+        positive = np.empty((len(data), machine.hidden), machine.dtype)
+        kernels.affine(data, machine.weights.T, machine.hidden_bias, positive)
+        kernels.logistic(positive)
+        hidden = self._chains
+        if hidden is None:
+            hidden = (rng.random(positive.shape, dtype=positive.dtype.type) < positive).astype(machine.dtype)
+        metrics: dict[str, float] = {"k": steps}
+        for step in range(steps):
+            visible = self._visible_activation(hidden)
+            if step == 0 and self._chains is None:
+                metrics["reconstruction"] = _reconstruction_error(visible, data)
+            kernels.sample(visible, rng.random(visible.shape, dtype=visible.dtype.type))
+            if step < steps - 1:
+                hidden = sample_layer(visible, machine.weights.T, machine.hidden_bias, rng)
+        negative = np.empty_like(hidden)
+        kernels.affine(visible, machine.weights.T, machine.hidden_bias, negative)
+        kernels.logistic(negative)
+        if self._chains is not None:
+            draws = rng.random(negative.shape, dtype=negative.dtype.type)
+            self._chains = (draws < negative).astype(machine.dtype)
+        return self._contrast(data, positive, visible, negative), metrics
+
+    def project(self) -> None:
+        """All real parameters are allowed."""
+
+    def state_arrays(self) -> Arrays:
+        """The persistent chains, if there are any."""
+        return {} if self._chains is None else {_CHAINS: self._chains}
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back the persistent chains."""
+        mine = {name: array.shape for name, array in self.state_arrays().items()}
+        theirs = {name: array.shape for name, array in arrays.items()}
+        if mine != theirs:
+            raise CheckpointError(f"the checkpoint's chains are {theirs}, this run's are {mine}")
+        if self._chains is not None:
+            self._chains = arrays[_CHAINS].astype(self.machine.dtype)
+
+    def _as_states(self, batch: np.ndarray) -> np.ndarray:
+        return as_states(batch, self.machine.visible, self.machine.dtype)
+
+    def _visible_activation(self, hidden: np.ndarray) -> np.ndarray:
+        out = np.empty((len(hidden), self.machine.visible), self.machine.dtype)
+        kernels.affine(hidden, self._by_hidden, self.machine.visible_bias, out)
+        return out
+
+    def _contrast(self, data: np.ndarray, positive: np.ndarray, chain: np.ndarray, negative: np.ndarray) -> Arrays:
+        """Chain minus data, each averaged over its own samples."""
+        dtype = self.machine.dtype.type
+        share, chain_share = dtype(1 / len(data)), dtype(1 / len(chain))
+        # Scaling one hidden side lets both sums share one pass over the weights when their sizes differ.
+        scaled = negative if len(chain) == len(data) else negative * (chain_share / share)
+        kernels.contrast(chain, scaled, data, positive, share, self._gradient)
+        return {
+            "weights": self._gradient.T,
+            "visible_bias": chain.mean(axis=0, dtype=dtype) - data.mean(axis=0, dtype=dtype),
+            "hidden_bias": negative.mean(axis=0, dtype=dtype) - positive.mean(axis=0, dtype=dtype),
+        }
+
+
+def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
+    """A batch as visible states of a machine: bytes become fractions of 255, other types are converted."""
+    if batch.ndim != 2 or batch.shape[1] != visible:
+        raise UsageError(f"the data must have shape (samples, {visible}), not {batch.shape}")
+    if batch.dtype == np.uint8:
+        return batch.astype(dtype) / dtype.type(255)
+    return np.ascontiguousarray(batch, dtype=dtype)
+
+
+def _reconstruction_error(activation: np.ndarray, data: np.ndarray) -> float:
+    probability = activation.copy()
+    kernels.logistic(probability)
+    probability -= data
+    return float(np.vdot(probability, probability)) / data.size

@@ -1,0 +1,192 @@
+"""The machine as a scikit-learn transformer, after the conventions of ``sklearn.neural_network.BernoulliRBM``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
+from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+from circuitsim.boltzmann.enumeration import log_likelihood
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
+from circuitsim.training import Momentum, Plan, Trainer
+
+
+class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Restricted Boltzmann machine with CD-k, adaptive k or persistent CD.
+
+    Parameters
+    ----------
+    n_components : int
+        Hidden units.
+    learning_rate : float
+        Step on the gradient of the mean log-likelihood of a batch.
+    batch_size : int
+        Samples in a step.
+    n_iter : int
+        Passes over the data.
+    k : int
+        Gibbs steps for each update.
+    k_max : int, optional
+        Given, k is raised with the weights up to this many steps (`circuitsim.boltzmann.AdaptiveSteps`).
+    nats_per_step : float
+        How fast adaptive k rises.
+    persistent : bool
+        Keep one chain for each sample of a batch from update to update, as BernoulliRBM does.
+    momentum, weight_decay : float
+        Of the optimiser; weight decay acts on the weights, not on the biases.
+    shuffle : bool
+        Take the samples in a new random order on each pass.
+    random_state : int, RandomState or None
+        Source of all chance.
+
+    Attributes
+    ----------
+    components_ : (n_components, n_features) ndarray
+        Weights.
+    intercept_hidden_, intercept_visible_ : ndarray
+        Biases.
+    n_features_in_ : int
+        Features seen in fit.
+    n_iter_ : int
+        Passes made.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        learning_rate: float = 0.1,
+        batch_size: int = 10,
+        n_iter: int = 10,
+        k: int = 1,
+        k_max: int | None = None,
+        nats_per_step: float = 0.5,
+        persistent: bool = True,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        shuffle: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.k = k
+        self.k_max = k_max
+        self.nats_per_step = nats_per_step
+        self.persistent = persistent
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
+        """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start."""
+        data = self._checked(X, reset=True)
+        self._begin(data)
+        seed = int(self._seeds.integers(2**31))
+        Trainer(self._learner, (data,), self._plan(self.n_iter, seed, self.batch_size)).train()
+        self.n_iter_ = self.n_iter
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
+        """Take one update with ``X`` as the batch."""
+        first = not hasattr(self, "machine_")
+        data = self._checked(X, reset=first)
+        if first:
+            self._begin(data)
+            self._memory = self._optimizer().start(self.machine_.parameters)
+            self.n_iter_ = 0
+        elif not hasattr(self, "_memory"):
+            self._memory = self._optimizer().start(self.machine_.parameters)
+        gradients, _ = self._learner.gradient((data,), self._seeds)
+        self._optimizer().step(self.machine_.parameters, gradients, self._memory, 1.0)
+        self.n_iter_ += 1
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """p(h = 1 | v) of each sample, (samples, n_components)."""
+        check_is_fitted(self)
+        return self.machine_.hidden_probability(self._checked(X, reset=False))
+
+    def gibbs(self, v: Any) -> np.ndarray:
+        """One Gibbs step from visible states; (samples, features) booleans."""
+        check_is_fitted(self)
+        return self.machine_.gibbs(self._checked(v, reset=False), self._seeds).astype(bool)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Pseudo-log-likelihood of each sample, one random feature standing for all; (samples,)."""
+        check_is_fitted(self)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        return self.machine_.pseudo_log_likelihood(self._checked(X, reset=False), rng)
+
+    def free_energy(self, X: Any) -> np.ndarray:
+        """F(v) of each sample; p(v) = exp(−F(v)) / Z."""
+        check_is_fitted(self)
+        return self.machine_.free_energy(self._checked(X, reset=False))
+
+    def log_likelihood(self, X: Any) -> np.ndarray:
+        """Exact log p(v) of each sample; needs a layer of at most 24 units."""
+        check_is_fitted(self)
+        return log_likelihood(self.machine_, self._checked(X, reset=False))
+
+    def log_partition(self, temperatures: int = 1000, chains: int = 100) -> PartitionEstimate:
+        """log Z by annealed importance sampling, with error bars."""
+        check_is_fitted(self)
+        return estimate_log_partition(self.machine_, self._seeds, temperatures, chains)
+
+    @property
+    def components_(self) -> np.ndarray:
+        """Weights, (n_components, n_features)."""
+        return self.machine_.weights
+
+    @property
+    def intercept_hidden_(self) -> np.ndarray:
+        """Biases of the hidden units."""
+        return self.machine_.hidden_bias
+
+    @property
+    def intercept_visible_(self) -> np.ndarray:
+        """Biases of the visible units."""
+        return self.machine_.visible_bias
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.machine_.hidden
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "machine_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _begin(self, data: np.ndarray) -> None:
+        self._seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        self.machine_ = RestrictedBoltzmannMachine.random(
+            data.shape[1], self.n_components, self._seeds, dtype=data.dtype
+        )
+        chains = self.batch_size if self.persistent else 0
+        self._learner = ContrastiveDivergence(self.machine_, self._rule(), chains)
+        self.__dict__.pop("_memory", None)
+
+    def _rule(self) -> StepRule:
+        return FixedSteps(self.k) if self.k_max is None else AdaptiveSteps(self.k, self.k_max, self.nats_per_step)
+
+    def _optimizer(self) -> Momentum:
+        return Momentum(self.learning_rate, self.momentum, {"weights": self.weight_decay})
+
+    def _plan(self, epochs: int, seed: int, batch: int) -> Plan:
+        return Plan(epochs, batch, seed, self._optimizer(), shuffle=self.shuffle, evaluate_every=max(1, epochs))
+
+    def _checked(self, X: Any, reset: bool) -> np.ndarray:
+        data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))
+        return data.toarray() if hasattr(data, "toarray") else data

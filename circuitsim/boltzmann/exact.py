@@ -1,0 +1,154 @@
+"""Small machines seen whole: the Gibbs chain as a matrix, expected CD-k, and its bias, with no sampling at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from circuitsim.boltzmann.enumeration import EnumerationError, data_expectation, log_partition, states
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+from circuitsim.errors import UsageError
+
+MAX_LAYER = 16
+MAX_JOINT_UNITS = 24
+# Entries of the conditional p(h | v) held at a time (8 MB).
+_BLOCK_ENTRIES = 2**20
+
+
+def check_enumerable(machine: RestrictedBoltzmannMachine) -> None:
+    """Refuse machines whose joint states are too many.
+
+    Raises
+    ------
+    EnumerationError
+        More than 16 units in a layer, or more than 24 in both.
+    """
+    if max(machine.visible, machine.hidden) > MAX_LAYER or machine.visible + machine.hidden > MAX_JOINT_UNITS:
+        raise EnumerationError(
+            f"exact analysis goes through all joint states: at most {MAX_LAYER} units in a layer and "
+            f"{MAX_JOINT_UNITS} in both, not {machine.visible} and {machine.hidden}"
+        )
+
+
+def can_analyse(machine: RestrictedBoltzmannMachine) -> bool:
+    """Whether `check_enumerable` would let the machine pass."""
+    return max(machine.visible, machine.hidden) <= MAX_LAYER and machine.visible + machine.hidden <= MAX_JOINT_UNITS
+
+
+def model_distribution(machine: RestrictedBoltzmannMachine) -> np.ndarray:
+    """p(v) of every visible state, (2^m,), in the order of `states`."""
+    check_enumerable(machine)
+    exact = machine.astype(np.float64)
+    return np.exp(-exact.free_energy(states(exact.visible)) - log_partition(exact))
+
+
+def empirical_distribution(visible: np.ndarray, probability: np.ndarray | None = None) -> np.ndarray:
+    """The distribution of given patterns over all states; (S, m) zeros and ones → (2^m,).
+
+    Parameters
+    ----------
+    visible : (S, m) ndarray
+        Binary patterns; repeated ones add up.
+    probability : (S,) ndarray, optional
+        Weight of each; equal by default.
+    """
+    visible = np.asarray(visible)
+    if visible.ndim != 2 or not np.isin(visible, (0, 1)).all():
+        raise UsageError("patterns must be rows of zeros and ones to have a distribution over binary states")
+    units = visible.shape[1]
+    if units > MAX_LAYER:
+        raise EnumerationError(
+            f"patterns of {units} units have too many states; at most {MAX_LAYER} units are possible"
+        )
+    index = visible.astype(np.int64) @ (1 << np.arange(units))
+    weight = np.full(len(visible), 1 / len(visible)) if probability is None else np.asarray(probability, np.float64)
+    return np.bincount(index, weights=weight, minlength=2**units)
+
+
+def _conditional_blocks(machine: RestrictedBoltzmannMachine) -> Iterator[tuple[slice, np.ndarray]]:
+    """p(h | v) for blocks of visible states: (S, 2^n) each."""
+    visible, hidden = states(machine.visible), states(machine.hidden)
+    rows = max(1, _BLOCK_ENTRIES // len(hidden))
+    for start in range(0, len(visible), rows):
+        block = slice(start, start + rows)
+        activation = visible[block] @ machine.weights.T + machine.hidden_bias
+        yield block, np.exp(activation @ hidden.T - np.logaddexp(0, activation).sum(axis=1)[:, None])
+
+
+def _push(machine: RestrictedBoltzmannMachine, visible: np.ndarray) -> np.ndarray:
+    """The distribution of h when v has the given one: Σ_v p(v) p(h | v); (2^m,) → (2^n,)."""
+    hidden = np.zeros(2**machine.hidden)
+    for block, conditional in _conditional_blocks(machine):
+        hidden += visible[block] @ conditional
+    return hidden
+
+
+def after_gibbs(machine: RestrictedBoltzmannMachine, visible: np.ndarray, steps: int) -> np.ndarray:
+    """The distribution of v after ``steps`` Gibbs steps: p_e Tᵏ; (2^m,) → (2^m,)."""
+    check_enumerable(machine)
+    exact = machine.astype(np.float64)
+    swapped = exact.swapped()
+    for _ in range(steps):
+        visible = _push(swapped, _push(exact, visible))
+    return visible
+
+
+def transition_matrix(machine: RestrictedBoltzmannMachine) -> np.ndarray:
+    """T(v → v') = Σ_h p(h | v) p(v' | h); (2^m, 2^m), rows sum to one."""
+    check_enumerable(machine)
+    if machine.visible > 12:
+        raise EnumerationError(f"the transition matrix of {machine.visible} visible units is too large; at most 12")
+    exact = machine.astype(np.float64)
+    size = 2**exact.visible
+    matrix = np.zeros((size, size))
+    for block, back in _conditional_blocks(exact.swapped()):
+        # back holds p(v' | h) for some h; p(h | v) for the same h and all v is the matching slice of columns.
+        forth = np.vstack([conditional[:, block] for _, conditional in _conditional_blocks(exact)])
+        matrix += forth @ back
+    return matrix
+
+
+def expected_contrastive_divergence(
+    machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: int
+) -> dict[str, np.ndarray]:
+    """Expected CD-k estimate of the likelihood gradient when patterns come from ``distribution``.
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        At most 16 units in a layer and 24 in both.
+    distribution : (2^m,) ndarray
+        Of the patterns at which the chain starts (`empirical_distribution`).
+    steps : int
+        k, at least 1.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Keyed like the parameters; positive where the likelihood grows with the parameter.
+    """
+    if steps < 1:
+        raise UsageError(f"contrastive divergence needs at least one Gibbs step, not {steps}")
+    return data_expectation(machine, states(machine.visible), distribution - after_gibbs(machine, distribution, steps))
+
+
+def bias(machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: int) -> dict[str, np.ndarray]:
+    """Bias of CD-k for every parameter: expected estimate minus exact gradient, keyed like the parameters.
+
+    Both have the same term from the data; what remains is the difference of two model terms, E_p − E_{p_k}.
+    """
+    if steps < 0:
+        raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
+    missing = model_distribution(machine) - after_gibbs(machine, distribution, steps)
+    return data_expectation(machine, states(machine.visible), missing)
+
+
+def largest(values: dict[str, np.ndarray]) -> float:
+    """The largest absolute value over all parameters."""
+    return max(float(np.abs(array).max()) for array in values.values())
+
+
+def total_variation(first: np.ndarray, second: np.ndarray) -> float:
+    """Half the sum of absolute differences of two distributions, in [0, 1]."""
+    return 0.5 * float(np.abs(first - second).sum())

@@ -1,0 +1,199 @@
+"""The restricted Boltzmann machine: parameters, energies, conditionals, block Gibbs sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circuitsim.boltzmann import kernels
+from circuitsim.errors import UsageError
+from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+
+_MODEL = "rbm"
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedBoltzmannMachine:
+    """Binary units in two layers, E(v, h) = −hᵀ W v − b·v − c·h (Fischer & Igel 2011, §1).
+
+    Parameters
+    ----------
+    weights : (n, m) ndarray
+        W, one row for each hidden unit, float32 or float64. Kept in Fortran order, so that the weights of one visible
+        unit lie together (most visible units are 0 in most samples, and whole columns are skipped).
+    visible_bias : (m,) ndarray
+        b.
+    hidden_bias : (n,) ndarray
+        c.
+
+    Notes
+    -----
+    Probabilities are p(v, h) = exp(−E) / Z. The object is frozen; a trainer writes into its arrays.
+    """
+
+    weights: np.ndarray
+    visible_bias: np.ndarray
+    hidden_bias: np.ndarray
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights)
+        if weights.ndim != 2 or 0 in weights.shape:
+            raise UsageError(
+                f"the weights must be a matrix (hidden units × visible units), not of shape {weights.shape}"
+            )
+        dtype = weights.dtype if weights.dtype in FLOATS else np.dtype(np.float64)
+        object.__setattr__(self, "weights", np.asfortranarray(weights, dtype=dtype))
+        for name, length in (("visible_bias", weights.shape[1]), ("hidden_bias", weights.shape[0])):
+            bias = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            if bias.shape != (length,):
+                raise UsageError(f"the {name.replace('_', ' ')} must have shape ({length},), not {bias.shape}")
+            object.__setattr__(self, name, bias)
+        if not all(np.isfinite(array).all() for array in self.parameters.values()):
+            raise UsageError("the parameters of a Boltzmann machine must be finite")
+
+    @classmethod
+    def random(
+        cls, visible: int, hidden: int, rng: np.random.Generator, spread: float = 0.01, dtype: Any = np.float64
+    ) -> RestrictedBoltzmannMachine:
+        """Normal weights of standard deviation ``spread``, zero biases."""
+        if visible < 1 or hidden < 1:
+            raise UsageError(f"a Boltzmann machine needs at least one unit in each layer, not {visible} and {hidden}")
+        weights = (spread * rng.standard_normal((visible, hidden))).astype(dtype).T
+        return cls(weights, np.zeros(visible, dtype), np.zeros(hidden, dtype))
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, np.ndarray]) -> RestrictedBoltzmannMachine:
+        """A machine from what `parameters` gave."""
+        return cls(parameters["weights"], parameters["visible_bias"], parameters["hidden_bias"])
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The three arrays by name: the machine's own memory."""
+        return {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
+
+    @property
+    def visible(self) -> int:
+        """Number of visible units, m."""
+        return self.weights.shape[1]
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden units, n."""
+        return self.weights.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the parameters."""
+        return self.weights.dtype
+
+    def swapped(self) -> RestrictedBoltzmannMachine:
+        """The same machine with the layers' roles exchanged."""
+        return RestrictedBoltzmannMachine(self.weights.T, self.hidden_bias, self.visible_bias)
+
+    def astype(self, dtype: Any) -> RestrictedBoltzmannMachine:
+        """A copy with parameters of another type."""
+        return RestrictedBoltzmannMachine(*(array.astype(dtype) for array in self.parameters.values()))
+
+    def energy(self, visible: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+        """E(v, h) for rows of states, (B, m) and (B, n); (B,)."""
+        coupling = np.einsum("sn,nm,sm->s", hidden, self.weights, visible, optimize=True)
+        return -coupling - visible @ self.visible_bias - hidden @ self.hidden_bias
+
+    def free_energy(self, visible: np.ndarray) -> np.ndarray:
+        """F(v) = −b·v − Σ_i log(1 + exp(c_i + W_i·v)), so that p(v) = exp(−F(v)) / Z; (B, m) → (B,)."""
+        activation = visible @ self.weights.T + self.hidden_bias
+        return -(visible @ self.visible_bias) - np.logaddexp(0, activation).sum(axis=1)
+
+    def hidden_probability(self, visible: np.ndarray) -> np.ndarray:
+        """p(h_i = 1 | v); (B, m) → (B, n)."""
+        out = np.empty((len(visible), self.hidden), self.dtype)
+        kernels.affine(self._states(visible, self.visible), self.weights.T, self.hidden_bias, out)
+        kernels.logistic(out)
+        return out
+
+    def visible_probability(self, hidden: np.ndarray) -> np.ndarray:
+        """p(v_j = 1 | h); (B, n) → (B, m)."""
+        return self.swapped().hidden_probability(hidden)
+
+    def gibbs(self, visible: np.ndarray, rng: np.random.Generator, steps: int = 1) -> np.ndarray:
+        """Run block Gibbs chains from the given visible states; (B, m) → (B, m).
+
+        Parameters
+        ----------
+        visible : (B, m) ndarray
+            One chain for each row; not changed.
+        rng : numpy.random.Generator
+            Each step draws B·n and then B·m uniforms of the machine's type: the same generator state gives the same
+            bits.
+        steps : int
+            Steps of hidden given visible, then visible given hidden.
+        """
+        if steps < 0:
+            raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
+        states = self._states(visible, self.visible)
+        by_hidden = np.ascontiguousarray(self.weights)
+        for _ in range(steps):
+            hidden = sample_layer(states, self.weights.T, self.hidden_bias, rng)
+            states = sample_layer(hidden, by_hidden, self.visible_bias, rng)
+        return states
+
+    def pseudo_log_likelihood(self, visible: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+        """Σ_j log p(v_j | all other v); (B, m) → (B,).
+
+        With a generator, one term drawn at random stands for all m (times m), as scikit-learn's ``score_samples`` does;
+        without, all m terms are computed at m times the cost.
+        """
+        visible = self._states(visible, self.visible)
+        if rng is not None:
+            rows = np.arange(len(visible))
+            flipped = visible.copy()
+            units = rng.integers(self.visible, size=len(visible))
+            flipped[rows, units] = 1 - flipped[rows, units]
+            change = self.free_energy(flipped) - self.free_energy(visible)
+            return -self.visible * np.logaddexp(0, -change)
+        activation = visible @ self.weights.T + self.hidden_bias
+        here = np.logaddexp(0, activation).sum(axis=1)
+        total = np.zeros(len(visible), np.float64)
+        for j in range(self.visible):
+            turn = 1 - 2 * visible[:, j]
+            there = np.logaddexp(0, activation + turn[:, None] * self.weights[:, j]).sum(axis=1)
+            # log p(v_j | rest) = −log(1 + exp(F(v) − F(flipped)))
+            total -= np.logaddexp(0, there - here + turn * self.visible_bias[j])
+        return total
+
+    def save(self, path: Path | str) -> None:
+        """Write the parameters to one npz file, without pickle."""
+        save_checkpoint(Path(path), self.parameters, {"model": _MODEL})
+
+    @classmethod
+    def load(cls, path: Path | str) -> RestrictedBoltzmannMachine:
+        """Read what `save` wrote, bit for bit.
+
+        Raises
+        ------
+        CheckpointError
+            The file is missing, damaged, or holds something else.
+        """
+        arrays, facts = load_checkpoint(Path(path))
+        if facts.get("model") != _MODEL:
+            raise CheckpointError(f"{path} holds no Boltzmann machine (its model is {facts.get('model')!r})")
+        return cls.from_parameters(arrays)
+
+    def _states(self, states: np.ndarray, units: int) -> np.ndarray:
+        states = np.ascontiguousarray(states, dtype=self.dtype)
+        if states.ndim != 2 or states.shape[1] != units:
+            raise UsageError(f"states must have shape (samples, {units}), not {states.shape}")
+        return states
+
+
+def sample_layer(units: np.ndarray, weights: np.ndarray, bias: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one layer given the other: (B, m) states, (m, n) weights in C order, (n,) bias → (B, n) zeros and ones."""
+    out = np.empty((len(units), weights.shape[1]), weights.dtype)
+    kernels.affine(units, weights, bias, out)
+    kernels.sample(out, rng.random(out.shape, dtype=out.dtype.type))
+    return out

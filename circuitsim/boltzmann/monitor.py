@@ -1,0 +1,84 @@
+"""What the history of a Boltzmann machine holds: likelihood, the live bound on the bias, the bias itself."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from circuitsim.boltzmann import exact
+from circuitsim.boltzmann.bounds import VACUOUS, data_distance, distinct, max_energy_change, mixing_factor
+from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
+from circuitsim.boltzmann.enumeration import log_partition
+
+# Measured on every row of the history, so the sums are kept to a fraction of a second.
+LIVE_LAYER = 16
+LIVE_JOINT_UNITS = 20
+_PSEUDO_SAMPLES = 1000
+
+
+class Monitor:
+    """Measures a machine as it learns.
+
+    Parameters
+    ----------
+    learner : ContrastiveDivergence
+        Whose machine is measured.
+    data : (S, m) ndarray
+        The training data.
+    binary : bool
+        Whether the data are zeros and ones only. Otherwise they have no distribution over states, and neither the
+        distance to it nor the exact bias is defined.
+    """
+
+    def __init__(self, learner: ContrastiveDivergence, data: np.ndarray, binary: bool) -> None:
+        machine = learner.machine
+        self.learner = learner
+        self.data = data
+        self.exact_likelihood = binary and min(machine.visible, machine.hidden) <= LIVE_LAYER
+        joint = machine.visible + machine.hidden
+        persistent = bool(learner.state_arrays())
+        # The chains of persistent CD do not start at the data, so there the bias of CD-k is another quantity.
+        self.exact_bias = binary and not persistent and joint <= LIVE_JOINT_UNITS and exact.can_analyse(machine)
+        # The bound's distance is from the chain's start: the data, or for persistent chains anything (1).
+        self.knows_start = self.exact_likelihood and not persistent
+        if self.exact_likelihood:
+            self._patterns, self._shares = distinct(self._states(data))
+
+    def __call__(self, rng: np.random.Generator) -> dict[str, float]:
+        """The columns of one row; NaN where a quantity cannot be computed for this machine."""
+        machine = self.learner.machine
+        steps = self.learner.rule.steps(machine)
+        delta = max_energy_change(machine)
+        log_z = log_partition(machine) if self.exact_likelihood else math.nan
+        # ½‖p_e − p‖₁ is 1 at most: what is not known is replaced by that.
+        distance = data_distance(machine, self._patterns, self._shares, log_z) if self.knows_start else 1.0
+        bound = distance * mixing_factor(delta, machine.visible + machine.hidden, steps)
+        return {
+            "log_likelihood": self._log_likelihood(log_z),
+            "pseudo_likelihood": self._pseudo_likelihood(rng),
+            "delta": delta,
+            "distance": distance,
+            "bound": bound,
+            "vacuous": bool(bound > VACUOUS),
+            "exact_bias": self._exact_bias(steps),
+        }
+
+    def _states(self, data: np.ndarray) -> np.ndarray:
+        return as_states(data, self.learner.machine.visible, np.dtype(np.float64))
+
+    def _log_likelihood(self, log_z: float) -> float:
+        if not self.exact_likelihood:
+            return math.nan
+        machine = self.learner.machine.astype(np.float64)
+        return float(self._shares @ -machine.free_energy(self._patterns)) - log_z
+
+    def _pseudo_likelihood(self, rng: np.random.Generator) -> float:
+        rows = rng.permutation(len(self.data))[:_PSEUDO_SAMPLES]
+        return float(self.learner.machine.pseudo_log_likelihood(self._states(self.data[rows]), rng).mean())
+
+    def _exact_bias(self, steps: int) -> float:
+        if not self.exact_bias:
+            return math.nan
+        start = exact.empirical_distribution(self._patterns, self._shares)
+        return exact.largest(exact.bias(self.learner.machine, start, steps))

@@ -1,0 +1,179 @@
+"""P3's experiment: the bias of CD-k and both bounds on it, computed exactly along training, over many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuitsim.boltzmann import exact
+from circuitsim.boltzmann.bounds import bias_bound, max_energy_change, older_bound
+from circuitsim.boltzmann.expected_training import train_expected
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+from circuitsim.boltzmann.patterns import pattern_set
+from circuitsim.errors import UsageError
+
+# The three ways to condense the runs' gaps between bound and bias into one number (P3 does not say which it took).
+PER_RUN = "mean over runs of (bound − largest |bias|)"
+MEAN_SIZE = "mean bound − largest over parameters of mean |bias|"
+SIZE_OF_MEAN = "mean bound − largest over parameters of |mean bias|"
+AGGREGATIONS = (PER_RUN, MEAN_SIZE, SIZE_OF_MEAN)
+_BOOTSTRAPS = 2000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """P3, §3. The defaults are its own.
+
+    Parameters
+    ----------
+    runs : int
+        Initialisations in a batch of runs.
+    updates : int
+        Full-batch updates with expected CD-k.
+    k : int
+        Gibbs steps.
+    batches : int
+        Batches of runs; with several, the spread of the final gaps is measured between them.
+    seed : int
+        Source of all initial weights.
+    rate : float
+        Learning rate.
+    visible, hidden : int
+        Units.
+    spread : float
+        Initial weights are uniform in [−spread, spread]; biases start at zero.
+    """
+
+    runs: int = 25
+    updates: int = 50_000
+    k: int = 1
+    batches: int = 1
+    seed: int = 0
+    rate: float = 0.1
+    visible: int = 6
+    hidden: int = 6
+    spread: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, least in (("runs", 2), ("updates", 1), ("k", 1), ("batches", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+    def moments(self) -> np.ndarray:
+        """Numbers of updates after which to measure: dense at first, then evenly spread; 0 and the last included."""
+        early = np.geomspace(1, self.updates, 40)
+        return np.unique(np.concatenate([[0], early, np.linspace(0, self.updates, 51)]).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What was measured on one pattern set; R runs (all batches), M moments, P parameters.
+
+    Attributes
+    ----------
+    updates : (M,) ndarray
+    bias : (R, M, P) ndarray
+        Bias of every parameter, signed: weights, visible biases, hidden biases.
+    bound, older, distance, delta, log_likelihood : (R, M) ndarray
+        The bound of P3, the older bound, ½‖p_e − p‖₁, Δ, and the mean log-likelihood of a pattern.
+    """
+
+    updates: np.ndarray
+    bias: np.ndarray
+    bound: np.ndarray
+    older: np.ndarray
+    distance: np.ndarray
+    delta: np.ndarray
+    log_likelihood: np.ndarray
+
+    @property
+    def largest_bias(self) -> np.ndarray:
+        """Largest |bias| over the parameters, (R, M)."""
+        return np.abs(self.bias).max(axis=2)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One number for how far the bound lies above the bias after the last update, and its spread."""
+
+    mean: float
+    spread: float
+
+
+def run_study(settings: Settings, patterns: str, progress: Callable[[float], None] = lambda done: None) -> Curves:
+    """All runs on one pattern set.
+
+    Parameters
+    ----------
+    settings : Settings
+        What to run.
+    patterns : {"diag", "1dball"}
+        The pattern set.
+    progress : callable
+        Called with the fraction done after every run.
+
+    Notes
+    -----
+    Run r starts from the r-th child of the seed's sequence: the same weights whatever the number of runs, and the same
+    for both pattern sets.
+    """
+    start = exact.empirical_distribution(pattern_set(patterns, settings.visible))
+    total = settings.runs * settings.batches
+    rows = []
+    for number, child in enumerate(np.random.SeedSequence(settings.seed).spawn(total)):
+        rows.append(_one_run(settings, start, np.random.default_rng(child)))
+        progress((number + 1) / total)
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    return Curves(settings.moments(), *columns)
+
+
+def _one_run(settings: Settings, start: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """One training run: bias (M, P), then bound, older bound, distance, Δ and log-likelihood, (M,) each."""
+    weights = rng.uniform(-settings.spread, settings.spread, (settings.hidden, settings.visible))
+    machine = RestrictedBoltzmannMachine(weights, np.zeros(settings.visible), np.zeros(settings.hidden))
+    biases, numbers, done = [], [], 0
+    for moment in settings.moments():
+        machine = train_expected(machine, start, settings.rate, settings.k, int(moment) - done)
+        done = int(moment)
+        found = exact.bias(machine, start, settings.k)
+        biases.append(np.concatenate([array.ravel() for array in found.values()]))
+        numbers.append(_measure(machine, start, settings.k))
+    return np.array(biases), *np.array(numbers).T
+
+
+def _measure(machine: RestrictedBoltzmannMachine, start: np.ndarray, k: int) -> tuple[float, ...]:
+    model = exact.model_distribution(machine)
+    distance = exact.total_variation(start, model)
+    seen = start > 0
+    likelihood = float(start[seen] @ np.log(model[seen]))
+    bound = bias_bound(machine, k, distance)
+    return bound, older_bound(machine, k), distance, max_energy_change(machine), likelihood
+
+
+def final_gaps(curves: Curves, settings: Settings) -> dict[str, Gap]:
+    """The gap between bound and bias after the last update, condensed in three ways (`AGGREGATIONS`).
+
+    With several batches of runs, mean and spread (standard deviation) are between batches. With one, the spread is that
+    of batches redrawn from its runs with replacement (bootstrap).
+    """
+    bias, bound = curves.bias[:, -1], curves.bound[:, -1]
+    groups = np.arange(len(bound)).reshape(settings.batches, settings.runs)
+    measured = np.array([_gaps(bias[group], bound[group]) for group in groups])
+    spread = measured
+    if settings.batches == 1:
+        rng = np.random.default_rng((settings.seed, 1))
+        redrawn = rng.integers(len(bound), size=(_BOOTSTRAPS, len(bound)))
+        spread = np.array([_gaps(bias[group], bound[group]) for group in redrawn])
+    values = zip(measured.mean(axis=0), spread.std(axis=0, ddof=1), strict=True)
+    return {name: Gap(float(mean), float(sd)) for name, (mean, sd) in zip(AGGREGATIONS, values, strict=True)}
+
+
+def _gaps(bias: np.ndarray, bound: np.ndarray) -> tuple[float, float, float]:
+    """The three aggregations for one batch of runs; bias (R, P), bound (R,)."""
+    return (
+        float((bound - np.abs(bias).max(axis=1)).mean()),
+        float(bound.mean() - np.abs(bias).mean(axis=0).max()),
+        float(bound.mean() - np.abs(bias.mean(axis=0)).max()),
+    )

@@ -1,0 +1,1 @@
+"""Model families of ``circuitsim train``: one module each."""

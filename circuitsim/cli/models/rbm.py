@@ -1,0 +1,166 @@
+"""``circuitsim train --model rbm``: its options, and a run made from them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+from circuitsim.errors import UsageError
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History
+
+DEFAULTS: dict[str, Any] = {
+    "epochs": 10,
+    "batch": 10,
+    "lr": 0.05,
+    "dataset": None,
+    "data_dir": None,
+    "hidden": 64,
+    "k": 1,
+    "k_max": None,
+    "nats_per_step": 0.5,
+    "persistent": 0,
+    "momentum": 0.0,
+    "weight_decay": 0.0,
+    "spread": 0.01,
+    "units": 6,
+    "precision": "float32",
+    "grey": False,
+}
+
+
+def add_arguments(group: Any) -> None:
+    """The options that only this family has."""
+    none = argparse.SUPPRESS
+    group.add_argument("--hidden", type=int, metavar="N", default=none, help="hidden units (64)")
+    group.add_argument("--k", type=int, metavar="K", default=none, help="Gibbs steps for each update, CD-k (1)")
+    group.add_argument("--k-max", type=int, metavar="K", default=none, help="raise k with the weights up to this")
+    group.add_argument(
+        "--nats-per-step", type=float, metavar="X", default=none,
+        help="adaptive k: one step for each X nats of the largest energy change (0.5)",
+    )  # fmt: skip
+    group.add_argument(
+        "--persistent", type=int, metavar="CHAINS", default=none, help="persistent CD with so many chains (0: CD-k)"
+    )
+    group.add_argument("--spread", type=float, metavar="S", default=none, help="deviation of initial weights (0.01)")
+    group.add_argument("--units", type=int, metavar="N", default=none, help="visible units of diag and 1dball (6)")
+    group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of the parameters (float32)")
+    group.add_argument(
+        "--grey", action="store_true", default=none,
+        help="take grey values as probabilities; otherwise pixels are on at half intensity and more",
+    )  # fmt: skip
+
+
+def build(options: Mapping[str, Any]) -> Experiment:
+    """A run from options (`DEFAULTS` says which)."""
+    import numpy as np
+
+    from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+    from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+    from circuitsim.boltzmann.monitor import Monitor
+    from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps
+    from circuitsim.training import Momentum, Plan
+
+    data, shape, binary, notes = _data(options)
+    k, k_max = options["k"], options["k_max"]
+    rule = FixedSteps(k) if k_max is None else AdaptiveSteps(k, k_max, options["nats_per_step"])
+    if options["spread"] < 0:
+        raise UsageError(f"the spread of the initial weights must not be negative, not {options['spread']}")
+    optimizer = Momentum(options["lr"], options["momentum"], {"weights": options["weight_decay"]})
+    plan = Plan(
+        options["epochs"], options["batch"], options["seed"], optimizer,
+        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
+    )  # fmt: skip
+    # A stream of its own, so that the start does not repeat the trainer's draws.
+    rng = np.random.default_rng((plan.seed, 3))
+    machine = RestrictedBoltzmannMachine.random(
+        data.shape[1], options["hidden"], rng, options["spread"], np.dtype(options["precision"])
+    )
+    learner = ContrastiveDivergence(machine, rule, options["persistent"])
+    monitor = Monitor(learner, data, binary)
+    if binary and not monitor.exact_likelihood:
+        notes.append("too many units to enumerate: the distance in the live bound is replaced by 1")
+    method = "persistent CD" if options["persistent"] else "CD"
+    steps = f"k = {k}" if k_max is None else f"k from {k} to {k_max}"
+    return Experiment(
+        learner, (data,), plan,
+        title=f"rbm: {machine.visible} visible and {machine.hidden} hidden units, {method}, {steps}, "
+        f"{len(data)} samples",
+        evaluate=monitor,
+        notes=notes,
+        finish=lambda directory, history: _finish(learner, data, shape, plan.seed, directory, history),
+        summary=_summary,
+    )  # fmt: skip
+
+
+def _data(options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], bool, list[str]]:
+    """Training data, the shape of a sample as an image, whether it is binary, and what to tell the person."""
+    import numpy as np
+
+    from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
+    from circuitsim.datasets import DATASETS, load_images
+
+    directory = None if options["data_dir"] is None else Path(options["data_dir"])
+    name, notes = options["dataset"], []
+    if name is None:
+        name = "digits" if directory is None else "mnist"
+        if directory is None:
+            notes.append("no --dataset and no --data-dir: taking scikit-learn's bundled digits")
+    if name in PATTERNS:
+        return pattern_set(name, options["units"]).astype(np.float32), (1, options["units"]), True, notes
+    if name not in DATASETS:
+        raise UsageError(f"there is no data set '{name}' for rbm; there are {', '.join([*DATASETS, *PATTERNS])}")
+    images = load_images(name, directory)
+    if options["grey"]:
+        return images.train, images.shape, False, notes
+    # 0 or 255, so that the states are exactly 0 or 1 and the data stay bytes.
+    return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), images.shape, True, notes
+
+
+def _finish(
+    learner: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History
+) -> list[Path]:
+    """The trained machine and its pictures."""
+    import numpy as np
+
+    from circuitsim.boltzmann.contrastive import as_states
+    from circuitsim.boltzmann.pictures import draw_filters, draw_samples
+    from circuitsim.training.curves import draw_history
+
+    machine = learner.machine
+    model = directory / "model.npz"
+    machine.save(model)
+    start = as_states(data[:100], machine.visible, machine.dtype)
+    written = [
+        model,
+        draw_filters(machine, shape, directory / "filters.png"),
+        draw_samples(machine, shape, start, np.random.default_rng((seed, 4)), directory / "samples.png"),
+    ]
+    if history.rows:
+        panels = {
+            "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
+            "bias of CD-k": ["bound", "exact_bias"],
+            "largest energy change, steps": ["delta", "k"],
+        }
+        written.append(draw_history(history, directory / "learning.png", panels))
+    return written
+
+
+def _summary(history: History) -> list[str]:
+    """The last row in words."""
+    import math
+
+    if not history.rows:
+        return ["nothing was trained (0 epochs)"]
+    row = history.rows[-1]
+    lines = [f"pseudo-likelihood  {row['pseudo_likelihood']:.4f}"]
+    if math.isfinite(row["log_likelihood"]):
+        lines.append(f"log-likelihood     {row['log_likelihood']:.6f} (exact)")
+    note = "vacuous: no gradient exceeds 1" if row["vacuous"] else f"distance {row['distance']:.4g}"
+    lines.append(f"bound on the bias  {row['bound']:.6g} ({note})")
+    if math.isfinite(row["exact_bias"]):
+        lines.append(f"bias of CD-k       {row['exact_bias']:.6g} (exact)")
+    return lines

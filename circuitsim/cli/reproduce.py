@@ -1,0 +1,29 @@
+"""``circuitsim reproduce``: published experiments, run again and printed beside the paper.
+
+A study is a module with ``add_arguments(parser)`` and ``run(args) -> exit code``, and a row in `STUDIES`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+
+# Study → (its module, its line in the help).
+STUDIES: dict[str, tuple[str, str]] = {
+    "cd-bias": ("circuitsim.cli.studies.cd_bias", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One sub-command for each study."""
+    studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
+    for name, (module, line) in STUDIES.items():
+        study = studies.add_parser(name, help=line, description=line + ".")
+        loaded = import_module(module)
+        loaded.add_arguments(study)
+        study.set_defaults(run_study=loaded.run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the chosen study."""
+    return int(args.run_study(args))

@@ -1,0 +1,1 @@
+"""Studies of ``circuitsim reproduce``: one module each."""

@@ -1,0 +1,160 @@
+"""``circuitsim reproduce cd-bias``: P3's Figure 1 as a figure, a CSV of the curves, and a Markdown page."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from circuitsim.boltzmann.study import Curves, Settings
+
+# What the paper reports for bound − bias after 50,000 updates (P3, §3).
+PAPER = {"diag": 0.00138, "1dball": 0.02628}
+TITLES = {"diag": "Diag", "1dball": "1DBall"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the study."""
+    parser.add_argument("--runs", type=int, default=25, metavar="N", help="initialisations in a batch of runs (25)")
+    parser.add_argument("--updates", type=int, default=50_000, metavar="N", help="updates of each run (50000)")
+    parser.add_argument("--k", type=int, default=1, metavar="K", help="Gibbs steps of CD-k (1)")
+    parser.add_argument(
+        "--batches", type=int, default=1, metavar="N",
+        help="batches of runs, between which the spread is measured; with 1 it is bootstrapped (1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--patterns", choices=[*PAPER, "both"], default="both", help="pattern set to learn (both)"
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="source of the initial weights (0)")
+    parser.add_argument("--out", metavar="DIR", help="write cd-bias.png, cd-bias.csv and cd-bias.md here")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, print the page, and write the files where asked."""
+    from circuitsim.boltzmann.study import Settings, run_study
+    from circuitsim.training import ProgressLine
+
+    settings = Settings(args.runs, args.updates, args.k, args.batches, args.seed)
+    directory = None if args.out is None else Path(args.out)
+    if directory is not None:
+        directory.mkdir(parents=True, exist_ok=True)
+    chosen = list(PAPER) if args.patterns == "both" else [args.patterns]
+    results: dict[str, Any] = {}
+    seconds = {}
+    for name in chosen:
+        line = ProgressLine(sys.stderr, TITLES[name])
+        began = time.perf_counter()
+        results[name] = run_study(settings, name, line.update)
+        seconds[name] = time.perf_counter() - began
+        line.close()
+    page = _page(settings, results)
+    print(page, end="")
+    print("seconds, compilation included: " + ", ".join(f"{TITLES[n]} {s:.1f}" for n, s in seconds.items()))
+    if directory is not None:
+        _write(directory, settings, results, page)
+        print(f"written to {directory}: cd-bias.md, cd-bias.csv, cd-bias.png")
+    return 0
+
+
+def _write(directory: Path, settings: Settings, results: dict[str, Curves], page: str) -> None:
+    from circuitsim.training.files import atomic_write
+
+    atomic_write(directory / "cd-bias.md", page.encode())
+    atomic_write(directory / "cd-bias.csv", _table(results).encode())
+    _draw(settings, results, directory / "cd-bias.png")
+
+
+def _page(settings: Settings, results: dict[str, Curves]) -> str:
+    """The result in words and numbers; nothing in it depends on the machine or the day."""
+    from circuitsim.boltzmann.study import final_gaps
+
+    lines = [
+        "# Bias of contrastive divergence and its bounds",
+        "",
+        f"{settings.visible} visible and {settings.hidden} hidden units, full-batch expected CD-{settings.k}, "
+        f"learning rate {settings.rate}, {settings.updates} updates, {settings.batches} × {settings.runs} runs, "
+        f"initial weights uniform in ±{settings.spread}, seed {settings.seed}. "
+        "After Fischer & Igel (2011), §3 and Figure 1.",
+        "",
+        f"Gap between bound and bias after {settings.updates} updates; ± is the standard deviation "
+        + ("between batches of runs" if settings.batches > 1 else "of batches redrawn from the runs (bootstrap)")
+        + (
+            ". The paper ran 50000 updates of CD-1."
+            if (settings.updates, settings.k) != (50_000, 1)
+            else ". The paper does not say how it condensed its 25 runs."
+        ),
+        "",
+        "| patterns | " + " | ".join(_names()) + " | paper |",
+        "|---" * 5 + "|",
+    ]
+    for name, curves in results.items():
+        gaps = final_gaps(curves, settings).values()
+        cells = " | ".join(f"{gap.mean:.5f} ± {gap.spread:.5f}" for gap in gaps)
+        lines.append(f"| {TITLES[name]} | {cells} | {PAPER[name]:.5f} |")
+    lines += ["", "| patterns | " + " | ".join(_FINAL) + " | bound < bias |", "|---" * (len(_FINAL) + 2) + "|"]
+    for name, curves in results.items():
+        values = (curves.largest_bias, curves.bound, curves.older, curves.distance, curves.delta, curves.log_likelihood)
+        cells = " | ".join(f"{value[:, -1].mean():.5g} ± {value[:, -1].std(ddof=1):.2g}" for value in values)
+        lines.append(f"| {TITLES[name]} | {cells} | {_violations(curves)} of {curves.bound.size} |")
+    lines += ["", "The second table holds means over all runs after the last update, ± the deviation between runs."]
+    lines += ["`bound < bias` counts measurements along training at which the bound was broken.", ""]
+    return "\n".join(lines)
+
+
+_FINAL = ("largest bias", "bound", "older bound", "½‖p_e − p‖₁", "Δ", "log-likelihood")
+
+
+def _names() -> tuple[str, ...]:
+    from circuitsim.boltzmann.study import AGGREGATIONS
+
+    # A bar inside a cell would end it.
+    return tuple(name.replace("|", "\\|") for name in AGGREGATIONS)
+
+
+def _violations(curves: Curves) -> int:
+    """Measurements whose bias exceeds the bound by more than round-off."""
+    return int((curves.largest_bias > curves.bound + 1e-12).sum())
+
+
+def _table(results: dict[str, Curves]) -> str:
+    """The curves: one row for each pattern set and moment, means and deviations over all runs."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = ("largest_bias", "bound", "older", "distance", "delta", "log_likelihood")
+    writer.writerow(["patterns", "updates", *(f"{name}_{kind}" for name in columns for kind in ("mean", "sd"))])
+    for name, curves in results.items():
+        values = [getattr(curves, column) for column in columns]
+        for index, updates in enumerate(curves.updates):
+            cells = [f(value[:, index]) for value in values for f in (lambda x: x.mean(), lambda x: x.std(ddof=1))]
+            writer.writerow([name, updates, *(f"{cell:.9g}" for cell in cells)])
+    return text.getvalue()
+
+
+def _draw(settings: Settings, results: dict[str, Curves], path: Path) -> None:
+    """One panel for each pattern set, as in the paper: bias, bound, and the older bound at its ceiling."""
+    from matplotlib.figure import Figure
+
+    from circuitsim.training.curves import save_figure
+
+    figure = Figure(figsize=(5.2 * len(results), 4), layout="constrained")
+    for place, (name, curves) in enumerate(results.items(), start=1):
+        axes = figure.add_subplot(1, len(results), place)
+        for values, label in ((curves.bound, "bound (Fischer & Igel)"), (curves.largest_bias, "largest |bias|")):
+            mean, deviation = values.mean(axis=0), values.std(axis=0)
+            (line,) = axes.plot(curves.updates, mean, label=label)
+            axes.fill_between(curves.updates, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.2)
+        axes.set(title=f"{TITLES[name]}, CD-{settings.k}", xlabel="updates", ylabel="expected error of the gradient")
+        axes.set_ylim(0, 1)
+        axes.text(0.98, 0.97, _older_note(curves), transform=axes.transAxes, ha="right", va="top", fontsize="small")
+        axes.legend(frameon=False, loc="center right")
+    save_figure(figure, path)
+
+
+def _older_note(curves: Curves) -> str:
+    least, last = curves.older.mean(axis=0).min(), curves.older[:, -1].mean()
+    return f"older bound (Bengio & Delalleau): {least:.3g} to {last:.3g}, off the scale"

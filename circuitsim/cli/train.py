@@ -1,0 +1,137 @@
+"""``circuitsim train``: one command for every model that can learn.
+
+A model family is a module with
+
+    DEFAULTS                 its options and their default values
+    add_arguments(group)     the options that only it has, each with ``default=argparse.SUPPRESS``
+    build(options)           an `Experiment` from a complete table of options
+
+and a row in `MODELS` or `FAMILIES`. Everything else (progress, history, checkpoints, resumption) is the same for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from circuitsim.errors import UsageError
+
+# --model NAME → module of its family. Two names may share a module, which then reads options["model"].
+MODELS: dict[str, str] = {"rbm": "circuitsim.cli.models.rbm"}
+
+# Options of every family, with the defaults that a family may replace.
+COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 30.0}
+
+# What a resumed run may change: how long it trains and how often it saves. All else would give another run.
+_MAY_CHANGE = ("epochs", "checkpoint_seconds")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of all families; none has a default here, so that `run` can tell what was given."""
+    none = argparse.SUPPRESS
+    parser.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
+    parser.add_argument("--dataset", metavar="NAME", default=none, help="what to train on")
+    parser.add_argument("--data-dir", metavar="DIR", default=none, help="where the data set's files are")
+    parser.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
+    parser.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
+    parser.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")
+    parser.add_argument("--momentum", type=float, metavar="M", default=none, help="momentum, 0 to 1")
+    parser.add_argument("--weight-decay", type=float, metavar="D", default=none, help="L2 penalty on the weights")
+    parser.add_argument("--seed", type=int, metavar="S", default=none, help="source of all chance (0)")
+    parser.add_argument(
+        "--evaluate-every", type=int, metavar="N", default=none, help="epochs between two rows of the history (1)"
+    )
+    parser.add_argument(
+        "--checkpoint-seconds", type=float, metavar="S", default=none, help="least time between checkpoints (30)"
+    )
+    parser.add_argument("--out", metavar="DIR", default=none, help="write history, checkpoints, model, pictures here")
+    parser.add_argument(
+        "--resume", action="store_true", default=none, help="continue the run in --out, bit for bit as if never stopped"
+    )
+    modules = sorted(set(MODELS.values()))
+    for module in modules:
+        names = ", ".join(name for name, home in MODELS.items() if home == module)
+        import_module(module).add_arguments(parser.add_argument_group(f"options of {names}"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train; 0 when done, 130 when interrupted and saved."""
+    from circuitsim.training import RunDirectory
+
+    given = {name: value for name, value in vars(args).items() if name not in ("command", "debug", "run")}
+    out, resume = given.pop("out", None), given.pop("resume", False)
+    directory = None if out is None else RunDirectory(out)
+    if resume:
+        if directory is None:
+            raise UsageError("--resume needs --out: the directory of the run to continue")
+        options = _resumed_options(directory.options(), given)
+    else:
+        options = _options(given)
+    experiment = _family(options["model"]).build(options)
+    if directory is not None and not resume:
+        directory.create(options)
+    return _train(experiment, directory, resume)
+
+
+def _family(model: str | None) -> ModuleType:
+    if model is None:
+        raise UsageError(f"say what to train with --model; there are {', '.join(MODELS)}")
+    if model not in MODELS:
+        raise UsageError(f"there is no model '{model}'; there are {', '.join(MODELS)}")
+    return import_module(MODELS[model])
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """All options of a new run: what was given, over the family's defaults, over the common ones."""
+    model = given.get("model")
+    defaults = {"model": model, **COMMON, **_family(model).DEFAULTS}
+    for name in given:
+        if name not in defaults:
+            raise UsageError(f"--{name.replace('_', '-')} is not an option of --model {model}")
+    return {**defaults, **given}
+
+
+def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The recorded options; what is given again must agree with them, but for the few that may change."""
+    for name, value in given.items():
+        if name not in _MAY_CHANGE and recorded.get(name) != value:
+            raise UsageError(
+                f"--{name.replace('_', '-')} {value} contradicts the run to resume, which has {recorded.get(name)}"
+            )
+    missing = [name for name in _family(recorded.get("model")).DEFAULTS if name not in recorded]
+    if missing:
+        raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
+    return {**COMMON, **recorded, **given}
+
+
+def _train(experiment: Any, directory: Any, resume: bool) -> int:
+    from circuitsim.training import ProgressLine, Trainer
+    from circuitsim.training.interrupt import interrupt_flag
+
+    print(experiment.title)
+    for note in experiment.notes:
+        print(f"note: {note}", file=sys.stderr)
+    with interrupt_flag() as stopped:
+        trainer = Trainer(
+            experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
+            ProgressLine(sys.stderr, "training"), stopped,
+        )  # fmt: skip
+        if resume:
+            trainer.resume()
+        outcome = trainer.train()
+    if outcome.interrupted:
+        saved = f"saved in {directory.path}; continue with --resume" if directory else "nothing saved (no --out)"
+        print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
+        return 130
+    for line in experiment.summary(outcome.history):
+        print(line)
+    if outcome.skipped:
+        print(f"note: {outcome.skipped} steps were skipped, their gradients were not to be trusted", file=sys.stderr)
+    if directory is not None:
+        files: list[Path] = experiment.finish(directory.path, outcome.history)
+        print(f"written to {directory.path}: {', '.join(file.name for file in files)}, history, checkpoint")
+    return 0

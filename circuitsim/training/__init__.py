@@ -1,0 +1,35 @@
+"""Training: one loop for every model that can name its parameters and their gradient.
+
+The room knows no model. A model that satisfies `Trainable` (equilibrium blocks with a gradient estimator, chains of
+them, Boltzmann machines) gets optimisers, schedules, history, checkpoints, interruption and exact resumption.
+"""
+
+from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from circuitsim.training.history import History
+from circuitsim.training.optimizers import SGD, Adam, Momentum, Optimizer
+from circuitsim.training.progress import ProgressLine
+from circuitsim.training.run_directory import RunDirectory
+from circuitsim.training.schedules import Constant, Cosine, Exponential, Schedule
+from circuitsim.training.trainable import Trainable
+from circuitsim.training.trainer import Outcome, Plan, Trainer
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "CheckpointError",
+    "Constant",
+    "Cosine",
+    "Exponential",
+    "History",
+    "Momentum",
+    "Optimizer",
+    "Outcome",
+    "Plan",
+    "ProgressLine",
+    "RunDirectory",
+    "Schedule",
+    "Trainable",
+    "Trainer",
+    "load_checkpoint",
+    "save_checkpoint",
+]

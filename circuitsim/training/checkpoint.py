@@ -1,0 +1,101 @@
+"""Checkpoints: one npz file of plain arrays and one JSON text, versioned, written atomically, read without pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circuitsim.errors import CircuitError
+from circuitsim.training.files import atomic_write
+
+FORMAT = 1
+_HEADER = "__json__"
+
+
+class CheckpointError(CircuitError):
+    """A checkpoint that cannot be used: missing, damaged, of another version or of another model."""
+
+
+def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+    """Write arrays and facts as one file.
+
+    Parameters
+    ----------
+    path : Path
+        Where; an older checkpoint there is replaced in one step.
+    arrays : mapping of str to ndarray
+        Plain numeric arrays; saved with their exact bits.
+    facts : mapping
+        Anything JSON can hold; floats keep their exact value.
+    """
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise CheckpointError(f"array '{name}' holds Python objects, which a checkpoint does not store")
+    text = json.dumps({"format": FORMAT, **facts}).encode()
+    buffer = io.BytesIO()
+    # np.savez takes names as keywords; the archive is written by hand so that any name is allowed.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in {_HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+            archive.writestr(f"{name}.npy", member.getvalue())
+    atomic_write(path, buffer.getvalue())
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `save_checkpoint` wrote; every byte is checked against the archive's checksums.
+
+    Raises
+    ------
+    CheckpointError
+        The file is missing, damaged, or of a format this version does not know.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"there is no checkpoint at {path}")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        facts = json.loads(arrays.pop(_HEADER).tobytes())
+        version = facts.pop("format")
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
+        raise CheckpointError(f"the checkpoint {path} is damaged and cannot be read ({problem})") from problem
+    if version != FORMAT:
+        raise CheckpointError(f"the checkpoint {path} has format {version}; this version reads format {FORMAT}")
+    return arrays, facts
+
+
+def pack(**groups: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Several groups of arrays as one: ``group/name``."""
+    return {f"{group}/{name}": array for group, arrays in groups.items() for name, array in arrays.items()}
+
+
+def unpack(arrays: Mapping[str, np.ndarray], group: str) -> dict[str, np.ndarray]:
+    """The arrays of one group of `pack`."""
+    prefix = f"{group}/"
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def copy_into(targets: Mapping[str, np.ndarray], sources: Mapping[str, np.ndarray], what: str) -> None:
+    """Copy arrays by name into the memory of others; names, shapes and types must agree.
+
+    Raises
+    ------
+    CheckpointError
+        They do not: the checkpoint belongs to another model.
+    """
+    if set(targets) != set(sources):
+        raise CheckpointError(f"the checkpoint's {what} are {sorted(sources)}, the model's are {sorted(targets)}")
+    for name, target in targets.items():
+        source = sources[name]
+        if source.shape != target.shape or source.dtype != target.dtype:
+            raise CheckpointError(
+                f"the checkpoint's {what} '{name}' is {source.dtype} {source.shape}, "
+                f"the model's is {target.dtype} {target.shape}"
+            )
+        target[...] = source

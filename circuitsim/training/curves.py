@@ -1,0 +1,50 @@
+"""The history as a picture."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from circuitsim.training.files import atomic_write
+from circuitsim.training.history import History
+
+
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write a matplotlib figure as PNG, whole or not at all."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=120)
+    atomic_write(path, buffer.getvalue())
+    return path
+
+
+def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> Path:
+    """Draw chosen columns of a history over the updates.
+
+    Parameters
+    ----------
+    history : History
+        At least one row.
+    path : Path
+        PNG to write.
+    panels : mapping of str to sequence of str
+        Title of each panel → its columns; columns without a finite value are left out, and panels without any.
+    """
+    from matplotlib.figure import Figure
+
+    drawn = {
+        title: [name for name in names if any(math.isfinite(value) for value in history.column(name))]
+        for title, names in panels.items()
+    }
+    drawn = {title: names for title, names in drawn.items() if names}
+    figure = Figure(figsize=(4.5 * max(1, len(drawn)), 3.4), layout="constrained")
+    updates = history.column("updates")
+    for place, (title, names) in enumerate(drawn.items(), start=1):
+        axes = figure.add_subplot(1, len(drawn), place)
+        for name in names:
+            axes.plot(updates, history.column(name), marker="." if len(updates) < 30 else "", label=name)
+        axes.set(title=title, xlabel="updates")
+        axes.legend(frameon=False)
+    return save_figure(figure, path)

@@ -1,0 +1,41 @@
+"""What a model family hands to the command line: everything a training run consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from circuitsim.training.history import History
+from circuitsim.training.trainable import Trainable
+from circuitsim.training.trainer import Evaluate, Plan
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A run that is ready to start.
+
+    Attributes
+    ----------
+    trainable, data, plan, evaluate
+        As `Trainer` takes them.
+    title : str
+        One line on what is trained on what.
+    notes : sequence of str
+        What a person should know before it starts (a fallback taken, a limit met).
+    finish : callable
+        ``finish(directory, history)`` writes the trained model and its pictures and returns the files written.
+    summary : callable
+        ``summary(history)`` gives the lines shown at the end.
+    """
+
+    trainable: Trainable
+    data: Sequence[np.ndarray]
+    plan: Plan
+    title: str
+    finish: Callable[[Path, History], list[Path]]
+    summary: Callable[[History], list[str]]
+    evaluate: Evaluate | None = None
+    notes: Sequence[str] = ()

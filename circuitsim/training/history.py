@@ -1,0 +1,92 @@
+"""What was measured during training: rows in memory, and as CSV and JSON lines on disk."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from circuitsim.errors import UsageError
+from circuitsim.training.files import atomic_write
+
+Value = float | int | bool
+Row = dict[str, Value]
+
+
+class History:
+    """Rows with the same columns, appended one at a time.
+
+    Parameters
+    ----------
+    directory : Path, optional
+        Where ``history.csv`` and ``history.jsonl`` are kept; None keeps the rows in memory only.
+
+    Notes
+    -----
+    Each row is flushed as it comes, so that a killed run keeps its history. A number that is not finite is an empty
+    cell in the CSV and null in the JSON lines.
+    """
+
+    CSV = "history.csv"
+    LINES = "history.jsonl"
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.directory = directory
+        self.rows: list[Row] = []
+
+    def append(self, row: Mapping[str, Value]) -> None:
+        """Add a row, in memory and on disk."""
+        if self.rows and list(row) != list(self.rows[0]):
+            raise UsageError(f"the history's columns are {list(self.rows[0])}, a new row has {list(row)}")
+        self.rows.append(dict(row))
+        if self.directory is not None:
+            with open(self.directory / self.LINES, "a", encoding="utf-8") as file:
+                file.write(_json_line(row))
+            with open(self.directory / self.CSV, "a", encoding="utf-8", newline="") as file:
+                file.write(_csv_text([row], header=len(self.rows) == 1))
+
+    def restart(self, rows: list[Row]) -> None:
+        """Replace everything by ``rows``: the history as it stood at a checkpoint (or nothing)."""
+        self.rows = [dict(row) for row in rows]
+        if self.directory is not None:
+            atomic_write(self.directory / self.LINES, "".join(map(_json_line, self.rows)).encode())
+            atomic_write(self.directory / self.CSV, _csv_text(self.rows, header=bool(self.rows)).encode())
+
+    def read(self, count: int) -> list[Row]:
+        """The first ``count`` rows on disk, null read as NaN. Lines after them may be torn; they are not looked at."""
+        if self.directory is None:
+            raise UsageError("this history is kept in memory only")
+        path = self.directory / self.LINES
+        lines = path.read_text(encoding="utf-8").split("\n")[:count] if path.is_file() else []
+        try:
+            rows = [json.loads(line) for line in lines]
+        except json.JSONDecodeError as problem:
+            raise UsageError(f"{path} is damaged: {problem}") from problem
+        if len(rows) < count:
+            raise UsageError(f"{path} has {len(rows)} rows, but the checkpoint was written after row {count}")
+        return [{name: math.nan if value is None else value for name, value in row.items()} for row in rows]
+
+    def column(self, name: str) -> list[Value]:
+        """One column, in order."""
+        return [row[name] for row in self.rows]
+
+
+def _finite(value: Value) -> bool:
+    return isinstance(value, (bool, int)) or math.isfinite(value)
+
+
+def _json_line(row: Mapping[str, Value]) -> str:
+    return json.dumps({name: value if _finite(value) else None for name, value in row.items()}) + "\n"
+
+
+def _csv_text(rows: list[Row] | list[Mapping[str, Value]], header: bool) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if header:
+        writer.writerow(list(rows[0]))
+    for row in rows:
+        writer.writerow([value if _finite(value) else "" for value in row.values()])
+    return text.getvalue()

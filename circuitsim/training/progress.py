@@ -1,0 +1,71 @@
+"""One line that tells how far a long run is; silent where nobody watches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+
+class ProgressLine:
+    """A line rewritten in place on a terminal, and nothing at all on anything else.
+
+    Parameters
+    ----------
+    stream : text stream
+        Usually standard error. Only a terminal is written to.
+    label : str
+        What is running.
+    interval : float
+        Seconds between two rewritings.
+    clock : callable
+        Seconds from a monotonic clock; a test can pass its own.
+    """
+
+    def __init__(
+        self, stream: TextIO, label: str, interval: float = 0.2, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.stream = stream
+        self.label = label
+        self.interval = interval
+        self.clock = clock
+        self.active = stream.isatty()
+        self._began = clock()
+        self._first: float | None = None
+        self._drawn = -float("inf")
+        self._width = 0
+
+    def update(self, fraction: float, note: str = "") -> None:
+        """Show the fraction done, a note, and the time left at the pace since the first call."""
+        if not self.active:
+            return
+        now = self.clock()
+        if self._first is None:
+            # A resumed run begins in the middle: only what was done here tells the pace.
+            self._first, self._began = fraction, now
+        if now - self._drawn < self.interval and fraction < 1:
+            return
+        self._drawn = now
+        text = f"{self.label} {100 * fraction:5.1f} %"
+        gained = fraction - self._first
+        if gained > 0:
+            text += f"  {_span((now - self._began) * (1 - fraction) / gained)} left"
+        text = f"{text}  {note}"[:110]
+        self.stream.write("\r" + text.ljust(self._width))
+        self.stream.flush()
+        self._width = len(text)
+
+    def close(self) -> None:
+        """Leave the line as it is and go to the next one."""
+        if self.active and self._width:
+            self.stream.write("\n")
+            self.stream.flush()
+            self._width = 0
+
+
+def _span(seconds: float) -> str:
+    """A length of time as people write it."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole // 60 % 60:02d} h"
+    return f"{whole // 60}:{whole % 60:02d} min" if whole >= 60 else f"{whole} s"

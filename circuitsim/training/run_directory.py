@@ -1,0 +1,81 @@
+"""The folder of one run: its configuration, history, checkpoint and pictures. Nothing is written outside it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from circuitsim._version import __version__
+from circuitsim.errors import UsageError
+from circuitsim.training.files import atomic_write
+
+
+class RunDirectory:
+    """Names and keeps the files of one run.
+
+    Attributes
+    ----------
+    path : Path
+        The directory.
+    checkpoint : Path
+        ``checkpoint.npz``, the newest state.
+    config : Path
+        ``config.json``, everything needed to run it again.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.checkpoint = self.path / "checkpoint.npz"
+        self.config = self.path / "config.json"
+
+    def create(self, config: Mapping[str, Any]) -> None:
+        """Make the directory and record the configuration with the versions of all software that matters.
+
+        Raises
+        ------
+        UsageError
+            There is a run in it already, or it cannot be made.
+        """
+        if self.config.exists() or self.checkpoint.exists():
+            raise UsageError(
+                f"{self.path} already holds a run; continue it with --resume, or choose another directory with --out"
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise UsageError(f"cannot make the directory {self.path}: {problem.strerror}") from problem
+        text = json.dumps({"options": dict(config), "versions": software_versions()}, indent=2, allow_nan=False)
+        atomic_write(self.config, text.encode() + b"\n")
+
+    def options(self) -> dict[str, Any]:
+        """The configuration recorded by `create`.
+
+        Raises
+        ------
+        UsageError
+            There is none, or it cannot be read.
+        """
+        if not self.config.is_file():
+            raise UsageError(f"there is no run to resume in {self.path} (no {self.config.name})")
+        try:
+            options = json.loads(self.config.read_text(encoding="utf-8"))["options"]
+        except (ValueError, KeyError, TypeError) as problem:
+            raise UsageError(f"{self.config} is damaged and cannot be read ({problem})") from problem
+        if not isinstance(options, dict):
+            raise UsageError(f"{self.config} is damaged and cannot be read (its options are not a table)")
+        return options
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of this package, Python and the numerical libraries, without importing them."""
+    versions = {"circuitsim": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    for name in ("numpy", "scipy", "numba", "scikit-learn"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions

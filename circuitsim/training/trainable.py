@@ -1,0 +1,56 @@
+"""The one thing the trainer asks of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+Batch = tuple[np.ndarray, ...]
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A model whose parameters can be moved downhill.
+
+    A model that maximises something (a likelihood) returns the gradient of its negative.
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """Named arrays. The optimiser writes into them, so they must be the model's own memory, not copies."""
+        ...
+
+    def gradient(self, batch: Batch, rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
+        """Gradient estimate of the loss on one batch, and what was measured on the way.
+
+        Parameters
+        ----------
+        batch : tuple of ndarray
+            One slice of every data array, with equal first dimension.
+        rng : numpy.random.Generator
+            The only source of chance; its state is part of every checkpoint.
+
+        Returns
+        -------
+        gradients : dict of str to ndarray, or None
+            One array for each parameter, of its shape; the trainer may overwrite them. None says that this batch gave
+            no gradient that can be trusted: the step is skipped and counted.
+        metrics : dict of str to float
+            The same keys on every call; the history holds their mean over the updates since its last row.
+        """
+        ...
+
+    def project(self) -> None:
+        """Move the parameters back to where they are allowed, after each step."""
+        ...
+
+    def state_arrays(self) -> Arrays:
+        """All else that the next update depends on (persistent chains, running averages), for the checkpoint."""
+        ...
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state_arrays` gave."""
+        ...

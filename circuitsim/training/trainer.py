@@ -1,0 +1,290 @@
+"""The training loop: batches, steps, history, checkpoints; the same bits whether or not it was ever stopped."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
+from circuitsim.training.history import History
+from circuitsim.training.optimizers import SGD, Optimizer
+from circuitsim.training.progress import ProgressLine
+from circuitsim.training.run_directory import RunDirectory
+from circuitsim.training.schedules import Constant, Schedule
+from circuitsim.training.trainable import Trainable
+
+Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train.
+
+    Parameters
+    ----------
+    epochs : int
+        Passes over the data.
+    batch : int
+        Samples in a step; the last batch of an epoch may be smaller.
+    seed : int
+        Source of all chance: the order of the samples, the model's draws, the evaluations.
+    optimizer, schedule
+        The step, and the factor on its rates from epoch to epoch.
+    shuffle : bool
+        Whether each epoch takes the samples in a new random order.
+    evaluate_every : int
+        Epochs between two rows of the history (the last epoch always has one).
+    checkpoint_seconds : float
+        Least time between two checkpoints during training; one is always written at the end and on interruption.
+        It has no influence on the result.
+    """
+
+    epochs: int
+    batch: int
+    seed: int = 0
+    optimizer: Optimizer = field(default_factory=lambda: SGD(0.01))
+    schedule: Schedule = field(default_factory=Constant)
+    shuffle: bool = True
+    evaluate_every: int = 1
+    checkpoint_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 0), ("batch", 1), ("seed", 0), ("evaluate_every", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+    def order(self, epoch: int, samples: int) -> np.ndarray:
+        """The order of the samples in an epoch: a function of seed and epoch, so that no checkpoint has to hold it."""
+        if not self.shuffle:
+            return np.arange(samples)
+        return np.random.default_rng((self.seed, 1, epoch)).permutation(samples)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended.
+
+    Attributes
+    ----------
+    history : History
+        All rows, those before a resumption included.
+    interrupted : bool
+        True when it was asked to stop before the last epoch was done.
+    updates, skipped : int
+        Steps taken, and steps skipped because no gradient could be trusted.
+    """
+
+    history: History
+    interrupted: bool
+    updates: int
+    skipped: int
+
+
+@dataclass
+class _Counters:
+    """Where the loop stands; all of it goes into the checkpoint."""
+
+    epoch: int = 0
+    batch: int = 0
+    updates: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    sums: dict[str, float] = field(default_factory=dict)
+    summed: int = 0
+
+
+class Trainer:
+    """Trains anything `Trainable`.
+
+    Parameters
+    ----------
+    trainable : Trainable
+        The model.
+    data : sequence of ndarray
+        Arrays with equal first dimension; a batch is the same rows of each.
+    plan : Plan
+        How to train.
+    evaluate : callable, optional
+        ``evaluate(rng)`` gives further columns for each row of the history; its generator is its own, so that
+        measuring never changes what is measured.
+    directory : RunDirectory, optional
+        Where history and checkpoints go; None writes nothing.
+    progress : ProgressLine, optional
+        Shown after every step.
+    should_stop : callable, optional
+        Asked after every step.
+    """
+
+    def __init__(
+        self,
+        trainable: Trainable,
+        data: Sequence[np.ndarray],
+        plan: Plan,
+        evaluate: Evaluate | None = None,
+        directory: RunDirectory | None = None,
+        progress: ProgressLine | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        lengths = {len(array) for array in data}
+        if len(lengths) != 1 or 0 in lengths:
+            raise UsageError(f"the data arrays must have one length, at least 1; theirs are {sorted(lengths)}")
+        self.trainable = trainable
+        self.data = tuple(data)
+        self.plan = plan
+        self.evaluate = evaluate
+        self.directory = directory
+        self.progress = progress
+        self.should_stop = should_stop
+        self.history = History(directory.path if directory else None)
+        self.samples = lengths.pop()
+        self._rng = np.random.default_rng(plan.seed)
+        self._memory = plan.optimizer.start(trainable.parameters)
+        self._at = _Counters()
+
+    def train(self) -> Outcome:
+        """Train from where the model stands to the last epoch of the plan, or until asked to stop.
+
+        Raises
+        ------
+        ConvergenceError
+            A gradient's metrics or the parameters are no longer finite. The last checkpoint holds the last good state.
+        """
+        begun = time.monotonic() - self._at.seconds
+        saved = time.monotonic()
+        if not self.history.rows:
+            self.history.restart([])
+        while self._at.epoch < self.plan.epochs:
+            for rows in self._remaining_batches():
+                self._step(rows)
+                self._at.seconds = time.monotonic() - begun
+                if self.progress and self.progress.active:
+                    self._show()
+                if self.should_stop():
+                    self.save()
+                    return self._outcome(interrupted=True)
+                if time.monotonic() - saved >= self.plan.checkpoint_seconds:
+                    self.save()
+                    saved = time.monotonic()
+            self._end_epoch()
+        self.save()
+        return self._outcome(interrupted=False)
+
+    def save(self) -> None:
+        """Write a checkpoint, unless there is no directory. Never one that is not finite."""
+        if self.directory is None:
+            return
+        self._check_parameters()
+        arrays = pack(
+            parameters=dict(self.trainable.parameters), state=self.trainable.state_arrays(), optimizer=self._memory
+        )
+        facts: dict[str, Any] = {
+            "counters": asdict(self._at),
+            "rng": self._rng.bit_generator.state,
+            "rows": len(self.history.rows),
+            "samples": self.samples,
+            "batch": self.plan.batch,
+            "seed": self.plan.seed,
+        }
+        save_checkpoint(self.directory.checkpoint, arrays, facts)
+
+    def resume(self) -> None:
+        """Take up the state of the directory's checkpoint; `train` then continues bit for bit.
+
+        A run killed before its first checkpoint starts again from the beginning, which gives the same bits.
+
+        Raises
+        ------
+        CheckpointError
+            The checkpoint is damaged, or belongs to another model, data set or plan.
+        """
+        if self.directory is None:
+            raise UsageError("there is nothing to resume: this trainer keeps no directory")
+        if not self.directory.checkpoint.exists():
+            self.history.restart([])
+            return
+        arrays, facts = load_checkpoint(self.directory.checkpoint)
+        for name, mine in (("samples", self.samples), ("batch", self.plan.batch), ("seed", self.plan.seed)):
+            if facts.get(name) != mine:
+                raise CheckpointError(f"the checkpoint was written with {name} {facts.get(name)}, this run has {mine}")
+        copy_into(dict(self.trainable.parameters), unpack(arrays, "parameters"), "parameters")
+        copy_into(self._memory, unpack(arrays, "optimizer"), "optimiser memory")
+        self.trainable.load_state_arrays(unpack(arrays, "state"))
+        self._rng.bit_generator.state = facts["rng"]
+        self._at = _Counters(**facts["counters"])
+        self.history.restart(self.history.read(facts["rows"]))
+
+    def _remaining_batches(self) -> list[np.ndarray]:
+        """Row numbers of the batches of this epoch that are still to be done."""
+        order, size = self.plan.order(self._at.epoch, self.samples), self.plan.batch
+        return [order[start : start + size] for start in range(self._at.batch * size, self.samples, size)]
+
+    def _step(self, rows: np.ndarray) -> None:
+        batch = tuple(array[rows] for array in self.data)
+        gradients, metrics = self.trainable.gradient(batch, self._rng)
+        if not all(map(math.isfinite, metrics.values())):
+            bad = next(name for name, value in metrics.items() if not math.isfinite(value))
+            raise ConvergenceError(
+                f"training diverged: {bad} is {metrics[bad]} at epoch {self._at.epoch + 1}, "
+                f"update {self._at.updates + 1}; try a lower learning rate" + self._where_saved()
+            )
+        if gradients is None:
+            self._at.skipped += 1
+        else:
+            factor = self.plan.schedule.factor(self._at.epoch)
+            self.plan.optimizer.step(self.trainable.parameters, gradients, self._memory, factor)
+            self.trainable.project()
+            self._at.updates += 1
+        for name, value in metrics.items():
+            self._at.sums[name] = self._at.sums.get(name, 0.0) + float(value)
+        self._at.summed += 1
+        self._at.batch += 1
+
+    def _end_epoch(self) -> None:
+        self._at.batch = 0
+        self._at.epoch += 1
+        last = self._at.epoch == self.plan.epochs
+        if not last and self._at.epoch % self.plan.evaluate_every:
+            return
+        self._check_parameters()
+        row: dict[str, float] = {"epoch": self._at.epoch, "updates": self._at.updates, "skipped": self._at.skipped}
+        row["rate_factor"] = self.plan.schedule.factor(self._at.epoch - 1)
+        row |= {name: total / self._at.summed for name, total in self._at.sums.items()}
+        if self.evaluate:
+            row |= self.evaluate(np.random.default_rng((self.plan.seed, 2, self._at.epoch)))
+        row["seconds"] = round(self._at.seconds, 3)
+        self.history.append(row)
+        self._at.sums, self._at.summed = {}, 0
+
+    def _check_parameters(self) -> None:
+        for name, array in self.trainable.parameters.items():
+            if not np.isfinite(array).all():
+                raise ConvergenceError(
+                    f"training diverged: {name} is no longer finite after {self._at.updates} updates; "
+                    "try a lower learning rate" + self._where_saved()
+                )
+
+    def _where_saved(self) -> str:
+        if self.directory is None or not self.directory.checkpoint.exists():
+            return ""
+        return f" (the last good state is in {self.directory.checkpoint})"
+
+    def _show(self) -> None:
+        assert self.progress is not None
+        done = self._at.epoch + self._at.batch * self.plan.batch / self.samples
+        note = f"epoch {min(self._at.epoch + 1, self.plan.epochs)}/{self.plan.epochs}"
+        if self._at.seconds > 0:
+            note += f"  {self._at.updates / self._at.seconds:.0f} updates/s"
+        if self._at.sums:
+            note += "".join(f"  {name} {total / self._at.summed:.4g}" for name, total in self._at.sums.items())
+        self.progress.update(min(1.0, done / self.plan.epochs), note)
+
+    def _outcome(self, interrupted: bool) -> Outcome:
+        if self.progress:
+            self.progress.close()
+        return Outcome(self.history, interrupted, self._at.updates, self._at.skipped)
