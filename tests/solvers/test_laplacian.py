@@ -84,10 +84,12 @@ def test_tree_and_counts_match_the_filled_pattern(graph, ordering):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_factor_and_solution_match_the_plain_twin(graph):
+@pytest.mark.parametrize("ordering", ["amd", "dense"])
+def test_factor_and_solution_match_the_plain_twin(graph, ordering):
     n, a, b = graph
     w = weights_for(a, 1)
-    symbolic = analyse(n, a, b)
+    symbolic = analyse(n, a, b, ordering)
+    assert symbolic.place.size == np.count_nonzero(a != b)
     made = factor(symbolic, w)
     order = np.append(symbolic.pattern.order, n)
     shares, pivots = twin.eliminate(twin.weight_matrix(n, a, b, w)[np.ix_(order, order)])

@@ -15,7 +15,7 @@ from circuitsim.solvers.laplacian.tile import OVERREAD
 SHORT = 1e120
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Factor:
     """A factored Laplacian.
 
@@ -42,6 +42,9 @@ class Factor:
     def spent(self) -> bool:
         """Whether a later factor has taken this one's memory."""
         return self.values.size == 0
+
+    def __repr__(self) -> str:
+        return f"Factor({self.symbolic!r}, pinned={self.pinned.size})"
 
 
 def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:

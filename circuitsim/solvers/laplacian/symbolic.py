@@ -11,9 +11,11 @@ from circuitsim.solvers.laplacian.order import fill_reducing
 
 #: Widest panel: small enough that its diagonal block stays in the first-level cache.
 WIDEST = 64
+#: Largest number of unknowns for which `analyse` does not look for a sparse order.
+DENSE = 64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pattern:
     """Ordering and predicted cost of a factorisation; cheap even where the factorisation itself is not.
 
@@ -45,8 +47,11 @@ class Pattern:
     ptr: np.ndarray
     idx: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"Pattern(n={self.n}, edges={self.a.size}, fill={self.fill}, flops={self.flops:.3g})"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Symbolic:
     """The panels of a factorisation, ready for numbers.
 
@@ -83,6 +88,9 @@ class Symbolic:
     def stored(self) -> int:
         """Doubles one numeric factor stores."""
         return int(self.offset[-1])
+
+    def __repr__(self) -> str:
+        return f"Symbolic(n={self.n}, edges={self.pattern.a.size}, panels={self.panels}, stored={self.stored})"
 
 
 def _ends(n: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +133,55 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "amd") -> Patt
     return Pattern(n, a, b, order, position, parent, count, int(count.sum()), float(width @ width), ptr, idx)
 
 
-def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "amd") -> Symbolic:
-    """Symbolic factorisation of the Laplacian of a graph with earth: `predict`, then `panels`."""
-    return panels(predict(n, a, b, ordering))
+def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Symbolic:
+    """Symbolic factorisation of the Laplacian of a graph with earth.
+
+    Parameters
+    ----------
+    n : int
+        Unknowns 0..n-1; index n is earth.
+    a, b : array_like of int, shape (m,)
+        Edge ends. Repeated edges add up, loops are ignored.
+    ordering : str
+        ``"auto"``: `dense` for at most `DENSE` unknowns, else approximate minimum degree. ``"dense"``, or a method of
+        `order.fill_reducing`.
+    """
+    if ordering == "dense" or (ordering == "auto" and n <= DENSE):
+        return dense(n, a, b)
+    return panels(predict(n, a, b, "amd" if ordering == "auto" else ordering))
+
+
+def dense(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
+    """One panel of all nodes as they are numbered: no ordering, no tree; the quickest start for a small circuit."""
+    a, b = _ends(n, a, b)
+    names = np.arange(n + 1)
+    count = names[:0:-1]
+    parent = np.append(names[1:n], -1)[:n].astype(np.int32)
+    width = count.astype(np.float64)
+    nothing = np.zeros(0, np.int32)
+    pattern = Pattern(
+        n, a, b, names[:n], names[:n], parent, count, int(count.sum()), float(width @ width), names[:0], nothing
+    )
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    edges = np.flatnonzero(low != high)
+    place = low[edges] * (n + 1) + high[edges]
+    one = min(n, 1)  # no node, no panel
+    return Symbolic(
+        pattern=pattern,
+        first=np.array([0, n][: one + 1]),
+        row_ptr=np.array([0, n + 1][: one + 1]),
+        rows=names[: (n + 1) * one].astype(np.int32),
+        offset=np.array([0, n * (n + 1)][: one + 1]),
+        above=np.full(one, -1, np.int32),
+        update_ptr=np.zeros(one + 1, np.int64),
+        update_source=nothing,
+        update_lo=nothing,
+        update_hi=nothing,
+        edge_ptr=np.array([0, edges.size][: one + 1]),
+        edges=edges,
+        place=place,
+        panel_of_edge=np.where(low != high, 0, -1),
+    )
 
 
 def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
