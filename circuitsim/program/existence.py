@@ -229,7 +229,7 @@ def _push(
 def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
     """The error for a set of nodes whose net source current (sign +: into it) has no way back."""
     circuit = structure.circuit
-    kind, first, second, value, _ = structure.arrays
+    _, first, second, value, _ = structure.arrays
     touched = np.zeros(inside.size, dtype=bool)
     touched[first] = touched[second] = True
     nodes = [circuit.node_names[k] for k in np.flatnonzero(inside & touched).tolist()]

@@ -13,9 +13,9 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
-from circuitsim.solvers.contracted import NOISE, Network, Settled, forest_flow, prepare, respond, settle
+from circuitsim.program.flow import NOISE, forest_flow
+from circuitsim.solvers.contracted import Network, Settled, prepare, respond, settle
 from circuitsim.solvers.solution import Solution
-
 
 FAR = 1e100
 """Where a part with a net current and no path to earth ends up, V: beyond every diode that could stop it."""
@@ -86,7 +86,7 @@ def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: in
         if key in seen or count == rounds:
             return settled, False, count
         seen.add(key)
-        settled = settle(network, on, settled.x)
+        settled = settle(network, on, settled.x, previous=settled.factored)
     raise AssertionError("unreachable")
 
 
@@ -116,7 +116,7 @@ def dual_method(network: Network, settled: Settled, limit: int) -> tuple[Settled
         on[settled.forest] = settled.flow >= -NOISE * settled.noise
         if on[settled.forest].all():
             break
-        settled, steps = settle(network, on, settled.x), steps + 1
+        settled, steps = settle(network, on, settled.x, previous=settled.factored), steps + 1
     while steps < limit:
         wrong = violation(program, settled)
         wrong[settled.forest] = 0.0
@@ -155,9 +155,9 @@ def _admit(network: Network, settled: Settled, entering: int, limit: int) -> tup
         carried += min(dry, enough)
         if enough <= dry:
             on[entering] = True
-            return settle(network, on, settled.x), step
+            return settle(network, on, settled.x, previous=settled.factored), step
         on[settled.forest[leaving]] = False
-        settled = settle(network, on, settled.x, carried * unit[:n])
+        settled = settle(network, on, settled.x, carried * unit[:n], settled.factored)
     return settled, limit
 
 
@@ -169,7 +169,7 @@ def _response(network: Network, settled: Settled, unit: np.ndarray) -> tuple[np.
     program = network.program
     n = program.n
     tail, head = int(np.argmin(unit)), int(np.argmax(unit))
-    x = respond(network, settled.forest, unit[:n])
+    x = respond(network, settled.factored, settled.forest, unit[:n])
     drop = program.g * (x[program.a] - x[program.b])
     need = unit[:n] - (np.bincount(program.a, drop, n + 1) - np.bincount(program.b, drop, n + 1))[:n]
     rate, _ = forest_flow(n, program.tail[settled.forest], program.head[settled.forest], need, np.abs(need))

@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.program.components import component_labels
+from circuitsim.program.flow import forest_flow, rooted_trees, spanning_forest
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
-from circuitsim.solvers.linear import Laplacian
-
-NOISE = 1e-13
-"""Currents below this share of the magnitudes they are sums of (and voltages, of the potentials) are rounding."""
+from circuitsim.solvers.linear import Factored, Laplacian
 
 
 class Network(NamedTuple):
@@ -55,6 +53,8 @@ class Settled(NamedTuple):
         Label of the part (islands joined by the forest) of each super-node.
     stranded : (n + 1,) float array
         By part label: net current of a part that no path leads to earth, A; 0 where it balances.
+    factored : Factored
+        The linear circuit itself, for further right-hand sides.
     """
 
     x: np.ndarray
@@ -63,6 +63,7 @@ class Settled(NamedTuple):
     noise: np.ndarray
     part: np.ndarray
     stranded: np.ndarray
+    factored: Factored
 
 
 def prepare(program: QuadraticProgram) -> Network:
@@ -93,7 +94,13 @@ def demand(program: QuadraticProgram, x: np.ndarray) -> tuple[np.ndarray, np.nda
     return need, scale
 
 
-def settle(network: Network, on: np.ndarray, before: np.ndarray, extra: np.ndarray | None = None) -> Settled:
+def settle(
+    network: Network,
+    on: np.ndarray,
+    before: np.ndarray,
+    extra: np.ndarray | None = None,
+    previous: Factored | None = None,
+) -> Settled:
     """Solve the linear circuit in which the diodes ``on`` are shorts (with their bounds) and the others absent.
 
     Parameters
@@ -104,6 +111,8 @@ def settle(network: Network, on: np.ndarray, before: np.ndarray, extra: np.ndarr
         Potentials that parts without a path to earth stay near.
     extra : (n,) float array, optional
         Further injected currents, A.
+    previous : Factored, optional
+        Of this network, with other diodes: a later factorisation repeats only what differs.
     """
     program = network.program
     n = program.n
@@ -112,7 +121,8 @@ def settle(network: Network, on: np.ndarray, before: np.ndarray, extra: np.ndarr
     current = network.current if extra is None else network.current + extra
     if w.any():
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
-    x = respond(network, forest, current) + w
+    factored = network.laplacian.factor(forest, previous)
+    x = respond(network, factored, forest, current) + w
     part = component_labels(
         n + 1, np.concatenate([network.island, program.tail[forest]]),
         np.concatenate([np.arange(n + 1), program.head[forest]]),
@@ -122,37 +132,21 @@ def settle(network: Network, on: np.ndarray, before: np.ndarray, extra: np.ndarr
     if extra is not None:
         need, scale = need + extra, scale + np.abs(extra)
     flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
-    return Settled(x, forest, flow, noise, part, stranded)
+    return Settled(x, forest, flow, noise, part, stranded, factored)
 
 
-def respond(network: Network, forest: np.ndarray, current: np.ndarray) -> np.ndarray:
+def respond(network: Network, factored: Factored, forest: np.ndarray, current: np.ndarray) -> np.ndarray:
     """Potentials (n + 1,) for injected ``current`` (n,) with the diodes of ``forest`` as shorts: exactly equal ends."""
-    program = network.program
-    n = program.n
-    closed = np.zeros(program.tail.size, dtype=bool)
-    closed[forest] = True
-    x = network.laplacian.solve(closed, current)
-    group = component_labels(n + 1, program.tail[forest], program.head[forest])
-    group[group == group[n]] = n
-    return x[group]
-
-
-def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Those of ``edges`` that join something new, taken in order."""
-    parent = list(range(n + 1))
-
-    def find(u: int) -> int:
-        while parent[u] != u:
-            parent[u] = u = parent[parent[u]]
-        return u
-
-    kept = []
-    for e, u, v in zip(edges.tolist(), tail[edges].tolist(), head[edges].tolist()):
-        u, v = find(u), find(v)
-        if u != v:
-            parent[max(u, v)] = min(u, v)
-            kept.append(e)
-    return np.array(kept, dtype=np.int64)
+    program, rank = network.program, network.laplacian.rank
+    x = factored.solve(current)
+    if forest.size:
+        group = component_labels(program.n + 1, program.tail[forest], program.head[forest])
+        # The member eliminated last (earth is always last) has the least rounding; the others differ by 1/SHORT.
+        order = np.argsort(rank, kind="stable")
+        last = np.arange(program.n + 1)
+        last[group[order]] = order
+        x = x[last[group]]
+    return x
 
 
 def _tight_potentials(program: QuadraticProgram, forest: np.ndarray) -> np.ndarray:
@@ -160,67 +154,12 @@ def _tight_potentials(program: QuadraticProgram, forest: np.ndarray) -> np.ndarr
     w = np.zeros(program.n + 1)
     if not program.bound[forest].any():
         return w
-    for order, via in _rooted(program.n, program.tail[forest], program.head[forest], np.zeros(program.n)):
+    for order, via in rooted_trees(program.n, program.tail[forest], program.head[forest], np.zeros(program.n)):
         for u in order[1:]:
             k, parent, leaving = via[u]
             bound = program.bound[forest[k]]
             w[u] = w[parent] + (bound if leaving else -bound)
     return w
-
-
-def forest_flow(
-    n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Currents tail → head on a forest that carry away ``need`` (n,) from its nodes, by leaf elimination.
-
-    Each tree is rooted at earth, else at the node of the largest ``scale``: what is left over from rounding stays there,
-    where it is smallest in proportion.
-
-    Returns
-    -------
-    flow, noise : (f,) float arrays
-        Current of each edge and the scale of its rounding, A.
-    """
-    flow, noise = np.zeros(tail.size), np.zeros(tail.size)
-    rest, size = np.append(need, 0.0), np.append(scale, 0.0)
-    for order, via in _rooted(n, tail, head, scale):
-        for u in order[:0:-1]:
-            k, parent, leaving = via[u]
-            flow[k] = rest[u] if leaving else -rest[u]
-            noise[k] = size[u]
-            rest[parent] += rest[u]
-            size[parent] += size[u]
-    return flow, noise
-
-
-def _rooted(
-    n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray
-) -> list[tuple[list[int], dict[int, tuple[int, int, bool]]]]:
-    """Each tree of a forest as (nodes from the root outwards, node → (edge, parent, edge leaves the node)).
-
-    The root is earth (index n) if the tree holds it, else its node of the largest scale.
-    """
-    adjacent: dict[int, list[tuple[int, int]]] = {}
-    for k, (u, v) in enumerate(zip(tail.tolist(), head.tolist())):
-        adjacent.setdefault(u, []).append((v, k))
-        adjacent.setdefault(v, []).append((u, k))
-    size = np.append(scale, np.inf)
-    touched = np.array(sorted(adjacent), dtype=np.int64)
-    seen: set[int] = set()
-    trees = []
-    for root in touched[np.argsort(-size[touched], kind="stable")].tolist():
-        if root in seen:
-            continue
-        seen.add(root)
-        order, via = [root], {}
-        for u in order:
-            for v, k in adjacent[u]:
-                if v not in seen:
-                    seen.add(v)
-                    via[v] = (k, u, int(tail[k]) == v)
-                    order.append(v)
-        trees.append((order, via))
-    return trees
 
 
 def _anchor(

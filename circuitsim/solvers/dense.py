@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-SHORT = 1e150
+SHORT = 1e120
 """Conductance of an ideal short in a network scaled so that its largest conductance is 1."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class Laplacian(NamedTuple):
         Conductances scaled by ``unit``.
     unit : float
         The largest conductance, S.
+    rank : (n + 1,) int array
+        Position of each node in the order of elimination; earth is last.
+    symbolic : circuitsim.solvers.laplacian.Symbolic or None
+        Analysis of the pattern for the compiled kernels; None where numpy does it.
     """
 
     n: int
@@ -32,20 +36,57 @@ class Laplacian(NamedTuple):
     b: np.ndarray
     g: np.ndarray
     unit: float
+    rank: np.ndarray
+    symbolic: Any
 
     @classmethod
     def analyse(cls, n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> Laplacian:
         """Prepare the pattern a–b, of which the first ``g.size`` edges are resistors of conductance g (S)."""
         unit = float(g.max()) if g.size else 1.0
-        return cls(n, a, b, g / unit, unit)
+        if n <= DENSE:
+            return cls(n, a, b, g / unit, unit, np.arange(n + 1), None)
+        from circuitsim.solvers import laplacian
 
-    def solve(self, closed: np.ndarray, current: np.ndarray) -> np.ndarray:
-        """Potentials (n + 1,), V, with the diodes ``closed`` as shorts, for injected ``current`` (n,), A.
+        symbolic = laplacian.analyse(n, a, b)
+        return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.position, n), symbolic)
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
+        """Factor with the diodes ``closed`` (indices) as shorts.
+
+        Parameters
+        ----------
+        closed : int array
+        previous : Factored, optional
+            Of this Laplacian: only what differs is computed again.
+        """
+        r = self.g.size
+        if self.symbolic is None:
+            a, b = np.append(self.a[:r], self.a[r + closed]), np.append(self.b[:r], self.b[r + closed])
+            w = np.append(self.g, np.full(closed.size, dense.SHORT))
+            return Factored(self, dense.factor(self.n, a, b, w))
+        from circuitsim.solvers import laplacian
+
+        w = np.zeros(self.a.size)
+        w[:r] = self.g
+        w[r + closed] = laplacian.SHORT
+        return Factored(self, laplacian.factor(self.symbolic, w, None if previous is None else previous.raw))
+
+
+class Factored(NamedTuple):
+    """A factored `Laplacian`."""
+
+    laplacian: Laplacian
+    raw: Any
+
+    def solve(self, current: np.ndarray) -> np.ndarray:
+        """Potentials (n + 1,), V, for injected ``current`` (n,), A.
 
         In a part without a path to earth one node is held at 0 V.
         """
-        r = self.g.size
-        closed = np.flatnonzero(closed) + r
-        a, b = np.append(self.a[:r], self.a[closed]), np.append(self.b[:r], self.b[closed])
-        w = np.append(self.g, np.full(closed.size, dense.SHORT))
-        return dense.solve(dense.factor(self.n, a, b, w), current / self.unit)
+        scaled = current / self.laplacian.unit
+        if self.laplacian.symbolic is None:
+            return dense.solve(self.raw, scaled)
+        from circuitsim.solvers import laplacian
+
+        x, _ = laplacian.solve(self.raw, scaled)
+        return np.append(x, 0.0)

@@ -1,10 +1,12 @@
-"""What a solver hands back: potentials, and how it got them. Whether they are right is the certificate's business."""
+"""What solvers share: their protocol, and what they hand back. Whether it is right is the certificate's business."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from circuitsim.program import QuadraticProgram
 
 
 class Solution(NamedTuple):
@@ -18,8 +20,19 @@ class Solution(NamedTuple):
         Name of the method.
     info : dict
         Counts of its work (rounds, sweeps …) and, where it stopped short, ``"stopped"`` with the reason.
+    slack : float
+        The ends of a conducting diode may differ by this share of their potentials (0 for exact methods).
     """
 
     x: np.ndarray
     solver: str
     info: dict[str, object]
+    slack: float = 0.0
+
+
+class Solver(Protocol):
+    """A method: a frozen value with its tolerances inside."""
+
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
+        """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,)."""
+        ...

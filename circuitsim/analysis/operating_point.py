@@ -1,0 +1,197 @@
+"""`OperatingPoint`: a certified steady state, in volts, amperes and watts."""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from circuitsim.certificate import Certificate
+from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, ELEMENTS, RESISTOR
+from circuitsim.errors import Problem, TopologyError
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Status(enum.Enum):
+    """How a solve ended."""
+
+    SOLVED = "solved"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    NOT_CONVERGED = "not converged"
+
+
+class OperatingPoint:
+    """The steady state of a circuit, with its proof.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    status : Status
+        Always ``Status.SOLVED``: anything else is an exception.
+    voltages : (n_nodes,) float array
+        Node potentials, V, in the order of ``circuit.node_names``.
+    currents : (m,) float array
+        Branch currents, A, in the order of ``circuit.names``: from the first terminal through the element.
+    intervals : dict of str to (float or None, float or None)
+        Nodes whose potential is not unique: its range, V, None where open.
+    unique : (m,) bool array
+        Where a branch current is the only one possible; elsewhere it is the choice of least norm.
+    energy : float
+        ½ Σ g v² + Σ I v at the solution, W (THEORY: Scellier 2024, Theorem 1).
+    certificate : Certificate
+    solver : dict
+        The method, why it was chosen, and counts of its work.
+    warnings : tuple of Problem
+        Remarks about the deck and the solution.
+    """
+
+    def __init__(
+        self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
+        intervals: dict[str, tuple[float | None, float | None]], unique: np.ndarray, certificate: Certificate,
+        solver: dict[str, object], warnings: tuple[Problem, ...],
+    ) -> None:  # fmt: skip
+        self.circuit = circuit
+        self.status = Status.SOLVED
+        # Adding zero turns −0.0, which nobody wants to read, into 0.0.
+        self.voltages = voltages = voltages + 0.0
+        self.currents = currents = currents + 0.0
+        self.intervals = intervals
+        self.unique = unique
+        self.certificate = certificate
+        self.solver = solver
+        self.warnings = warnings
+        for array in (voltages, currents, unique):
+            array.flags.writeable = False
+        kind, first, second, value, _ = circuit.arrays()
+        drop = voltages[first] - voltages[second]
+        self._drops = drop
+        half = np.where(kind == RESISTOR, 0.5 * drop * currents, 0.0)
+        self.energy = float(np.where(kind == CURRENT, value * drop, half).sum())
+
+    def __getitem__(self, node: str) -> float:
+        """Potential of a node, V."""
+        return float(self.voltages[self.circuit.node_index(node)])
+
+    def voltage(self, first: str, second: str | None = None) -> float:
+        """Voltage v(first) − v(second), V; against ground (or the reference) if ``second`` is not given."""
+        return self[first] - (0.0 if second is None else self[second])
+
+    def current(self, name: str) -> float:
+        """Current of an element, A, from its first terminal through it to its second."""
+        return float(self.currents[self.circuit.element_index(name)])
+
+    def power(self, name: str | None = None) -> float:
+        """Power that an element absorbs, W; without a name the total that all resistors dissipate."""
+        if name is not None:
+            k = self.circuit.element_index(name)
+            return float(self._drops[k] * self.currents[k])
+        resistors = self.circuit.arrays().kind == RESISTOR
+        return float((self._drops * self.currents)[resistors].sum())
+
+    def state(self, name: str) -> str:
+        """``"conducting"`` if a diode carries current, else ``"blocking"``.
+
+        Raises
+        ------
+        TopologyError
+            The element is no diode.
+        """
+        k = self.circuit.element_index(name)
+        if self.circuit.arrays().kind[k] != DIODE:
+            raise TopologyError(f"{name} is a {self.circuit[k].kind}; only diodes have a state")
+        return "conducting" if self.currents[k] > 0.0 else "blocking"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The operating point as plain values: the JSON object of ``circuitsim solve --format json``."""
+        circuit = self.circuit
+        kinds = circuit.arrays().kind.tolist()
+        columns = zip(
+            circuit.names, kinds, self._drops.tolist(), self.currents.tolist(), (self._drops * self.currents).tolist(),
+            self.unique.tolist(),
+        )  # fmt: skip
+        branches = {}
+        for name, kind, voltage, current, power, unique in columns:
+            branch: dict[str, object] = {"voltage": voltage, "current": current, "power": power}
+            if kind == DIODE:
+                branch["state"] = "conducting" if current > 0.0 else "blocking"
+            branch["unique"] = unique
+            branches[name] = branch
+        return {
+            "schema": 1,
+            "title": circuit.title,
+            "status": self.status.value,
+            "warnings": [warning_to_dict(w) for w in self.warnings],
+            "nodes": {circuit.node_names[k]: float(self.voltages[k]) for k in self._shown_nodes()},
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+            "branches": branches,
+            "energy": self.energy,
+            "certificate": self.certificate.to_dict(),
+            "solver": self.solver,
+        }
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, unique."""
+        import pandas
+
+        circuit = self.circuit
+        kind, first, second, value, _ = circuit.arrays()
+        diode = kind == DIODE
+        state = np.where(self.currents > 0.0, "conducting", "blocking")
+        return pandas.DataFrame(
+            {
+                "kind": [ELEMENTS[k].name for k in kind.tolist()],
+                "first": [circuit.node_names[k] for k in first.tolist()],
+                "second": [circuit.node_names[k] for k in second.tolist()],
+                "value": value,
+                "voltage": self._drops,
+                "current": self.currents,
+                "power": self._drops * self.currents,
+                "state": np.where(diode, state, None),
+                "unique": self.unique,
+            },
+            index=pandas.Index(list(circuit.names), name="element"),
+        )
+
+    def _shown_nodes(self) -> range:
+        return range(0 if self.circuit.grounded else GROUND + 1, len(self.circuit.node_names))
+
+    def __repr__(self) -> str:
+        """Title, status and certificate, then up to 20 node voltages and diode states."""
+        lines = [
+            f"OperatingPoint of {self.circuit.title!r}: {self.status.value}, worst relative violation "
+            f"{self.certificate.worst:.1e} (tolerance {self.certificate.tolerance:.0e})"
+        ]
+        nodes = [k for k in self._shown_nodes() if k != GROUND]
+        names = self.circuit.node_names
+        lines += [f"  v({names[k]}) = {self.voltages[k]:.9g} V" for k in nodes[:20]]
+        if len(nodes) > 20:
+            lines.append(f"  … and {len(nodes) - 20} more nodes")
+        diodes = np.flatnonzero(self.circuit.arrays().kind == DIODE).tolist()
+        for k in diodes[:20]:
+            lines.append(f"  {self.circuit.names[k]} {self.state(self.circuit.names[k])}, {self.currents[k]:.9g} A")
+        if len(diodes) > 20:
+            lines.append(f"  … and {len(diodes) - 20} more diodes")
+        return "\n".join(lines)
+
+
+def warning_to_dict(warning: Problem) -> dict[str, object]:
+    """A warning as it stands in the JSON output: message, file, line, names."""
+    where = warning.location
+    return {
+        "message": warning.message,
+        "file": where.file if where else None,
+        "line": where.line if where else None,
+        "names": list(warning.names),
+    }
+
+
+def open_ended(ends: tuple[float, float]) -> tuple[float | None, float | None]:
+    """An interval with None for an open end (strict JSON has no infinity)."""
+    lo, hi = ends
+    return (lo if math.isfinite(lo) else None, hi if math.isfinite(hi) else None)

@@ -1,0 +1,185 @@
+"""From node voltages to every branch current, where currents are unique and where they are a choice.
+
+Resistors and current sources know their currents. What is then missing at the nodes flows through the voltage
+constraints and those diodes whose ends are equal. Where these close no loop the currents are unique (leaf elimination);
+where they do, the choice made is the one of least norm: what wires of equal, vanishing resistance would carry, found as
+the operating point of exactly that circuit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, DIODE
+from circuitsim.errors import ConvergenceError
+from circuitsim.program import QuadraticProgram, Structure
+from circuitsim.program.components import component_labels
+from circuitsim.program.flow import NOISE, forest_flow, spanning_forest
+from circuitsim.solvers.active_set import ActiveSet
+
+
+class Branches(NamedTuple):
+    """Branch currents.
+
+    Attributes
+    ----------
+    current : (m,) float array
+        A, SPICE signs.
+    unique : (m,) bool array
+        False where the current is one valid choice among others.
+    carries : (m,) bool array
+        Diodes with a current that is more than rounding.
+    """
+
+    current: np.ndarray
+    unique: np.ndarray
+    carries: np.ndarray
+
+
+class _Flow(NamedTuple):
+    """The flow problem left at the nodes: edges first → second, which of them are one-way, what each node sheds."""
+
+    n_nodes: int
+    first: np.ndarray
+    second: np.ndarray
+    one_way: np.ndarray
+    need: np.ndarray
+    scale: np.ndarray
+
+
+def recover(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> Branches:
+    """All branch currents at the given node voltages.
+
+    Parameters
+    ----------
+    structure : Structure
+    value : (m,) float array
+        Element values, Ω, V, A.
+    voltages : (n_nodes,) float array
+        Node potentials, V.
+    tight : float
+        A diode can carry current where its ends differ by at most this share of the larger of them.
+    """
+    kind, first, second, _, n_nodes = structure.arrays
+    current = np.zeros(kind.size)
+    r = structure.resistors
+    current[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
+    sources = kind == CURRENT
+    current[sources] = value[sources]
+    size = np.abs(current)
+    size[r] = (np.abs(voltages[first[r]]) + np.abs(voltages[second[r]])) / value[r]
+    need = np.bincount(second, current, n_nodes) - np.bincount(first, current, n_nodes)
+    scale = np.bincount(second, size, n_nodes) + np.bincount(first, size, n_nodes)
+    d = structure.diodes
+    va, vc = voltages[first[d]], voltages[second[d]]
+    closed = va - vc >= -tight * np.maximum(np.abs(va), np.abs(vc))
+    edges = np.sort(np.concatenate([structure.voltage_edges, d[closed]]))
+    flow = _Flow(n_nodes, first[edges], second[edges], kind[edges] == DIODE, need, scale)
+    carried, unique, noise = _settle_flow(flow)
+    current[edges] = carried
+    all_unique = np.ones(kind.size, dtype=bool)
+    all_unique[edges] = unique
+    carries = np.zeros(kind.size, dtype=bool)
+    carries[edges] = flow.one_way & (carried > NOISE * noise)
+    return Branches(current, all_unique, carries)
+
+
+def _settle_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Currents of the edges, whether each is unique, and the scale of its rounding."""
+    carried, noise = np.zeros(flow.first.size), np.zeros(flow.first.size)
+    unique = np.ones(flow.first.size, dtype=bool)
+    part = component_labels(flow.n_nodes, flow.first, flow.second)
+    label = part[flow.first]
+    edges_of = np.bincount(label, minlength=flow.n_nodes)
+    nodes_of = np.bincount(part, minlength=flow.n_nodes)
+    looped = edges_of[label] >= nodes_of[label]
+    for p in np.unique(label[looped]).tolist():
+        inside = np.flatnonzero(label == p)
+        nodes, ends = np.unique(np.concatenate([flow.first[inside], flow.second[inside]]), return_inverse=True)
+        local = _Flow(nodes.size, ends[: inside.size], ends[inside.size :], flow.one_way[inside], flow.need[nodes],
+                      flow.scale[nodes])  # fmt: skip
+        carried[inside], noise[inside] = _least_norm_flow(local)
+        unique[inside] = _unique(local, carried[inside], noise[inside])
+    tree = np.flatnonzero(~looped)
+    carried[tree], noise[tree] = _forest_currents(flow, tree)
+    return carried, unique, noise
+
+
+def _forest_currents(flow: _Flow, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Currents of edges without loops; a diode's negative rounding is zero, and its two sides settle on their own."""
+    carried, noise = np.zeros(edges.size), np.zeros(edges.size)
+    kept = np.arange(edges.size)
+    while True:
+        e = edges[kept]
+        carried[kept], noise[kept] = forest_flow(flow.n_nodes, flow.first[e], flow.second[e], flow.need, flow.scale)
+        rounding = flow.one_way[e] & (carried[kept] < 0.0) & (carried[kept] >= -NOISE * noise[kept])
+        if not rounding.any():
+            return carried, noise
+        carried[kept[rounding]] = 0.0
+        kept = kept[~rounding]
+
+
+def _least_norm_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray]:
+    """Currents of least norm on one connected part with loops, one-way edges ≥ 0, and the scale of their rounding.
+
+    Solved as a circuit: each edge is 1 Ω, each one-way edge 1 Ω in series with an ideal diode. Where no such currents
+    exist (the voltages are no operating point) a spanning forest's currents come back, and the certificate says so.
+    """
+    n, m = flow.n_nodes, flow.first.size
+    root = int(np.argmax(flow.scale))
+    noise = np.full(m, flow.scale.max(initial=0.0))
+    need = np.where(np.abs(flow.need) <= NOISE * flow.scale, 0.0, flow.need)
+    if not need.any():
+        return np.zeros(m), noise
+    # Unknowns: the nodes but for the root, which is earth, then a middle node for every one-way edge.
+    number = np.arange(n) - (np.arange(n) > root)
+    one_way = np.flatnonzero(flow.one_way)
+    size = n - 1 + one_way.size
+    number[root] = size
+    middle = np.arange(one_way.size) + n - 1
+    a, b = number[flow.first], number[flow.second].copy()
+    b[one_way] = middle
+    injected = np.zeros(size)
+    injected[: n - 1] = np.delete(need, root)
+    real = a != b
+    program = QuadraticProgram(
+        size, a[real], b[real], np.ones(int(real.sum())), np.zeros(int(real.sum())), injected, np.abs(injected),
+        middle, number[flow.second[one_way]], np.zeros(one_way.size), one_way, np.zeros(0),
+    )  # fmt: skip
+    try:
+        u = ActiveSet().solve(program, np.zeros(size + 1)).x
+    except ConvergenceError:
+        kept = spanning_forest(n, flow.first, flow.second, np.arange(m))
+        carried = np.zeros(m)
+        carried[kept], _ = forest_flow(n, flow.first[kept], flow.second[kept], need, flow.scale)
+        return carried, noise
+    carried = np.where(real, u[a] - u[b], 0.0)
+    carried[one_way] = np.maximum(carried[one_way], 0.0)
+    # Potentials of order one hide small currents: settle the rest exactly along edges that carry some anyway.
+    rest = need - (np.bincount(flow.first, carried, n) - np.bincount(flow.second, carried, n))
+    usable = np.flatnonzero((carried > 0.0) | ~flow.one_way)
+    kept = spanning_forest(n, flow.first, flow.second, usable)
+    correction, _ = forest_flow(n, flow.first[kept], flow.second[kept], rest, flow.scale)
+    carried[kept] += correction
+    return carried, noise
+
+
+def _unique(flow: _Flow, carried: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Which currents no circulation can change.
+
+    A circulation may run backwards through a diode only where that carries current. Within a strongly connected part of
+    the remaining directions every edge but a bridge lies on a cycle.
+    """
+    import networkx
+
+    both_ways = ~flow.one_way | (carried > NOISE * noise)
+    pairs = list(zip(flow.first.tolist(), flow.second.tolist()))
+    directed = networkx.MultiDiGraph(pairs)
+    directed.add_edges_from((v, u) for (u, v), two in zip(pairs, both_ways.tolist()) if two)
+    strong = {u: k for k, part in enumerate(networkx.strongly_connected_components(directed)) for u in part}
+    inside = [strong[u] == strong[v] for u, v in pairs]
+    undirected = networkx.MultiGraph([pair for pair, yes in zip(pairs, inside) if yes and pair[0] != pair[1]])
+    bridges = {frozenset(edge) for edge in networkx.bridges(undirected)}
+    return np.array([not yes or frozenset(pair) in bridges for pair, yes in zip(pairs, inside)], dtype=bool)

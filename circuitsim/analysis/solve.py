@@ -1,0 +1,178 @@
+"""Circuit → certified operating point, or an error. Nothing in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.freedom import intervals
+from circuitsim.analysis.operating_point import OperatingPoint, open_ended
+from circuitsim.analysis.recovery import recover
+from circuitsim.certificate import TOLERANCE, certify
+from circuitsim.circuit import Circuit
+from circuitsim.errors import ConvergenceError, Problem, TopologyError
+from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
+from circuitsim.solvers import Solver, choose
+
+TIGHT = 1e-12
+"""Ends of a diode that differ by less than this share of their potentials may carry current between them."""
+
+
+class Prepared(NamedTuple):
+    """A circuit whose structure is analysed: solve it for many source values and resistances.
+
+    Attributes
+    ----------
+    structure : Structure
+    solver : str
+        ``"auto"`` or the name of a method.
+    tolerance : float
+        What the certificate is held to, relative to local scales.
+    """
+
+    structure: Structure
+    solver: str
+    tolerance: float
+
+    def solve(self, values: Mapping[str, float] | None = None) -> OperatingPoint:
+        """The operating point with some element values (Ω, V, A, by name) replaced.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError
+            No steady state exists; the error names the cycle or cut.
+        ConvergenceError
+            The method stopped without a solution that its certificate proves.
+        TopologyError
+            Unknown names, values out of range.
+        """
+        structure = self.structure
+        if values:
+            circuit = structure.circuit.with_values(values)
+            arrays = circuit.arrays()
+            changed = [structure.circuit.element_index(name) for name in values]
+            if ((arrays.value[changed] == 0.0) != (structure.arrays.value[changed] == 0.0)).any():
+                # A resistance that became zero (or ceased to be) changes which nodes are one.
+                structure = analyse(circuit)
+            else:
+                structure = structure._replace(circuit=circuit, arrays=arrays)
+        return _operating_point(structure, choose(self.solver, structure), self.tolerance)
+
+
+def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared:
+    """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
+    if not len(circuit):
+        raise TopologyError("the circuit has no elements")
+    if not 0.0 < tolerance < 1.0:
+        raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
+    return Prepared(analyse(circuit), solver, float(tolerance))
+
+
+def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:
+    """The certified steady state of a circuit.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    solver : str
+        ``"auto"``, ``"active-set"``, ``"coordinate-descent"`` or ``"cvxpy:NAME"`` (for instance ``cvxpy:CLARABEL``).
+    tolerance : float
+        What every equation must hold to, relative to its local scale (see `circuitsim.certificate`).
+
+    Returns
+    -------
+    OperatingPoint
+
+    Raises
+    ------
+    InfeasibleError, UnboundedError
+        No steady state exists; the error names the cycle or cut.
+    ConvergenceError
+        The method stopped without a solution that its certificate proves.
+    TopologyError
+        A circuit without elements; an unknown solver.
+    """
+    return prepared(circuit, solver, tolerance).solve()
+
+
+def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> OperatingPoint:
+    value = structure.arrays.value
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        program, start = feasible_program(structure, quadratic_program(structure))
+        check_bounded(structure, program)
+        solution = solver.solve(program, start)
+        voltages = solution.x[structure.coordinate] + program.offset
+        if not np.isfinite(voltages).all():
+            raise ConvergenceError(
+                "the potentials exceed the range of a double: check the largest sources and resistances"
+            )
+        branches = recover(structure, value, voltages, max(TIGHT, solution.slack))
+        certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
+    if not certificate.ok:
+        raise ConvergenceError(_why_not(solution.solver, solution.info, certificate.relative, tolerance))
+    circuit = structure.circuit
+    free = intervals(structure, voltages, branches.carries)
+    warnings = (*circuit.notes, *_remarks(structure, free, branches.unique))
+    named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
+    return OperatingPoint(
+        circuit, voltages, branches.current, named, branches.unique, certificate,
+        {"name": solution.solver, **solution.info}, warnings,
+    )  # fmt: skip
+
+
+def _why_not(name: str, info: Mapping[str, object], relative: Mapping[str, float], tolerance: float) -> str:
+    worst = max(relative, key=lambda key: relative[key])
+    why = f"{info['stopped']}; " if "stopped" in info else ""
+    hint = "use --solver auto" if name != "active-set" else "the values span more than double precision holds"
+    return (
+        f"{name} did not reach a steady state: {why}its certificate fails ({worst} is off by {relative[worst]:.1e} of "
+        f"its local scale, tolerance {tolerance:.0e}); {hint}, or accept less with a larger --tolerance"
+    )
+
+
+def _remarks(structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray) -> list[Problem]:
+    """Warnings about what the circuit leaves open: parts without ground, free nodes, currents that are a choice."""
+    circuit = structure.circuit
+    remarks = []
+    for reference in structure.references.tolist():
+        nodes = _part_nodes(structure, reference)
+        where = circuit.node_names[reference]
+        message = f"no path to ground from {_listed(nodes)}: potentials are relative to node {where}"
+        remarks.append(Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes))
+    if free:
+        nodes = [circuit.node_names[k] for k in free]
+        remarks.append(
+            Problem(
+                "free-potential",
+                f"nothing but blocking diodes holds {_listed(nodes)}: one consistent value each is shown, "
+                "'intervals' has the range",
+                names=nodes,
+            )
+        )
+    if not unique.all():
+        names = [circuit.names[k] for k in np.flatnonzero(~unique).tolist()]
+        remarks.append(
+            Problem(
+                "free-current",
+                f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): "
+                "the choice of least norm is shown",
+                names=names,
+            )
+        )
+    return remarks
+
+
+def _part_nodes(structure: Structure, reference: int) -> list[str]:
+    from circuitsim.circuit.elements import CAPACITOR, CURRENT
+    from circuitsim.program.components import component_labels
+
+    kind, first, second, _, n_nodes = structure.arrays
+    carries = (kind != CURRENT) & (kind != CAPACITOR)
+    part = component_labels(n_nodes, first[carries], second[carries])
+    return [structure.circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
+
+
+def _listed(names: list[str], shown: int = 8) -> str:
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")

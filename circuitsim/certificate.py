@@ -1,0 +1,166 @@
+"""The proof of a solution: physics of its own, recomputed from elements, voltages and currents.
+
+Nothing here is shared with the program or the solvers. Every quantity is held against its *local* scale: at a node the
+sum of g (|v_k| + |v_j|) over its resistors and of |i| over its other branches; at a diode or source the larger of its
+two end potentials. A nanoampere part beside a kiloampere part must be right by its own measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+
+TOLERANCE = 1e-9
+
+
+class Certificate(NamedTuple):
+    """Worst violations of the circuit's equations over nodes and branches, absolute and relative to local scales.
+
+    Attributes
+    ----------
+    kcl : float
+        Largest net current at a node, A (Kirchhoff's current law).
+    resistor : float
+        Largest |i − v/R|, A (Ohm's law).
+    source : float
+        Largest |v − V| of a voltage source or short, V.
+    diode_drop : float
+        Largest forward voltage of a diode, V.
+    diode_reverse : float
+        Largest reverse current of a diode, A.
+    complementarity : float
+        Largest |i (v_cathode − v_anode)| of a diode, W.
+    energy_gap : float
+        Σ i (v_cathode − v_anode) over the diodes, W: how far E(v) can lie above its minimum (THEORY §1).
+    relative : dict of str to float
+        Each of these against its local scale.
+    tolerance : float
+        What ``relative`` is held to.
+    """
+
+    kcl: float
+    resistor: float
+    source: float
+    diode_drop: float
+    diode_reverse: float
+    complementarity: float
+    energy_gap: float
+    relative: dict[str, float]
+    tolerance: float
+
+    @property
+    def worst(self) -> float:
+        """The largest relative violation."""
+        return max(self.relative.values())
+
+    @property
+    def ok(self) -> bool:
+        """Whether every relative violation is within the tolerance."""
+        return self.worst <= self.tolerance
+
+    def to_dict(self) -> dict[str, object]:
+        """The certificate as it stands in the JSON output."""
+        return {**self._asdict(), "relative": dict(self.relative), "ok": self.ok}
+
+
+class Violations(NamedTuple):
+    """What `violations` measures: per node (…, n_nodes) or per element (…, m), each with its local scale."""
+
+    kcl: tuple[np.ndarray, np.ndarray]
+    resistor: tuple[np.ndarray, np.ndarray]
+    source: tuple[np.ndarray, np.ndarray]
+    diode_drop: tuple[np.ndarray, np.ndarray]
+    diode_reverse: tuple[np.ndarray, np.ndarray]
+    complementarity: tuple[np.ndarray, np.ndarray]
+
+
+def violations(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray) -> Violations:
+    """Every violation of the circuit's equations beside its local scale, also for batches.
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+    value : (…, m) float array
+        Element values (Ω, V, A); zero ohms where, and only where, ``arrays`` has them.
+    voltages : (…, n_nodes) float array
+        Node potentials, V.
+    currents : (…, m) float array
+        Branch currents in SPICE signs, A.
+
+    Returns
+    -------
+    Violations
+        Pairs (violation ≥ 0, scale ≥ 0).
+    """
+    kind, first, second, zeroable, n_nodes = arrays
+    va, vb = voltages[..., first], voltages[..., second]
+    drop, reach = va - vb, np.maximum(np.abs(va), np.abs(vb))
+    resistor = (kind == RESISTOR) & (zeroable != 0.0)
+    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
+    target = np.where(kind == VOLTAGE, value, 0.0)
+    diode = kind == DIODE
+    g = np.where(resistor, 1.0 / np.where(resistor, value, 1.0), 0.0)
+    ohmic = g * (np.abs(va) + np.abs(vb))
+    size = np.where(resistor, ohmic, np.abs(currents))
+    at_node = _node_sums(n_nodes, first, second)
+    scale = at_node(size, size)
+    local = np.minimum(scale[..., first], scale[..., second])
+    zero = np.zeros_like(drop)
+    return Violations(
+        (np.abs(at_node(currents, -currents)), scale),
+        (np.where(resistor, np.abs(currents - g * drop), zero), ohmic),
+        (np.where(fixed, np.abs(drop - target), zero), np.maximum(reach, np.abs(target))),
+        (np.where(diode, np.maximum(drop, 0.0), zero), reach),
+        (np.where(diode, np.maximum(-currents, 0.0), zero), local),
+        (np.where(diode, np.abs(currents * drop), zero), local * reach),
+    )
+
+
+def certify(
+    arrays: CircuitArrays,
+    value: np.ndarray,
+    voltages: np.ndarray,
+    currents: np.ndarray,
+    tolerance: float = TOLERANCE,
+) -> Certificate:
+    """The certificate of one operating point (see `violations` for the arguments)."""
+    found = violations(arrays, value, voltages, currents)
+    relative = {name: _worst_ratio(*pair) for name, pair in found._asdict().items()}
+    diode = arrays.kind == DIODE
+    drop = voltages[arrays.first] - voltages[arrays.second]
+    gap = 0.0 - float((currents * drop)[diode].sum())
+    relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([found.complementarity[1][diode].sum()]))
+    worst = [float(amount.max(initial=0.0)) for amount, _ in found]
+    return Certificate(*worst, gap, relative, tolerance)
+
+
+def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:
+    """Largest amount / scale; an amount without a scale counts as infinite, nothing over nothing as zero."""
+    wrong = amount > 0.0
+    if not np.isfinite(amount).all():
+        return float("inf")
+    with np.errstate(divide="ignore", over="ignore"):
+        return float((amount[wrong] / scale[wrong]).max(initial=0.0))
+
+
+def _node_sums(
+    n_nodes: int, first: np.ndarray, second: np.ndarray
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A function that adds up, at every node, one amount at each element's first and another at its second terminal."""
+    ends = np.concatenate([first, second])
+    order = np.argsort(ends, kind="stable")
+    nodes, starts = np.unique(ends[order], return_index=True)
+
+    def add_up(at_first: np.ndarray, at_second: np.ndarray) -> np.ndarray:
+        total = np.zeros((*at_first.shape[:-1], n_nodes))
+        if nodes.size:
+            both = np.concatenate([at_first, at_second], axis=-1)[..., order]
+            total[..., nodes] = np.add.reduceat(both, starts, axis=-1)
+        return total
+
+    return add_up
