@@ -10,11 +10,11 @@ import numpy as np
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.recovery import recover
-from circuitsim.certificate import TOLERANCE, certify
+from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
-from circuitsim.solvers import Solver, choose
+from circuitsim.solvers import Solution, Solver, choose
 
 TIGHT = 1e-12
 """Ends of a diode that differ by less than this share of their potentials may carry current between them."""
@@ -111,7 +111,7 @@ def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> 
         branches = recover(structure, value, voltages, max(TIGHT, solution.slack))
         certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
     if not certificate.ok:
-        raise ConvergenceError(_why_not(solution.solver, solution.info, certificate.relative, tolerance))
+        raise ConvergenceError(_why_not(solution, certificate))
     circuit = structure.circuit
     free = intervals(structure, voltages, branches.carries)
     warnings = (*circuit.notes, *_remarks(structure, free, branches.unique))
@@ -122,13 +122,15 @@ def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> 
     )  # fmt: skip
 
 
-def _why_not(name: str, info: Mapping[str, object], relative: Mapping[str, float], tolerance: float) -> str:
-    worst = max(relative, key=lambda key: relative[key])
-    why = f"{info['stopped']}; " if "stopped" in info else ""
-    hint = "use --solver auto" if name != "active-set" else "the values span more than double precision holds"
+def _why_not(solution: Solution, certificate: Certificate) -> str:
+    worst = max(certificate.relative, key=lambda key: certificate.relative[key])
+    why = f"{solution.doubt}; " if solution.doubt else ""
+    exact = solution.solver == "active-set"
+    hint = "the values span more than double precision holds" if exact else "use --solver auto"
     return (
-        f"{name} did not reach a steady state: {why}its certificate fails ({worst} is off by {relative[worst]:.1e} of "
-        f"its local scale, tolerance {tolerance:.0e}); {hint}, or accept less with a larger --tolerance"
+        f"{solution.solver} did not reach a steady state: {why}its certificate fails ({worst} is off by "
+        f"{certificate.relative[worst]:.1e} of its local scale, tolerance {certificate.tolerance:.0e}); {hint}, or "
+        "accept less with a larger --tolerance"
     )
 
 

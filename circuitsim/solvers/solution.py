@@ -19,15 +19,18 @@ class Solution(NamedTuple):
     solver : str
         Name of the method.
     info : dict
-        Counts of its work (rounds, sweeps …) and, where it stopped short, ``"stopped"`` with the reason.
+        Counts of its work (rounds, sweeps …).
     slack : float
         The ends of a conducting diode may differ by this share of their potentials (0 for exact methods).
+    doubt : str
+        Should the certificate fail: what to tell about how the method ended.
     """
 
     x: np.ndarray
     solver: str
     info: dict[str, object]
     slack: float = 0.0
+    doubt: str = ""
 
 
 class Solver(Protocol):

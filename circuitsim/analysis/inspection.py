@@ -1,0 +1,159 @@
+"""What can be said about a circuit before it is solved: its structure, what looks like a mistake, whether it settles."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import ELEMENTS, GROUND, Circuit
+from circuitsim.circuit.elements import CAPACITOR, CURRENT
+from circuitsim.errors import Location, NoSteadyStateError, Problem
+from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
+from circuitsim.program.components import component_labels
+
+SHOWN = 8
+"""Names listed in one message."""
+
+
+class Report(NamedTuple):
+    """The structure of a circuit in numbers.
+
+    Attributes
+    ----------
+    nodes : int
+        Nodes that elements touch, ground included.
+    elements : int
+    kinds : dict of str to int
+        Elements of each kind, by name.
+    parts : int
+        Groups of nodes without any path for a direct current between them.
+    floating : int
+        Parts without ground.
+    islands : int
+        Groups of nodes joined by resistors and voltage sources; only diodes (and current sources) lead out of one.
+    super_nodes : int
+        Groups of two or more nodes joined by voltage sources and shorts: one unknown each, or none.
+    unknowns : int
+        Potentials to solve for.
+    free_diodes : int
+        Diodes with both ends at potentials to solve for (what plain coordinate descent cannot handle).
+    voltage_loops : int
+        Voltage sources and shorts that close a loop of such; their currents are not unique.
+    """
+
+    nodes: int
+    elements: int
+    kinds: dict[str, int]
+    parts: int
+    floating: int
+    islands: int
+    super_nodes: int
+    unknowns: int
+    free_diodes: int
+    voltage_loops: int
+
+
+class Inspection(NamedTuple):
+    """What `inspect_circuit` found: the report, likely mistakes, and why no steady state exists (None: one exists)."""
+
+    report: Report
+    lints: tuple[Problem, ...]
+    contradiction: NoSteadyStateError | None
+
+
+def inspect_circuit(circuit: Circuit) -> Inspection:
+    """Analyse a circuit without solving it.
+
+    Raises
+    ------
+    TopologyError
+        A circuit without elements.
+    """
+    structure = analyse(circuit)
+    contradiction = None
+    try:
+        with np.errstate(over="ignore", divide="ignore"):
+            program, _ = feasible_program(structure, quadratic_program(structure))
+            check_bounded(structure, program)
+    except NoSteadyStateError as error:
+        contradiction = error
+    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure))
+    return Inspection(_report(structure), lints, contradiction)
+
+
+def _touched(structure: Structure) -> np.ndarray:
+    touched = np.zeros(structure.arrays.n_nodes, dtype=bool)
+    touched[structure.arrays.first] = touched[structure.arrays.second] = True
+    return touched
+
+
+def _report(structure: Structure) -> Report:
+    kind, first, second, _, n_nodes = structure.arrays
+    touched = _touched(structure)
+    joins = np.concatenate([structure.resistors, structure.voltage_edges])
+    part, island = _parts(structure), component_labels(n_nodes, first[joins], second[joins])
+    roots, sizes = np.unique(structure.forest.root[touched], return_counts=True)
+    tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
+    free = (tail != head) & (tail < structure.n) & (head < structure.n)
+    return Report(
+        int(touched.sum()), kind.size, {ELEMENTS[k].name: n for k, n in enumerate(np.bincount(kind).tolist()) if n},
+        np.unique(part[touched]).size, structure.references.size, np.unique(island[touched]).size,
+        int((sizes > 1).sum()), structure.n, int(free.sum()), structure.forest.closing.size,
+    )  # fmt: skip
+
+
+def _parts(structure: Structure) -> np.ndarray:
+    """For each node the smallest node of its part (joined by whatever can carry a direct current)."""
+    kind, first, second, _, n_nodes = structure.arrays
+    carries = (kind != CURRENT) & (kind != CAPACITOR)
+    return component_labels(n_nodes, first[carries], second[carries])
+
+
+def _place(circuit: Circuit, k: int) -> Location | None:
+    origin = circuit.origin(k)
+    return Location(*origin) if origin else None
+
+
+def _dangling(circuit: Circuit) -> list[Problem]:
+    """Nodes that only one terminal touches: often a misspelt name."""
+    _, first, second, _, n_nodes = circuit.arrays()
+    lonely = np.bincount(np.concatenate([first, second]), minlength=n_nodes) == 1
+    lonely[GROUND] = False
+    problems = []
+    for k in np.flatnonzero(lonely[first] | lonely[second]).tolist():
+        for node in (int(first[k]), int(second[k])):
+            if lonely[node]:
+                name, element = circuit.node_names[node], circuit.names[k]
+                message = f"node {name} is connected to {element} only: no current can flow there"
+                hint = "is the node's name spelt as elsewhere?"
+                problems.append(Problem("dangling", message, _place(circuit, k), hint, [name, element]))
+    return problems
+
+
+def _pointless(circuit: Circuit) -> list[Problem]:
+    """Elements with both ends on one node."""
+    _, first, second, _, _ = circuit.arrays()
+    return [
+        Problem(
+            "self-loop", f"both ends of {circuit.names[k]} are on node {circuit.node_names[int(first[k])]}",
+            _place(circuit, k), "is one of its nodes misspelt?", [circuit.names[k]],
+        )  # fmt: skip
+        for k in np.flatnonzero(first == second).tolist()
+    ]
+
+
+def _floating(structure: Structure) -> list[Problem]:
+    """Parts without a path to ground."""
+    circuit, part = structure.circuit, _parts(structure)
+    problems = []
+    for reference in structure.references.tolist():
+        nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
+        shown = ", ".join(nodes[:SHOWN]) + (f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else "")
+        problems.append(
+            Problem(
+                "floating", f"no path to ground from {shown}: potentials are relative to {circuit.node_names[reference]}",
+                None, "connect one of these nodes to ground (0)", nodes,
+            )  # fmt: skip
+        )
+    return problems

@@ -1,0 +1,76 @@
+"""Reference solvers: the program handed to cvxpy as a user would write it, for comparison and for doubt."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.program import QuadraticProgram
+from circuitsim.solvers.solution import Solution
+
+
+class Reference(NamedTuple):
+    """A cvxpy backend.
+
+    Attributes
+    ----------
+    backend : str
+        A name of ``cvxpy.installed_solvers()`` that takes quadratic programs: ``CLARABEL``, ``OSQP``, ``SCS``, …
+    slack : float
+        The ends of a conducting diode may differ by this share of their potentials: what such solvers reach.
+    """
+
+    backend: str
+    slack: float = 1e-6
+
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
+        """Minimise with the backend's own default tolerances; the certificate says what they were worth.
+
+        Raises
+        ------
+        UsageError
+            The backend is not installed.
+        ConvergenceError
+            It gave up.
+        """
+        import cvxpy
+
+        name = f"cvxpy:{self.backend}"
+        if self.backend not in cvxpy.installed_solvers():
+            known = ", ".join(sorted(cvxpy.installed_solvers()))
+            raise UsageError(f"cvxpy has no solver {self.backend} here; installed: {known}")
+        if not program.n:
+            return Solution(start.copy(), name, {}, self.slack)
+        problem, potentials = build(program)
+        try:
+            problem.solve(solver=self.backend)
+        except cvxpy.error.SolverError as error:
+            raise ConvergenceError(f"{name} failed: {error}; use --solver auto") from error
+        if potentials.value is None:
+            raise ConvergenceError(f"{name} stopped with status {problem.status}; use --solver auto")
+        info = {"status": problem.status, "iterations": problem.solver_stats.num_iters}
+        return Solution(np.append(potentials.value, 0.0), name, info, self.slack)
+
+
+def build(program: QuadraticProgram):
+    """The cvxpy problem of a program, and its variable (the n free potentials)."""
+    import cvxpy
+    from scipy.sparse import coo_matrix
+
+    n = program.n
+
+    def difference(a: np.ndarray, b: np.ndarray):
+        rows = np.arange(a.size)
+        ones = np.ones(a.size)
+        entries = (np.concatenate([ones, -ones]), (np.concatenate([rows, rows]), np.concatenate([a, b])))
+        return coo_matrix(entries, shape=(a.size, n + 1)).tocsc()[:, :n]
+
+    x = cvxpy.Variable(n)
+    energy = -program.c @ x
+    if program.g.size:
+        drops = difference(program.a, program.b) @ x + program.e
+        energy = energy + 0.5 * cvxpy.sum_squares(cvxpy.multiply(np.sqrt(program.g), drops))
+    constraints = [difference(program.tail, program.head) @ x <= program.bound] if program.bound.size else []
+    return cvxpy.Problem(cvxpy.Minimize(energy), constraints), x
