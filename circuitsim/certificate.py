@@ -135,8 +135,8 @@ def certify(
     drop = voltages[arrays.first] - voltages[arrays.second]
     gap = 0.0 - float((currents * drop)[diode].sum())
     relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([found.complementarity[1][diode].sum()]))
-    worst = [float(amount.max(initial=0.0)) for amount, _ in found]
-    return Certificate(*worst, gap, relative, tolerance)
+    worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in found._asdict().items()}
+    return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
 
 
 def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:

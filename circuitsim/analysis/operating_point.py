@@ -152,7 +152,7 @@ class OperatingPoint:
                 "voltage": self._drops,
                 "current": self.currents,
                 "power": self._drops * self.currents,
-                "state": np.where(diode, state, None),
+                "state": [text if is_diode else None for text, is_diode in zip(state.tolist(), diode.tolist())],
                 "unique": self.unique,
             },
             index=pandas.Index(list(circuit.names), name="element"),

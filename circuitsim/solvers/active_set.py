@@ -35,8 +35,6 @@ class ActiveSet(NamedTuple):
     rounds: int = 40
     steps: int = 20
 
-    name = "active-set"
-
     def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
         """Minimise the program.
 
@@ -57,7 +55,7 @@ class ActiveSet(NamedTuple):
         steps = 0
         if not done:
             settled, steps = dual_method(network, settled, self.steps * (program.tail.size + 10))
-        return Solution(settled.x, self.name, {"rounds": rounds, "steps": steps})
+        return Solution(settled.x, "active-set", {"rounds": rounds, "steps": steps})
 
 
 def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: int) -> tuple[Settled, bool, int]:
