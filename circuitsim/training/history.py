@@ -26,8 +26,8 @@ class History:
 
     Notes
     -----
-    Each row is flushed as it comes, so that a killed run keeps its history. A number that is not finite is an empty
-    cell in the CSV and null in the JSON lines.
+    Each row is on disk as soon as it comes. A checkpoint holds the rows as well, and a resumed run puts the files back
+    to where it starts. A number that is not finite is an empty cell in the CSV and null in the JSON lines.
     """
 
     CSV = "history.csv"
@@ -54,20 +54,6 @@ class History:
         if self.directory is not None:
             atomic_write(self.directory / self.LINES, "".join(map(_json_line, self.rows)).encode())
             atomic_write(self.directory / self.CSV, _csv_text(self.rows, header=bool(self.rows)).encode())
-
-    def read(self, count: int) -> list[Row]:
-        """The first ``count`` rows on disk, null read as NaN. Lines after them may be torn; they are not looked at."""
-        if self.directory is None:
-            raise UsageError("this history is kept in memory only")
-        path = self.directory / self.LINES
-        lines = path.read_text(encoding="utf-8").split("\n")[:count] if path.is_file() else []
-        try:
-            rows = [json.loads(line) for line in lines]
-        except json.JSONDecodeError as problem:
-            raise UsageError(f"{path} is damaged: {problem}") from problem
-        if len(rows) < count:
-            raise UsageError(f"{path} has {len(rows)} rows, but the checkpoint was written after row {count}")
-        return [{name: math.nan if value is None else value for name, value in row.items()} for row in rows]
 
     def column(self, name: str) -> list[Value]:
         """One column, in order."""

@@ -186,7 +186,7 @@ class Trainer:
         facts: dict[str, Any] = {
             "counters": asdict(self._at),
             "rng": self._rng.bit_generator.state,
-            "rows": len(self.history.rows),
+            "rows": self.history.rows,
             "samples": self.samples,
             "batch": self.plan.batch,
             "seed": self.plan.seed,
@@ -217,7 +217,7 @@ class Trainer:
         self.trainable.load_state_arrays(unpack(arrays, "state"))
         self._rng.bit_generator.state = facts["rng"]
         self._at = _Counters(**facts["counters"])
-        self.history.restart(self.history.read(facts["rows"]))
+        self.history.restart(facts["rows"])
 
     def _remaining_batches(self) -> list[np.ndarray]:
         """Row numbers of the batches of this epoch that are still to be done."""

@@ -1,0 +1,168 @@
+"""Checkpoints, history, the run's directory and the progress line."""
+
+import io
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+
+from circuitsim.errors import UsageError
+from circuitsim.training import CheckpointError, History, ProgressLine, RunDirectory, load_checkpoint, save_checkpoint
+from circuitsim.training import checkpoint as checkpoint_module
+from circuitsim.training.checkpoint import copy_into, pack, unpack
+from circuitsim.training.files import atomic_write
+
+
+def test_checkpoint_keeps_every_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "a/b c": np.asfortranarray(rng.standard_normal((3, 4)).astype(np.float32)),
+        "empty": np.zeros((0, 2)),
+        "scalar": np.array(7, dtype=np.int64),
+        "odd": np.array([np.nan, -0.0, np.inf, 5e-324]),
+    }
+    facts = {"rng": rng.bit_generator.state, "third": 1 / 3}
+    save_checkpoint(tmp_path / "c.npz", arrays, facts)
+    found, told = load_checkpoint(tmp_path / "c.npz")
+    assert told == facts
+    assert list(found) == list(arrays)
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype and found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes()
+    assert [p.name for p in tmp_path.iterdir()] == ["c.npz"]
+
+
+def test_every_damaged_byte_and_every_cut_is_noticed(tmp_path):
+    path = tmp_path / "c.npz"
+    save_checkpoint(path, {"w": np.arange(40.0)}, {"x": 1})
+    whole = path.read_bytes()
+    # A byte in the middle of the data, and files cut at several lengths.
+    at = whole.index(np.arange(40.0).tobytes()) + 100
+    for broken in [
+        whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :],
+        *(whole[:n] for n in (0, 10, len(whole) // 2, -1)),
+    ]:
+        path.write_bytes(broken)
+        with pytest.raises(CheckpointError, match=r"^the checkpoint .*c\.npz is damaged and cannot be read \("):
+            load_checkpoint(path)
+
+
+def test_foreign_files_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(CheckpointError, match=r"^there is no checkpoint at .*absent\.npz$"):
+        load_checkpoint(tmp_path / "absent.npz")
+    np.savez(tmp_path / "other.npz", w=np.ones(2))
+    with pytest.raises(CheckpointError, match="is damaged and cannot be read"):
+        load_checkpoint(tmp_path / "other.npz")
+    monkeypatch.setattr(checkpoint_module, "FORMAT", 99)
+    save_checkpoint(tmp_path / "future.npz", {}, {})
+    monkeypatch.undo()
+    with pytest.raises(CheckpointError, match=r"future\.npz has format 99; this version reads format 1$"):
+        load_checkpoint(tmp_path / "future.npz")
+
+
+def test_pickled_objects_are_neither_written_nor_read(tmp_path):
+    with pytest.raises(CheckpointError, match="array 'o' holds Python objects, which a checkpoint does not store"):
+        save_checkpoint(tmp_path / "c.npz", {"o": np.array([{}], dtype=object)}, {})
+    np.savez(tmp_path / "evil.npz", __json__=np.array([{"format": 1}], dtype=object))
+    with pytest.raises(CheckpointError, match="is damaged and cannot be read"):
+        load_checkpoint(tmp_path / "evil.npz")
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
+    path = tmp_path / "f"
+    atomic_write(path, b"old")
+
+    def fail(source, target):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        atomic_write(path, b"new")
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_groups_and_copies():
+    arrays = pack(a={"x": np.ones(2)}, b={"x": np.zeros(1)})
+    assert list(arrays) == ["a/x", "b/x"] and list(unpack(arrays, "b")) == ["x"]
+    with pytest.raises(CheckpointError, match=r"^the checkpoint's parameters are \['y'\], the model's are \['x'\]$"):
+        copy_into({"x": np.ones(2)}, {"y": np.ones(2)}, "parameters")
+    wrong = r"^the checkpoint's parameters 'x' is float64 \(3,\), the model's is float32 \(2,\)$"
+    with pytest.raises(CheckpointError, match=wrong):
+        copy_into({"x": np.ones(2, np.float32)}, {"x": np.ones(3)}, "parameters")
+
+
+def test_history_on_disk(tmp_path):
+    history = History(tmp_path)
+    history.append({"epoch": 1, "loss": 0.1, "flag": True})
+    history.append({"epoch": 2, "loss": math.nan, "flag": False})
+    assert (tmp_path / "history.csv").read_text() == "epoch,loss,flag\n1,0.1,True\n2,,False\n"
+    lines = (tmp_path / "history.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines][1] == {"epoch": 2, "loss": None, "flag": False}
+    assert history.column("epoch") == [1, 2]
+    # What a crash left behind after the checkpoint gives way to the rows of the checkpoint.
+    with open(tmp_path / "history.jsonl", "a") as file:
+        file.write('{"epoch": 3, "lo')
+    again = History(tmp_path)
+    again.restart(history.rows[:1])
+    assert (tmp_path / "history.jsonl").read_text() == '{"epoch": 1, "loss": 0.1, "flag": true}\n'
+    again.append({"epoch": 2, "loss": 7.0, "flag": False})
+    assert (tmp_path / "history.csv").read_text() == "epoch,loss,flag\n1,0.1,True\n2,7.0,False\n"
+
+
+def test_history_keeps_its_columns():
+    history = History()
+    history.append({"a": 1})
+    with pytest.raises(UsageError, match=r"^the history's columns are \['a'\], a new row has \['b'\]$"):
+        history.append({"b": 1})
+
+
+def test_run_directory(tmp_path):
+    run = RunDirectory(tmp_path / "deep" / "run")
+    run.create({"lr": 0.1, "name": None})
+    assert run.options() == {"lr": 0.1, "name": None}
+    recorded = json.loads(run.config.read_text())
+    assert {"circuitsim", "python", "numpy", "numba"} <= set(recorded["versions"])
+    with pytest.raises(
+        UsageError, match=r"already holds a run; continue it with --resume, or choose another directory"
+    ):
+        run.create({})
+    with pytest.raises(UsageError, match=r"^there is no run to resume in .*nowhere \(no config\.json\)$"):
+        RunDirectory(tmp_path / "nowhere").options()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"^cannot make the directory .*file/run: Not a directory$"):
+        RunDirectory(tmp_path / "file" / "run").create({})
+    for text in ("{", "{}", '{"options": 3}'):
+        run.config.write_text(text)
+        with pytest.raises(UsageError, match=r"config\.json is damaged and cannot be read \("):
+            run.options()
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_silent_where_nobody_watches():
+    stream = io.StringIO()
+    line = ProgressLine(stream, "training")
+    line.update(0.5, "x")
+    line.close()
+    assert stream.getvalue() == ""
+
+
+def test_progress_tells_the_time_left():
+    stream, now = _Terminal(), [0.0]
+    line = ProgressLine(stream, "training", clock=lambda: now[0])
+    line.update(0.5)  # a resumed run begins in the middle
+    now[0] = 100.0
+    line.update(0.6, "loss 3")
+    now[0] = 100.1
+    line.update(0.61, "too soon to be drawn")
+    line.close()
+    assert stream.getvalue() == "\rtraining  50.0 %  \rtraining  60.0 %  6:40 min left  loss 3\n"
+    now[0] = 20_000.0
+    line.update(0.7)
+    # 0.2 in 20,000 s leaves 0.3: 30,000 s.
+    assert "8:20 h left" in stream.getvalue()
