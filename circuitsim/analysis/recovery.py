@@ -95,15 +95,15 @@ def _settle_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     edges_of = np.bincount(label, minlength=flow.n_nodes)
     nodes_of = np.bincount(part, minlength=flow.n_nodes)
     looped = edges_of[label] >= nodes_of[label]
-    for p in np.unique(label[looped]).tolist():
-        inside = np.flatnonzero(label == p)
+    tree, inside = np.flatnonzero(~looped), np.flatnonzero(looped)
+    carried[tree], noise[tree] = _forest_currents(flow, tree)
+    if inside.size:
         nodes, ends = np.unique(np.concatenate([flow.first[inside], flow.second[inside]]), return_inverse=True)
         local = _Flow(nodes.size, ends[: inside.size], ends[inside.size :], flow.one_way[inside], flow.need[nodes],
                       flow.scale[nodes])  # fmt: skip
-        carried[inside], noise[inside] = _least_norm_flow(local)
+        _, local_part = np.unique(part[nodes], return_inverse=True)
+        carried[inside], noise[inside] = _least_norm_flow(local, local_part)
         unique[inside] = _unique(local, carried[inside], noise[inside])
-    tree = np.flatnonzero(~looped)
-    carried[tree], noise[tree] = _forest_currents(flow, tree)
     return carried, unique, noise
 
 
@@ -121,28 +121,32 @@ def _forest_currents(flow: _Flow, edges: np.ndarray) -> tuple[np.ndarray, np.nda
         kept = kept[~rounding]
 
 
-def _least_norm_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray]:
-    """Currents of least norm on one connected part with loops, one-way edges ≥ 0, and the scale of their rounding.
+def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Currents of least norm on parts with loops, one-way edges ≥ 0, and the scale of their rounding.
 
-    Solved as a circuit: each edge is 1 Ω, each one-way edge 1 Ω in series with an ideal diode. Where no such currents
-    exist (the voltages are no operating point) a spanning forest's currents come back, and the certificate says so.
+    Solved as a circuit: each edge is 1 Ω, each one-way edge 1 Ω in series with an ideal diode, and the node of the
+    largest scale in each part is earth. Where no such currents exist (the voltages are no operating point) a spanning
+    forest's currents come back, and the certificate says so.
     """
     n, m = flow.n_nodes, flow.first.size
-    root = int(np.argmax(flow.scale))
-    noise = np.full(m, flow.scale.max(initial=0.0))
+    largest = np.lexsort((np.arange(n), -flow.scale, part))
+    roots = largest[np.searchsorted(part[largest], np.arange(part.max() + 1))]
+    noise = flow.scale[roots][part[flow.first]]
     need = np.where(np.abs(flow.need) <= NOISE * flow.scale, 0.0, flow.need)
     if not need.any():
         return np.zeros(m), noise
-    # Unknowns: the nodes but for the root, which is earth, then a middle node for every one-way edge.
-    number = np.arange(n) - (np.arange(n) > root)
+    # Unknowns: the nodes but for the roots, then a middle node for every one-way edge.
+    free = np.ones(n, dtype=bool)
+    free[roots] = False
     one_way = np.flatnonzero(flow.one_way)
-    size = n - 1 + one_way.size
-    number[root] = size
-    middle = np.arange(one_way.size) + n - 1
-    a, b = number[flow.first], number[flow.second].copy()
+    size = int(free.sum()) + one_way.size
+    number = np.full(n, size)
+    number[free] = np.arange(int(free.sum()))
+    middle = np.arange(one_way.size) + int(free.sum())
+    a, b = number[flow.first], number[flow.second]
     b[one_way] = middle
     injected = np.zeros(size)
-    injected[: n - 1] = np.delete(need, root)
+    injected[: size - one_way.size] = need[free]
     real = a != b
     program = QuadraticProgram(
         size, a[real], b[real], np.ones(int(real.sum())), np.zeros(int(real.sum())), injected, np.abs(injected),
@@ -151,19 +155,21 @@ def _least_norm_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray]:
     try:
         u = ActiveSet().solve(program, np.zeros(size + 1)).x
     except ConvergenceError:
-        kept = spanning_forest(n, flow.first, flow.second, np.arange(m))
-        carried = np.zeros(m)
-        carried[kept], _ = forest_flow(n, flow.first[kept], flow.second[kept], need, flow.scale)
-        return carried, noise
+        kept = spanning_forest(n - 1, flow.first, flow.second, np.arange(m))
+        return _correction(flow, kept, need), noise
     carried = np.where(real, u[a] - u[b], 0.0)
     carried[one_way] = np.maximum(carried[one_way], 0.0)
     # Potentials of order one hide small currents: settle the rest exactly along edges that carry some anyway.
     rest = need - (np.bincount(flow.first, carried, n) - np.bincount(flow.second, carried, n))
     usable = np.flatnonzero((carried > 0.0) | ~flow.one_way)
-    kept = spanning_forest(n, flow.first, flow.second, usable)
-    correction, _ = forest_flow(n, flow.first[kept], flow.second[kept], rest, flow.scale)
-    carried[kept] += correction
-    return carried, noise
+    return carried + _correction(flow, spanning_forest(n - 1, flow.first, flow.second, usable), rest), noise
+
+
+def _correction(flow: _Flow, kept: np.ndarray, need: np.ndarray) -> np.ndarray:
+    """Currents that carry ``need`` along the forest of edges ``kept`` (0 elsewhere)."""
+    carried = np.zeros(flow.first.size)
+    carried[kept], _ = forest_flow(flow.n_nodes, flow.first[kept], flow.second[kept], need, flow.scale)
+    return carried
 
 
 def _unique(flow: _Flow, carried: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -2,28 +2,104 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+from circuitsim.kernels import kernel
 
 NOISE = 1e-13
 """Currents below this share of the magnitudes they are sums of (and voltages, of the potentials) are rounding."""
 
 
+class RootedForest(NamedTuple):
+    """A forest with a root chosen for every tree.
+
+    Attributes
+    ----------
+    order : (k,) int array
+        The nodes that edges touch, every tree from its root outwards.
+    edge : (k,) int array
+        For each of them the edge to its parent; −1 at a root.
+    parent : (k,) int array
+        That parent; itself at a root.
+    """
+
+    order: np.ndarray
+    edge: np.ndarray
+    parent: np.ndarray
+
+
 def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Those of ``edges`` that join something new, taken in order."""
-    parent = list(range(n + 1))
+    """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
+    parent = np.arange(n + 1)
+    keep = np.zeros(edges.size, dtype=bool)
+    kernel(_join, edges.size)(tail[edges], head[edges], parent, keep)
+    return edges[keep]
 
-    def find(u: int) -> int:
+
+def _join(tail, head, parent, keep):
+    for e in range(tail.size):
+        u, v = tail[e], head[e]
         while parent[u] != u:
-            parent[u] = u = parent[parent[u]]
-        return u
-
-    kept = []
-    for e, u, v in zip(edges.tolist(), tail[edges].tolist(), head[edges].tolist()):
-        u, v = find(u), find(v)
+            parent[u] = parent[parent[u]]
+            u = parent[u]
+        while parent[v] != v:
+            parent[v] = parent[parent[v]]
+            v = parent[v]
         if u != v:
             parent[max(u, v)] = min(u, v)
-            kept.append(e)
-    return np.array(kept, dtype=np.int64)
+            keep[e] = True
+
+
+def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> RootedForest:
+    """Root each tree of a forest on the nodes 0…n at node n (earth) if it holds it, else where ``scale`` is largest."""
+    ends = np.concatenate([tail, head])
+    by_node = np.argsort(ends, kind="stable")
+    ptr = np.searchsorted(ends[by_node], np.arange(n + 2))
+    touched = np.flatnonzero(ptr[1:] > ptr[:-1])
+    candidates = touched[np.argsort(-np.append(scale, np.inf)[touched], kind="stable")]
+    order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
+    seen = np.zeros(n + 1, dtype=np.bool_)
+    kernel(_walk, tail.size)(candidates, ptr, by_node % max(tail.size, 1), tail, head, seen, order, edge, parent)
+    return RootedForest(order, edge, parent)
+
+
+def _walk(candidates, ptr, edge_at, tail, head, seen, order, edge, parent):
+    found = 0
+    for root in candidates:
+        if seen[root]:
+            continue
+        seen[root] = True
+        order[found], parent[found] = root, root
+        visited = found
+        found += 1
+        while visited < found:
+            u = order[visited]
+            visited += 1
+            for at in range(ptr[u], ptr[u + 1]):
+                e = edge_at[at]
+                v = head[e] if tail[e] == u else tail[e]
+                if not seen[v]:
+                    seen[v] = True
+                    order[found], edge[found], parent[found] = v, e, u
+                    found += 1
+
+
+def tight_potentials(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Any potentials (n + 1,) with x_tail − x_head = bound on every edge of a forest, 0 at earth and off the forest."""
+    w = np.zeros(n + 1)
+    if bound.any():
+        forest = rooted(n, tail, head, np.zeros(n))
+        kernel(_descend, tail.size)(*forest, tail, bound, w)
+    return w
+
+
+def _descend(order, edge, parent, tail, bound, w):
+    for k in range(order.size):
+        e = edge[k]
+        if e >= 0:
+            w[order[k]] = w[parent[k]] + (bound[e] if tail[e] == order[k] else -bound[e])
 
 
 def forest_flow(
@@ -40,42 +116,18 @@ def forest_flow(
         Current of each edge and the scale of its rounding, A.
     """
     flow, noise = np.zeros(tail.size), np.zeros(tail.size)
-    rest, size = np.append(need, 0.0), np.append(scale, 0.0)
-    for order, via in rooted_trees(n, tail, head, scale):
-        for u in order[:0:-1]:
-            k, parent, leaving = via[u]
-            flow[k] = rest[u] if leaving else -rest[u]
-            noise[k] = size[u]
-            rest[parent] += rest[u]
-            size[parent] += size[u]
+    if tail.size:
+        rest, size = np.append(need, 0.0), np.append(scale, 0.0)
+        kernel(_eliminate_leaves, tail.size)(*rooted(n, tail, head, scale), tail, rest, size, flow, noise)
     return flow, noise
 
 
-def rooted_trees(
-    n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray
-) -> list[tuple[list[int], dict[int, tuple[int, int, bool]]]]:
-    """Each tree of a forest as (nodes from the root outwards, node → (edge, parent, edge leaves the node)).
-
-    The root is earth (index n) if the tree holds it, else its node of the largest scale.
-    """
-    adjacent: dict[int, list[tuple[int, int]]] = {}
-    for k, (u, v) in enumerate(zip(tail.tolist(), head.tolist())):
-        adjacent.setdefault(u, []).append((v, k))
-        adjacent.setdefault(v, []).append((u, k))
-    size = np.append(scale, np.inf)
-    touched = np.array(sorted(adjacent), dtype=np.int64)
-    seen: set[int] = set()
-    trees = []
-    for root in touched[np.argsort(-size[touched], kind="stable")].tolist():
-        if root in seen:
-            continue
-        seen.add(root)
-        order, via = [root], {}
-        for u in order:
-            for v, k in adjacent[u]:
-                if v not in seen:
-                    seen.add(v)
-                    via[v] = (k, u, int(tail[k]) == v)
-                    order.append(v)
-        trees.append((order, via))
-    return trees
+def _eliminate_leaves(order, edge, parent, tail, rest, size, flow, noise):
+    for k in range(order.size - 1, -1, -1):
+        e = edge[k]
+        if e >= 0:
+            u, p = order[k], parent[k]
+            flow[e] = rest[u] if tail[e] == u else -rest[u]
+            noise[e] = size[u]
+            rest[p] += rest[u]
+            size[p] += size[u]

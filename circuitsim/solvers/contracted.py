@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.program.components import component_labels
-from circuitsim.program.flow import forest_flow, rooted_trees, spanning_forest
+from circuitsim.program.flow import forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
 from circuitsim.solvers.linear import Factored, Laplacian
 
@@ -117,7 +117,7 @@ def settle(
     program = network.program
     n = program.n
     forest = spanning_forest(n, program.tail, program.head, np.flatnonzero(on))
-    w = _tight_potentials(program, forest)
+    w = tight_potentials(n, program.tail[forest], program.head[forest], program.bound[forest])
     current = network.current if extra is None else network.current + extra
     if w.any():
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
@@ -147,19 +147,6 @@ def respond(network: Network, factored: Factored, forest: np.ndarray, current: n
         last[group[order]] = order
         x = x[last[group]]
     return x
-
-
-def _tight_potentials(program: QuadraticProgram, forest: np.ndarray) -> np.ndarray:
-    """Any potentials (n + 1,) that make the forest's diodes tight: x_tail − x_head = bound; 0 off the forest."""
-    w = np.zeros(program.n + 1)
-    if not program.bound[forest].any():
-        return w
-    for order, via in rooted_trees(program.n, program.tail[forest], program.head[forest], np.zeros(program.n)):
-        for u in order[1:]:
-            k, parent, leaving = via[u]
-            bound = program.bound[forest[k]]
-            w[u] = w[parent] + (bound if leaving else -bound)
-    return w
 
 
 def _anchor(

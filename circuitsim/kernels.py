@@ -1,0 +1,27 @@
+"""Loops over arrays that run as they stand on small circuits and compiled on large ones.
+
+A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
+for numba; beyond `COMPILED` items it is compiled (cached on disk). The size alone decides, so the same circuit always
+takes the same way and gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+COMPILED = 1500
+"""Number of items beyond which loading a compiled kernel (a second or less) is cheaper than interpreting."""
+
+
+def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """``function`` itself for few items, its compiled form for many."""
+    return function if size <= COMPILED else _compiled(function)
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    from circuitsim._jit import jit
+
+    return jit()(function)
