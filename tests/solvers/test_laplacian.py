@@ -72,7 +72,7 @@ def exact(n, a, b, weights, rhs):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("ordering", ["amd", "natural"])
+@pytest.mark.parametrize("ordering", ["amd", "auto", "natural"])
 def test_tree_and_counts_match_the_filled_pattern(graph, ordering):
     n, a, b = graph
     p = predict(n, a, b, ordering)
@@ -179,7 +179,7 @@ def test_ordering_keeps_the_fill_of_a_grid_low():
     n, a, b = grid(60)
     assert predict(n, a, b).fill < 0.35 * predict(n, a, b, "natural").fill
     n, a, b = ladder(500)
-    assert predict(n, a, b).fill == 2 * n - 1
+    assert predict(n, a, b, "amd").fill <= 3 * n  # chains are halved pass after pass: a shallow tree
 
 
 def test_wrong_input_is_refused():

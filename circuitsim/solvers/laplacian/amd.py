@@ -40,7 +40,7 @@ def _compact(store, start, size):
 
 
 @jit()
-def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree):
+def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree, is_late):
     """Form element k from pivot k: the union of its variables and of the elements it touches, which are absorbed.
 
     Members get a negative weight (the mark "in the pivot's element") and leave their degree lists.
@@ -65,7 +65,8 @@ def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, af
             weight[i] = -weight[i]
             store[end] = i
             end += 1
-            _unlink(i, head, after, before, degree)
+            if not is_late[i]:
+                _unlink(i, head, after, before, degree)
         if e != k:
             start[e] = -1
             stamp[e] = 0
@@ -174,7 +175,7 @@ def _next_mark(mark, largest, stamp):
 
 
 @jit()
-def amd(ptr, idx, dense):
+def amd(ptr, idx, dense, late):
     """Fill-reducing elimination order of a symmetric graph.
 
     Parameters
@@ -183,6 +184,8 @@ def amd(ptr, idx, dense):
         Sorted adjacency without loops or repetitions (`graph.adjacency`).
     dense : int
         Nodes of larger degree than this are put last without being looked at.
+    late : ndarray of int64
+        Nodes to eliminate after all others, in this order; their fill is reckoned with, they are never chosen.
 
     Returns
     -------
@@ -209,11 +212,16 @@ def amd(ptr, idx, dense):
     tail = np.arange(n).astype(np.int32)
     order = np.empty(n, np.int64)
     done = 0
-    eliminated = 0
-    postponed = n
+    eliminated = late.size
+    postponed = n - late.size
+    order[postponed:] = late
+    is_late = np.zeros(n, np.bool_)
+    is_late[late] = True
     for i in range(n - 1, -1, -1):
         size[i] = ptr[i + 1] - ptr[i]
         degree[i] = size[i]
+        if is_late[i]:
+            continue
         if degree[i] > dense:
             postponed -= 1
             order[postponed] = i
@@ -239,7 +247,7 @@ def amd(ptr, idx, dense):
         fresh = n_elem[k] > 0  # else the element fits where the pivot's list was
         eliminated += weight[k]
         begin, end, outer, used = _gather_element(
-            k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree
+            k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree, is_late
         )
         degree[k] = outer
         mark = _next_mark(mark + largest, largest + n, stamp)
@@ -247,7 +255,9 @@ def amd(ptr, idx, dense):
         for q in range(begin, end):
             i = store[q]
             d, h = _approximate(i, k, store, start, size, n_elem, weight, stamp, mark)
-            if d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
+            if is_late[i]:
+                degree[i] = min(degree[i], d)
+            elif d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
                 outer += weight[i]
                 eliminated -= weight[i]
                 weight[i] = 0
@@ -264,7 +274,7 @@ def amd(ptr, idx, dense):
         mark = _next_mark(mark + largest, largest + n, stamp)
         for q in range(begin, end):
             i = store[q]
-            if weight[i] < 0 and bucket[code[i]] >= 0:
+            if weight[i] < 0 and not is_late[i] and bucket[code[i]] >= 0:
                 first = bucket[code[i]]
                 bucket[code[i]] = -1
                 mark = _merge_twins(
@@ -277,7 +287,12 @@ def amd(ptr, idx, dense):
             if w <= 0:
                 continue
             weight[i] = w
-            d = min(degree[i] + outer - w, n - eliminated - w)
+            d = min(degree[i] + outer - w, n - eliminated - w + late.size)
+            if is_late[i]:
+                degree[i] = d
+                store[put] = i
+                put += 1
+                continue
             if head[d] >= 0:
                 before[head[d]] = i
             after[i] = head[d]

@@ -4,21 +4,49 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.solvers.laplacian import amd as _amd
+from circuitsim.solvers.laplacian.amd import amd
+from circuitsim.solvers.laplacian.dissect import separate
+from circuitsim.solvers.laplacian.peel import peel
 
-METHODS = ("amd", "natural", "metis")
+METHODS = ("auto", "amd", "dissect", "metis", "natural")
+#: Parts that nested dissection leaves to minimum degree.
+SMALLEST = 5000
+#: Peeling goes on while a pass removes more than this share of the nodes.
+WORTH_A_PASS = 0.05
 
 
-def fill_reducing(ptr: np.ndarray, idx: np.ndarray, method: str = "amd") -> np.ndarray:
+def _minimum_degree(ptr: np.ndarray, idx: np.ndarray, late: np.ndarray) -> np.ndarray:
+    return amd(ptr, idx, max(16, int(10 * np.sqrt(ptr.size - 1))), late)
+
+
+def _nested_dissection(ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
+    import pymetis
+
+    order, _ = pymetis.nested_dissection(xadj=ptr, adjncy=idx)
+    return np.asarray(order, dtype=np.int64)
+
+
+def _core(ptr: np.ndarray, idx: np.ndarray, method: str) -> np.ndarray:
+    if method == "metis":
+        return _nested_dissection(ptr, idx)
+    late = np.zeros(0, np.int64)
+    if method == "dissect" or (method == "auto" and ptr.size > 2 * SMALLEST):
+        late = separate(ptr, idx, SMALLEST)
+    return _minimum_degree(ptr, idx, late)
+
+
+def fill_reducing(ptr: np.ndarray, idx: np.ndarray, method: str = "auto") -> np.ndarray:
     """Elimination order of a symmetric graph.
 
     Parameters
     ----------
     ptr, idx : ndarray
         Sorted adjacency (`graph.adjacency`).
-    method : {"amd", "natural", "metis"}
-        ``"amd"``: approximate minimum degree, ours. ``"metis"``: nested dissection by the optional package pymetis.
-        ``"natural"``: nodes as numbered.
+    method : {"auto", "amd", "dissect", "metis", "natural"}
+        ``"amd"``: approximate minimum degree. ``"dissect"``: nested dissection by distances down to parts of
+        `SMALLEST` nodes, these by minimum degree; the same as ``"amd"`` where no thin separator exists. ``"auto"``:
+        ``"dissect"`` for graphs of more than twice `SMALLEST` nodes, else ``"amd"``. ``"metis"``: by the optional
+        package pymetis. ``"natural"``: nodes as numbered. All but the last peel nodes of degree up to two first.
 
     Returns
     -------
@@ -32,14 +60,11 @@ def fill_reducing(ptr: np.ndarray, idx: np.ndarray, method: str = "amd") -> np.n
     ImportError
         ``"metis"`` without pymetis.
     """
-    n = ptr.size - 1
+    if method not in METHODS:
+        raise ValueError(f"unknown ordering {method!r}; known: dense, {', '.join(METHODS)}")
     if method == "natural":
-        return np.arange(n)
-    if method == "amd":
-        return _amd.amd(ptr, idx, max(16, int(10 * np.sqrt(n))))
-    if method == "metis":
-        import pymetis
-
-        order, _ = pymetis.nested_dissection(xadj=ptr, adjncy=idx)
-        return np.asarray(order, dtype=np.int64)
-    raise ValueError(f"unknown ordering {method!r}; known: {', '.join(METHODS)}")
+        return np.arange(ptr.size - 1)
+    first, core, core_ptr, core_idx = peel(ptr, idx, WORTH_A_PASS)
+    if core.size == 0:
+        return first
+    return np.concatenate([first, core[_core(core_ptr, core_idx, method)]])

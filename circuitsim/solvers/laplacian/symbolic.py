@@ -105,7 +105,7 @@ def _ends(n: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return a, b
 
 
-def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "amd") -> Pattern:
+def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Pattern:
     """Order the graph and predict the cost of its factorisation.
 
     Parameters
@@ -143,12 +143,12 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Sym
     a, b : array_like of int, shape (m,)
         Edge ends. Repeated edges add up, loops are ignored.
     ordering : str
-        ``"auto"``: `dense` for at most `DENSE` unknowns, else approximate minimum degree. ``"dense"``, or a method of
+        ``"auto"``: `dense` for at most `DENSE` unknowns, else as in `order.fill_reducing`. ``"dense"``, or a method of
         `order.fill_reducing`.
     """
     if ordering == "dense" or (ordering == "auto" and n <= DENSE):
         return dense(n, a, b)
-    return panels(predict(n, a, b, "amd" if ordering == "auto" else ordering))
+    return panels(predict(n, a, b, ordering))
 
 
 def dense(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:

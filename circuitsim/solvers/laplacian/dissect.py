@@ -1,0 +1,181 @@
+"""Nested dissection by distances: separators for circuits that are spread out (meshes, crossbars, ladders of blocks).
+
+Three far-apart corners A, B, C of a part are found by breadth-first search. Each node gets the scores d(A) − d(B),
+d(A) − d(C), d(B) − d(C); a threshold on a score cuts the part in two, and the nodes below it with a neighbour above it
+separate the sides. In a square mesh A and B are opposite corners: the first score cuts along a diagonal (best for a
+mesh), the others cut straight (best for a crossbar, whose columns are then left alone). On graphs of small diameter
+every cut is wide, and the part is left whole for minimum degree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim._jit import jit
+
+#: A separator may take at most one node in so many.
+THIN = 12
+
+
+@jit()
+def _distances(ptr, idx, part, mine, root, queue, begin, distance):
+    """Breadth-first search from ``root`` within part ``mine``; nodes in ``queue[begin:]``; returns where they end."""
+    queue[begin] = root
+    distance[root] = 0
+    part[root] = -mine  # negative while visited
+    get, put = begin, begin + 1
+    while get < put:
+        i = queue[get]
+        get += 1
+        for p in range(ptr[i], ptr[i + 1]):
+            j = idx[p]
+            if part[j] == mine:
+                part[j] = -mine
+                distance[j] = distance[i] + 1
+                queue[put] = j
+                put += 1
+    for q in range(begin, put):
+        part[queue[q]] = mine
+    return put
+
+
+@jit()
+def _threshold(ptr, idx, part, mine, nodes, plus, minus, many, wide):
+    """Best threshold on the score ``plus − minus``: its cost and itself; infinite cost where every cut is wide."""
+    size = nodes.size
+    lowest = np.int64(plus[nodes[0]] - minus[nodes[0]])
+    highest = lowest
+    for i in nodes:
+        score = np.int64(plus[i] - minus[i])
+        lowest = min(lowest, score)
+        highest = max(highest, score)
+    span = highest - lowest + 2
+    many[:span] = 0
+    wide[:span] = 0
+    for i in nodes:
+        score = plus[i] - minus[i] - lowest
+        top = score
+        for p in range(ptr[i], ptr[i + 1]):
+            j = idx[p]
+            if part[j] == mine:
+                top = max(top, plus[j] - minus[j] - lowest)
+        many[score] += 1
+        wide[score] += 1  # separates at every threshold from its own score to just below its highest neighbour's
+        wide[top] -= 1
+    best = np.inf
+    chosen = lowest
+    below, width = np.int64(0), np.int64(0)
+    for t in range(span - 1):
+        below += many[t]
+        width += wide[t]
+        lower, upper = below - width, size - below
+        if min(lower, upper) * 4 >= size and width * THIN <= size:
+            cost = width * (1.0 + 2.0 * abs(lower - upper) / size)
+            if cost < best:
+                best, chosen = cost, t + lowest
+    return best, chosen
+
+
+@jit()
+def _divide(ptr, idx, part, mine, nodes, plus, minus, threshold, late, taken, spare):
+    """Sort ``nodes`` into lower part, upper part (at the end); separator nodes go to ``late``, filled from its end."""
+    put_low, put_high = 0, nodes.size
+    for i in nodes:
+        if plus[i] - minus[i] > threshold:
+            put_high -= 1
+            spare[put_high] = i
+            continue
+        separator = False
+        for p in range(ptr[i], ptr[i + 1]):
+            j = idx[p]
+            separator |= part[j] == mine and plus[j] - minus[j] > threshold
+        if separator:
+            taken -= 1
+            late[taken] = i
+        else:
+            spare[put_low] = i
+            put_low += 1
+    nodes[:put_low] = spare[:put_low]
+    nodes[put_high:] = spare[put_high : nodes.size]
+    return put_low, put_high, taken
+
+
+@jit()
+def _component(part, mine, nodes, reached, spare):
+    """Put the ``reached`` nodes of a part in front of the others."""
+    put = reached.size
+    for i in reached:
+        part[i] = 0
+    for i in nodes:
+        if part[i] == mine:
+            spare[put] = i
+            put += 1
+    nodes[: reached.size] = reached
+    nodes[reached.size :] = spare[reached.size : nodes.size]
+
+
+@jit()
+def separate(ptr, idx, smallest):
+    """Nested separators of a graph.
+
+    Parameters
+    ----------
+    ptr, idx : ndarray
+        Adjacency.
+    smallest : int
+        Parts of at most so many nodes are left whole.
+
+    Returns
+    -------
+    late : ndarray of int64
+        All separator nodes in the order to eliminate them, after everything else: inner separators first.
+    """
+    n = ptr.size - 1
+    part = np.zeros(n, np.int32)
+    da = np.empty(n, np.int32)
+    db = np.empty(n, np.int32)
+    dc = np.empty(n, np.int32)
+    zero = np.zeros(n, np.int32)
+    many = np.empty(2 * n + 2, np.int64)
+    wide = np.empty(2 * n + 2, np.int64)
+    queue = np.arange(n)
+    spare = np.empty(n, np.int64)
+    late = np.empty(n, np.int64)
+    taken = n
+    stack = [(0, n)]
+    mine = 0
+    while len(stack) > 0:
+        begin, end = stack.pop()
+        if end - begin <= smallest:
+            continue
+        mine += 1
+        nodes = queue[begin:end]
+        for i in nodes:
+            part[i] = mine
+        found = _distances(ptr, idx, part, mine, nodes[0], spare, 0, da)
+        if found < nodes.size:
+            _component(part, mine, nodes, spare[:found].copy(), spare)
+            stack.append((begin + found, end))
+            stack.append((begin, begin + found))
+            continue
+        a = spare[found - 1]
+        _distances(ptr, idx, part, mine, a, spare, 0, da)
+        b = spare[found - 1]
+        _distances(ptr, idx, part, mine, b, spare, 0, db)
+        c = b
+        for i in nodes:
+            if min(da[i], db[i]) > min(da[c], db[c]):
+                c = i
+        _distances(ptr, idx, part, mine, c, spare, 0, dc)
+        best, chosen = _threshold(ptr, idx, part, mine, nodes, db, zero, many, wide)
+        plus, minus = db, zero
+        for first, second in ((da, dc), (db, dc)):
+            cost, threshold = _threshold(ptr, idx, part, mine, nodes, first, second, many, wide)
+            if cost * 1.25 < best:
+                best, chosen, plus, minus = cost, threshold, first, second
+        if best == np.inf:
+            continue
+        low, high, taken = _divide(ptr, idx, part, mine, nodes, plus, minus, chosen, late, taken, spare)
+        stack.append((begin + high, end))
+        stack.append((begin, begin + low))
+    return late[taken:].copy()
