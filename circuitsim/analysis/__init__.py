@@ -2,5 +2,6 @@
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solve import Prepared, prepared, solve
+from circuitsim.analysis.sweep import Sweep, sweep
 
-__all__ = ["OperatingPoint", "Prepared", "Status", "prepared", "solve"]
+__all__ = ["OperatingPoint", "Prepared", "Status", "Sweep", "prepared", "solve", "sweep"]

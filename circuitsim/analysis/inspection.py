@@ -1,4 +1,4 @@
-"""What can be said about a circuit before it is solved: its structure, what looks like a mistake, whether it settles."""
+"""What can be said about a circuit without solving it: its structure, likely mistakes, whether it settles."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _report(structure: Structure) -> Report:
     touched = _touched(structure)
     joins = np.concatenate([structure.resistors, structure.voltage_edges])
     part, island = _parts(structure), component_labels(n_nodes, first[joins], second[joins])
-    roots, sizes = np.unique(structure.forest.root[touched], return_counts=True)
+    sizes = np.unique(structure.forest.root[touched], return_counts=True)[1]
     tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
     free = (tail != head) & (tail < structure.n) & (head < structure.n)
     return Report(
@@ -134,13 +134,12 @@ def _dangling(circuit: Circuit) -> list[Problem]:
 def _pointless(circuit: Circuit) -> list[Problem]:
     """Elements with both ends on one node."""
     _, first, second, _, _ = circuit.arrays()
-    return [
-        Problem(
-            "self-loop", f"both ends of {circuit.names[k]} are on node {circuit.node_names[int(first[k])]}",
-            _place(circuit, k), "is one of its nodes misspelt?", [circuit.names[k]],
-        )  # fmt: skip
-        for k in np.flatnonzero(first == second).tolist()
-    ]
+    problems = []
+    for k in np.flatnonzero(first == second).tolist():
+        name, node = circuit.names[k], circuit.node_names[int(first[k])]
+        message, hint = f"both ends of {name} are on node {node}", "is one of its nodes misspelt?"
+        problems.append(Problem("self-loop", message, _place(circuit, k), hint, [name]))
+    return problems
 
 
 def _floating(structure: Structure) -> list[Problem]:
@@ -150,10 +149,6 @@ def _floating(structure: Structure) -> list[Problem]:
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
         shown = ", ".join(nodes[:SHOWN]) + (f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else "")
-        problems.append(
-            Problem(
-                "floating", f"no path to ground from {shown}: potentials are relative to {circuit.node_names[reference]}",
-                None, "connect one of these nodes to ground (0)", nodes,
-            )  # fmt: skip
-        )
+        message = f"no path to ground from {shown}: potentials are relative to {circuit.node_names[reference]}"
+        problems.append(Problem("floating", message, None, "connect one of these nodes to ground (0)", nodes))
     return problems

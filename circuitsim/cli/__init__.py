@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.errors import CircuitError
+from circuitsim.errors import CircuitError, NetlistError, UsageError
 
 # Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -32,13 +34,22 @@ first steps:
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are `UsageError`, said like every other error of the program."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the complaint with the way to the help."""
+        raise UsageError(f"{message}\n    hint: {self.prog} --help shows what is possible")
+
+
 def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser; only the module of ``command`` is imported, the other commands are listed by name."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="circuitsim",
         description="Exact, certified steady states of resistor, ideal-diode and source circuits; circuits that learn.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"circuitsim {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
@@ -46,7 +57,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     for name, (module, line) in COMMANDS.items():
         sub = commands.add_parser(
             name, help=line, description=line[0].upper() + line[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
         )  # fmt: skip
         if name == command:
             loaded = import_module(module)
@@ -60,14 +71,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `EPILOG`)."""
     words = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in words if word in COMMANDS), None)
+    _print_anything()
+    debug = "--debug" in words
     try:
-        args = build_parser(command).parse_args(words)
         try:
+            args = build_parser(command).parse_args(words)
             code = args.run(args)
             sys.stdout.flush()
             return int(code)
         except CircuitError as error:
-            print(f"error: {error}", file=sys.stderr)
+            _complain(error)
             return error.exit_code
         except BrokenPipeError:
             # The reader went away (`circuitsim … | head`): not our error. Keep the interpreter's flush at exit quiet.
@@ -78,10 +91,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"error: {error.strerror or error}{place}", file=sys.stderr)
             return 2
         except Exception as error:
-            if args.debug:
+            if debug:
                 raise
             print(f"error: internal: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
             return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+
+
+def _complain(error: CircuitError) -> None:
+    """Print an error; the problems of a deck each as one, as far as `NetlistError.SHOWN` goes."""
+    problems = error.problems if isinstance(error, NetlistError) else (error,)
+    for problem in problems[: NetlistError.SHOWN]:
+        print(f"error: {problem}", file=sys.stderr)
+    if len(problems) > NetlistError.SHOWN:
+        more = len(problems) - NetlistError.SHOWN
+        print(f"error: … and {more} more (circuitsim check lists them all)", file=sys.stderr)
+
+
+def _print_anything() -> None:
+    """Escape what a stream cannot show (Ω on an ASCII terminal, file names that are no text) instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,307 @@
+"""Operating points over ranges of element values and parameters: one prepared structure, results as columns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import Status, warning_to_dict
+from circuitsim.analysis.outcome import cause_of, status_of
+from circuitsim.analysis.probes import Probe, Reader, all_probes, parse_probes
+from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.circuit.circuit import checked_value
+from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, Problem, UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from circuitsim.netlist import Deck
+
+MAX_POINTS = 1_000_000
+MAX_VALUES = 50_000_000
+"""Points × columns that a sweep may hold (400 MB)."""
+
+PARAMETER = "param:"
+"""Prefix of a swept name that is a parameter of the deck although an element is called the same."""
+
+
+class Failure(NamedTuple):
+    """A point without an operating point: its row, and the error."""
+
+    row: int
+    error: CircuitError
+
+    @property
+    def status(self) -> Status:
+        """``INFEASIBLE``, ``UNBOUNDED`` or ``NOT_CONVERGED``."""
+        return status_of(self.error)
+
+
+class Sweep:
+    """The rows of a sweep as columns.
+
+    Attributes
+    ----------
+    title : str
+        Title of the circuit.
+    axes : dict of str to (n_rows,) float array
+        The varied values, Ω, V, A or the parameter's unit; the first runs fastest.
+    columns : dict of str to (n_rows,) float array
+        ``v(node)`` in V, ``i(element)`` in A, ``p(element)`` in W; nan in rows without an operating point.
+    status : tuple of Status
+        One a row.
+    failures : tuple of Failure
+    warnings : tuple of Problem
+        Remarks on the operating points, each once.
+    shape : tuple of int
+        Number of values of each axis, in the order of ``axes``.
+    """
+
+    def __init__(
+        self, title: str, axes: dict[str, np.ndarray], columns: dict[str, np.ndarray], failures: Sequence[Failure],
+        warnings: Sequence[Problem], shape: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        self.title, self.axes, self.columns, self.shape = title, axes, columns, shape
+        self.failures, self.warnings = tuple(failures), tuple(warnings)
+        failed = {failure.row: failure.status for failure in failures}
+        self.status = tuple(failed.get(row, Status.SOLVED) for row in range(math.prod(shape)))
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column (or an axis) by name; case does not matter.
+
+        Raises
+        ------
+        UsageError
+            No such column.
+        """
+        for key, values in (*self.columns.items(), *self.axes.items()):
+            if key.lower() == name.lower():
+                return values
+        raise UsageError(f"the sweep has no column {name!r}; it has {', '.join((*self.axes, *self.columns))[:300]}")
+
+    def grid(self, name: str) -> np.ndarray:
+        """A column as an array with one axis for each swept name, in the order of ``axes``."""
+        return self[name].reshape(self.shape[::-1]).transpose()
+
+    def rows(self) -> Iterator[list[float | str]]:
+        """Axes, status and columns of each row."""
+        axes, columns = list(self.axes.values()), list(self.columns.values())
+        for row, status in enumerate(self.status):
+            yield [*(float(a[row]) for a in axes), status.value, *(float(c[row]) for c in columns)]
+
+    @property
+    def header(self) -> list[str]:
+        """Names of what `rows` yields."""
+        return [*self.axes, "status", *self.columns]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sweep as plain values: the JSON object of ``circuitsim sweep --format json`` (None where unsolved)."""
+        solved = [status is Status.SOLVED for status in self.status]
+        return {
+            "schema": 1,
+            "title": self.title,
+            "axes": {name: values.tolist() for name, values in self.axes.items()},
+            "status": [status.value for status in self.status],
+            "columns": {
+                name: [value if ok else None for value, ok in zip(values.tolist(), solved)]
+                for name, values in self.columns.items()
+            },
+            "failures": [
+                {"row": f.row, "status": f.status.value, "message": str(f.error), "cause": cause_of(f.error)}
+                for f in self.failures
+            ],
+            "warnings": [warning_to_dict(warning) for warning in self.warnings],
+        }
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row a point: the axes, ``status``, and the columns (nan where unsolved)."""
+        import pandas
+
+        return pandas.DataFrame({**self.axes, "status": [s.value for s in self.status], **self.columns})
+
+    def __repr__(self) -> str:
+        over = " × ".join(f"{name} ({n})" for name, n in zip(self.axes, self.shape))
+        failed = f", {len(self.failures)} without a steady state" if self.failures else ""
+        return f"Sweep of {self.title!r} over {over}: {len(self)} points, {len(self.columns)} columns{failed}"
+
+
+def ramp(start: float, stop: float, step: float) -> tuple[float, ...]:
+    """The values from ``start`` to ``stop``; the stop is included where a step ends on it but for rounding.
+
+    >>> ramp(0, 0.3, 0.1)
+    (0.0, 0.1, 0.2, 0.3)
+
+    Raises
+    ------
+    UsageError
+        A step that is zero or leads away from the stop; more than a million points.
+    """
+    if not step or (stop - start) * step < 0:
+        way = "zero" if not step else "away from the stop"
+        raise UsageError(f"a step of {step:g} from {start:g} to {stop:g} leads {way}; give it the sign of stop − start")
+    count = (stop - start) / step
+    if not count < MAX_POINTS:
+        raise UsageError(f"a step of {step:g} from {start:g} to {stop:g} makes more than {MAX_POINTS:,} points")
+    # Rounded to 15 digits of the largest, so that 3 × 0.1 is 0.3 and −1 + 10 × 0.1 is 0.
+    largest = max(abs(start), abs(stop))
+    digits = 14 - math.floor(math.log10(largest)) if largest else 0
+    return tuple(round(start + k * step, digits) + 0.0 for k in range(math.floor(count * (1 + 1e-12) + 1e-9) + 1))
+
+
+def sweep(
+    source: Circuit | Deck,
+    vary: Mapping[str, Sequence[float]],
+    columns: str | Sequence[str] | None = None,
+    solver: str = "auto",
+    tolerance: float = TOLERANCE,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """Operating points at all combinations of the varied values.
+
+    Parameters
+    ----------
+    source : Circuit or Deck
+        A deck also lets its parameters vary.
+    vary : dict of str to sequence of float
+        Values by element name, or by parameter (``param:NAME`` where an element has the name too). The first runs
+        fastest, as in ``.dc``.
+    columns : str or sequence of str, optional
+        What to keep, as in ``.print``: ``"v(out) v(a,b) i(R1) p(R1)"``. By default all node potentials and currents.
+    solver, tolerance
+        As for `circuitsim.solve`.
+    progress : callable, optional
+        Called with the points done and the points in all.
+
+    Returns
+    -------
+    Sweep
+        Points without a steady state are rows marked with their status, not errors.
+
+    Raises
+    ------
+    UsageError, TopologyError
+        Unknown names, values out of range, too many points.
+
+    Examples
+    --------
+    >>> from circuitsim import Circuit, sweep
+    >>> c = Circuit("half-wave rectifier")
+    >>> c.voltage_source("V1", "in", "0", 1.0)
+    >>> c.diode("D1", "in", "out")
+    >>> c.resistor("R1", "out", "0", 1e3)
+    >>> sweep(c, {"V1": [-1.0, 0.0, 2.0]}, "v(out)")["v(out)"].tolist()
+    [0.0, 0.0, 2.0]
+    """
+    circuit = source if isinstance(source, Circuit) else source.circuit
+    axes = [_axis(name, values, source) for name, values in vary.items()]
+    shape = tuple(len(axis.values) for axis in axes)
+    probes = _probes(columns, circuit)
+    points = math.prod(shape)
+    if not axes or not points:
+        raise UsageError("a sweep needs at least one name to vary and one value")
+    if points > MAX_POINTS or points * len(probes) > MAX_VALUES:
+        raise UsageError(
+            f"the sweep has {points:,} points of {len(probes):,} columns; at most {MAX_POINTS:,} points and "
+            f"{MAX_VALUES:,} values fit: take larger steps or fewer columns"
+        )
+    grids = np.meshgrid(*(axis.values for axis in reversed(axes)), indexing="ij")
+    varied = [grid.ravel() for grid in reversed(grids)]
+    table, failures, warnings = _run(source, axes, varied, probes, (solver, tolerance), progress)
+    return Sweep(
+        circuit.title,
+        {axis.name: values for axis, values in zip(axes, varied)},
+        {str(probe): table[k] for k, probe in enumerate(probes)},
+        failures, warnings, shape,
+    )  # fmt: skip
+
+
+class _Axis(NamedTuple):
+    name: str
+    parameter: bool
+    values: np.ndarray
+
+
+def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
+    """The values of one name, checked before anything is solved."""
+    circuit, known = (source, {}) if isinstance(source, Circuit) else (source.circuit, source.parameters)
+    bare = name.removeprefix(PARAMETER)
+    column = np.array([float(value) for value in values])
+    if bare == name and bare in circuit:
+        index = circuit.element_index(name)
+        code = int(circuit.arrays().kind[index])
+        if not ELEMENTS[code].parameter:
+            raise UsageError(f"{circuit.names[index]} is a {ELEMENTS[code].name}: it has no value to vary")
+        for value in column.tolist():
+            checked_value(code, circuit.names[index], value)
+        return _Axis(circuit.names[index], False, column)
+    parameters = {key.lower(): key for key in known}
+    if bare.lower() in parameters:
+        return _Axis(parameters[bare.lower()], True, column)
+    raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    return f"nothing that can vary is called {name!r}: no element, no parameter of the deck{hint}"
+
+
+def _probes(columns: str | Sequence[str] | None, circuit: Circuit) -> list[Probe]:
+    if columns is None:
+        return all_probes(circuit)
+    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit)
+    if not found:
+        raise UsageError("no columns: name at least one, for instance v(out)")
+    return found
+
+
+def _run(
+    source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
+    how: tuple[str, float], progress: Callable[[int, int], None] | None,
+) -> tuple[np.ndarray, list[Failure], list[Problem]]:  # fmt: skip
+    """Solve every row; the columns (n_probes, n_rows), the failures, and the warnings, each text once."""
+    points = varied[0].size
+    table = np.full((len(probes), points), np.nan)
+    failures: list[Failure] = []
+    warnings: dict[str, Problem] = {}
+    for row, values, ready, reader in _points(source, axes, varied, probes, how):
+        try:
+            point = ready.solve(values)
+        except (NoSteadyStateError, ConvergenceError) as error:
+            failures.append(Failure(row, error))
+        else:
+            table[:, row] = reader.read(point)
+            for warning in point.warnings:
+                warnings.setdefault(str(warning), warning)
+        if progress is not None:
+            progress(row + 1, points)
+    return table, failures, list(warnings.values())
+
+
+def _points(
+    source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
+    how: tuple[str, float],
+) -> Iterator[tuple[int, dict[str, float], Prepared, Reader]]:  # fmt: skip
+    """Row, element values, and the prepared circuit, which only other parameters make anew."""
+    elements = [k for k, axis in enumerate(axes) if not axis.parameter]
+    parameters = [k for k, axis in enumerate(axes) if axis.parameter]
+    rows = zip(*(column.tolist() for column in varied))
+    groups = itertools.groupby(enumerate(rows), key=lambda item: tuple(item[1][k] for k in parameters))
+    for setting, group in groups:
+        circuit = source if isinstance(source, Circuit) else source.circuit
+        if not isinstance(source, Circuit) and parameters:
+            circuit = source.elaborate({axes[k].name: value for k, value in zip(parameters, setting)})
+        ready, reader = prepared(circuit, *how), Reader(probes, circuit)
+        for row, values in group:
+            yield row, {axes[k].name: values[k] for k in elements}, ready, reader

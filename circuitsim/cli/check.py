@@ -1,0 +1,117 @@
+"""``circuitsim check``: every problem of a deck at once, and its structure."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.cli.deck import add_deck, as_dict, read, severity
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.inspection import Report
+    from circuitsim.netlist import Deck
+
+EPILOG = """\
+The deck is read and analysed, not solved. All errors of the text are listed (exit code 2); a deck that reads well is
+searched for likely mistakes, and told whether it has a steady state (exit code 3 if not, naming what prevents it).
+
+examples:
+  circuitsim check my.cir
+  circuitsim check my.cir --format json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``check``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    add_output(parser, "the report")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report; the exit code is that of the worst problem."""
+    check_target(args.output, [args.deck])
+    try:
+        deck = read(args)
+    except NetlistError as error:
+        problems = [("error", problem) for problem in error.problems]
+        _deliver(args, "", problems, None)
+        raise CircuitError(f"{args.deck}: {_count(problems)}; no circuit can be made of it") from None
+    from circuitsim.analysis.inspection import inspect_circuit
+
+    found = inspect_circuit(deck.circuit)
+    problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *found.lints])]
+    if found.contradiction is not None:
+        problems.append(("error", _as_problem(found.contradiction)))
+    _deliver(args, deck.title, problems, found.report, deck)
+    if found.contradiction is not None:
+        raise found.contradiction
+    return 0
+
+
+def _once(problems: list[Problem]) -> list[Problem]:
+    return list({str(problem): problem for problem in problems}.values())
+
+
+def _as_problem(error: NoSteadyStateError) -> Problem:
+    return Problem("no-steady-state", str(error), names=[*error.elements, *error.nodes])
+
+
+def _count(problems: list[tuple[str, Problem]]) -> str:
+    """``2 errors, 1 warning``."""
+    levels = [level for level, _ in problems]
+    counts = [(levels.count(level), level) for level in ("error", "warning", "note")]
+    return ", ".join(f"{n} {level}{'s' * (n > 1)}" for n, level in counts if n) or "no problems"
+
+
+def _deliver(
+    args: argparse.Namespace, title: str, problems: list[tuple[str, Problem]], report: Report | None,
+    deck: Deck | None = None,
+) -> None:  # fmt: skip
+    if args.format == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        errors = any(level == "error" for level, _ in problems)
+        content: dict[str, Any] = {
+            "schema": 1,
+            "title": title,
+            "ok": not errors,
+            "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
+            "structure": report and report._asdict(),
+        }
+        deliver(dumps(content), args.output)
+        return
+    lines = [f"{level}: {problem}" for level, problem in problems]
+    if report is not None and deck is not None:
+        lines += [*([""] if lines else []), *_text(report, deck), "", f"{args.deck}: {_count(problems)}"]
+    deliver("\n".join(lines) + "\n", args.output)
+
+
+def _text(report: Report, deck: Deck) -> list[str]:
+    """The structure for people."""
+    from circuitsim.formats.columns import table
+
+    kinds = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
+    rows = [
+        ["nodes", str(report.nodes), "ground included"],
+        ["elements", str(report.elements), kinds],
+        ["parts", str(report.parts), f"{report.floating} of them without a path to ground"],
+        ["islands", str(report.islands), "joined by resistors and voltage sources; only diodes lead out of one"],
+        ["super-nodes", str(report.super_nodes), "groups of nodes at fixed distances: voltage sources, shorts"],
+        ["unknowns", str(report.unknowns), "potentials to solve for"],
+        ["free–free diodes", str(report.free_diodes), "diodes between two unknown potentials"],
+        ["voltage loops", str(report.voltage_loops), "loops of voltage sources and shorts: currents not unique"],
+    ]
+    asked = [_asked(analysis) for analysis in deck.analyses]
+    rows.append(["analyses", str(len(asked)), ", ".join(asked) or "none asked for: solve finds the operating point"])
+    return [deck.title, *table(["structure", "", ""], rows)]
+
+
+def _asked(analysis: Any) -> str:
+    """The card that asked for an analysis, in short."""
+    return {
+        "OperatingPointRequest": ".op", "DcSweep": ".dc", "ParameterStep": ".step", "Temperature": ".temp",
+    }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"  # fmt: skip

@@ -1,0 +1,35 @@
+"""``circuitsim convert``: the elaborated, flattened deck back as SPICE."""
+
+from __future__ import annotations
+
+import argparse
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+
+EPILOG = """\
+Sub-circuits, parameters and includes are worked out; what remains is one line an element. circuitsim reads it to the
+same operating point, and ngspice runs it (ideal diodes as steep ones, zero-ohm parts as sources of 0 V).
+
+examples:
+  circuitsim convert my.cir
+  circuitsim convert my.cir --output flat.cir && ngspice -b flat.cir
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``convert``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    add_output(parser, "the flattened deck")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the flattened deck."""
+    from circuitsim.netlist import dumps
+
+    check_target(args.output, [args.deck])
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    deliver(dumps(deck.circuit), args.output)
+    return 0

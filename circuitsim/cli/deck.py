@@ -1,0 +1,98 @@
+"""Reading a deck for a command, and reporting what was noted on the way."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from circuitsim.errors import Problem, UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.netlist import Deck
+
+
+def add_deck(parser: argparse.ArgumentParser) -> None:
+    """Add ``DECK`` and ``--allow-include`` to a command."""
+    parser.add_argument("deck", metavar="DECK", help="a SPICE deck; - reads standard input")
+    parser.add_argument(
+        "--allow-include", metavar="DIR", action="append", default=[],
+        help="let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
+    )  # fmt: skip
+
+
+def read(args: argparse.Namespace) -> Deck:
+    """The deck a command names.
+
+    Raises
+    ------
+    UsageError
+        A file that is missing or cannot be read.
+    NetlistError
+        A deck with problems.
+    """
+    from circuitsim.netlist import read_deck
+
+    check_folders(args.allow_include)
+    try:
+        return read_deck(args.deck, allow_include=tuple(args.allow_include))
+    except FileNotFoundError as error:
+        if error.filename not in (args.deck, None):
+            raise
+        raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck)) from None
+
+
+def check_folders(folders: Iterable[str]) -> None:
+    """Refuse ``--allow-include`` folders that do not exist: a typing error there would only show as a missing file."""
+    import os
+
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise UsageError(f"--allow-include {folder!r}: there is no such folder")
+
+
+def _near(path: str) -> str:
+    """A hint that names files with nearly this name in the same folder."""
+    import difflib
+    import os
+
+    folder, name = os.path.split(path)
+    try:
+        names = sorted(os.listdir(folder or "."))[:5000]
+    except OSError:
+        return f" (nor a folder {folder!r})"
+    near = difflib.get_close_matches(name, names, n=3)
+    return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
+
+
+def report(problems: Iterable[Problem]) -> None:
+    """Print warnings and notes on standard error, each with its place; the same text once only."""
+    seen: set[str] = set()
+    for problem in problems:
+        text = str(problem)
+        if text not in seen:
+            seen.add(text)
+            print(f"{severity(problem)}: {text}", file=sys.stderr)
+
+
+def severity(problem: Problem) -> str:
+    """``note`` for what is accepted without effect, ``warning`` for everything else that does not stop the deck."""
+    from circuitsim.netlist.problems import NOTE_KINDS
+
+    return "note" if problem.kind in NOTE_KINDS else "warning"
+
+
+def as_dict(problem: Problem) -> dict[str, object]:
+    """A problem as it stands in the JSON of ``check`` and of failures."""
+    place = problem.location
+    return {
+        "kind": problem.kind,
+        "message": problem.message,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "hint": problem.hint,
+        "names": list(problem.names),
+        "callers": list(place.callers) if place else [],
+    }

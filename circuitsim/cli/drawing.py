@@ -1,0 +1,52 @@
+"""Pictures that commands write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.output import check_target, save
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from circuitsim.analysis import OperatingPoint, Sweep
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_drawing(path: str, decks: Sequence[str], output: str | None, option: str = "--plot") -> None:
+    """Refuse a picture that cannot be written, before any work is done.
+
+    Raises
+    ------
+    UsageError
+        An unknown format, the deck, the result's own file, or a folder that does not exist.
+    """
+    if os.path.splitext(path)[1].lower() not in FORMATS:
+        raise UsageError(f"{option} {path!r}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    check_target(path, decks, option)
+    if output is not None and os.path.realpath(path) == os.path.realpath(output):
+        raise UsageError(f"{option} and --output name the same file {path!r}")
+
+
+def draw(point: OperatingPoint, path: str) -> None:
+    """Draw a circuit with its voltages and currents into a file."""
+    from circuitsim.plotting import draw_circuit
+
+    _save(draw_circuit(point), path)
+
+
+def draw_sweep(sweep: Sweep, path: str) -> None:
+    """Plot the columns of a sweep into a file."""
+    from circuitsim.plotting import plot_sweep
+
+    _save(plot_sweep(sweep), path)
+
+
+def _save(figure: Figure, path: str) -> None:
+    from circuitsim.plotting import rendered
+
+    save(rendered(figure, os.path.splitext(path)[1][1:].lower()), path)

@@ -1,0 +1,42 @@
+"""``circuitsim graph``: a drawing of the circuit with its voltages and currents."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.drawing import check_drawing, draw
+from circuitsim.cli.solving import add_solving
+
+EPILOG = """\
+Colour is voltage, width and arrows are current, conducting diodes are filled. Every connection to ground has a ground
+symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output says otherwise.
+
+examples:
+  circuitsim graph netlists/rectifier-bridge.cir
+  circuitsim graph my.cir --output my.svg
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``graph``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--output", "-o", metavar="FILE", help="the picture: .png, .svg or .pdf")
+    add_solving(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve the deck, draw it, and say where the picture is."""
+    from circuitsim.analysis import solve
+
+    stem = "circuit" if args.deck == "-" else os.path.splitext(os.path.basename(args.deck))[0]
+    path = args.output or f"{stem}.png"
+    check_drawing(path, [args.deck], None, "--output")
+    deck = read(args)
+    point = solve(deck.circuit, solver=args.solver, tolerance=args.tolerance)
+    report([*deck.problems, *deck.notes, *point.warnings])
+    draw(point, path)
+    print(path)
+    return 0

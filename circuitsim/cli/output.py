@@ -1,0 +1,58 @@
+"""Where a command's result goes: standard output, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from circuitsim.errors import UsageError
+
+
+def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
+    """Add ``--output`` to a command."""
+    parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE instead of standard output")
+
+
+def check_target(path: str | None, decks: Iterable[str], option: str = "--output") -> None:
+    """Refuse a target that cannot be written or is an input, before any work is done.
+
+    Raises
+    ------
+    UsageError
+        The target is a deck, a folder, or lies in a folder that does not exist.
+    """
+    if path is None or path == "-":
+        return
+    if not path:
+        raise UsageError(f"{option} needs the name of a file")
+    if os.path.isdir(path):
+        raise UsageError(f"{option} {path!r} is a folder; name a file in it")
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise UsageError(f"{option} {path!r}: there is no folder {folder!r}; make it first")
+    for deck in decks:
+        if os.path.exists(path) and os.path.exists(deck) and os.path.samefile(path, deck):
+            raise UsageError(f"{option} {path!r} would overwrite the deck; choose another name")
+
+
+def deliver(content: str, path: str | None) -> None:
+    """Print ``content``, or write it to ``path``."""
+    if path is None or path == "-":
+        sys.stdout.write(content)
+    else:
+        save(content.encode(), path)
+
+
+def save(content: bytes, path: str) -> None:
+    """Write a file atomically; devices and pipes (``/dev/null``) are written as they are."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            file.write(content)
+        return
+    from circuitsim.training.files import atomic_write
+
+    # The file behind a symbolic link is replaced, not the link.
+    atomic_write(Path(os.path.realpath(path)), content)

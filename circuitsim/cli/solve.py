@@ -1,0 +1,79 @@
+"""``circuitsim solve``: a deck in, its certified operating point out."""
+
+from __future__ import annotations
+
+import argparse
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.solving import add_solving, failure
+from circuitsim.errors import CircuitError
+
+EPILOG = """\
+formats:
+  table   for people: potentials, branches, diode states, certificate
+  json    everything, in full double precision; also printed where there is no steady state (exit code 3)
+  csv     one row a node and a branch; pandas.read_csv reads it
+  raw     a SPICE3 rawfile; ngspice's `load` reads it
+
+signs are SPICE's: a current flows from an element's first node through it to its second.
+
+examples:
+  circuitsim solve netlists/rectifier-half-wave.cir
+  circuitsim solve my.cir --format json --output my.json
+  circuitsim solve my.cir --plot my.svg
+  printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``solve``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--format", choices=("table", "json", "csv", "raw"), default="table", help="default: table")
+    add_output(parser)
+    add_solving(parser)
+    parser.add_argument("--plot", metavar="FILE", help="also draw the circuit (.png, .svg or .pdf)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve the deck and print its operating point."""
+    from circuitsim.analysis import solve
+
+    check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    deck = read(args)
+    circuit = deck.circuit
+    try:
+        point = solve(circuit, solver=args.solver, tolerance=args.tolerance)
+    except CircuitError as error:
+        report([*deck.problems, *deck.notes])
+        if error.exit_code == 3 and args.format == "json":
+            from circuitsim.formats.strict_json import dumps
+
+            deliver(dumps(failure(error, circuit)), args.output)
+        raise
+    report([*deck.problems, *deck.notes, *point.warnings])
+    deliver(_formatted(point.to_dict(), args.format), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import draw
+
+        draw(point, args.plot)
+    return 0
+
+
+def _formatted(point: dict, form: str) -> str:
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        return dumps(point)
+    from circuitsim.formats import operating_point
+
+    return {
+        "table": operating_point.as_table,
+        "csv": operating_point.as_csv,
+        "raw": operating_point.as_raw,
+    }[form](point)

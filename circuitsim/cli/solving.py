@@ -1,0 +1,60 @@
+"""Options and failures that the commands which solve have in common."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.errors import CircuitError
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
+
+TOLERANCE = 1e-9
+"""Default of ``--tolerance``; the certificate's own default (a test holds them equal), which costs an import."""
+
+
+def add_solving(parser: argparse.ArgumentParser) -> None:
+    """Add ``--solver`` and ``--tolerance`` to a command."""
+    parser.add_argument(
+        "--solver", metavar="NAME", default="auto",
+        help="auto (default), or a method by name: active-set, coordinate-descent, cvxpy:CLARABEL …",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
+        help="largest error the certificate allows, relative to local scales (default %(default)g)",
+    )  # fmt: skip
+
+
+def tolerance(text: str) -> float:
+    """The value of ``--tolerance``: a SPICE number between 0 and 1."""
+    from circuitsim.units import NumberError, parse
+
+    try:
+        value = parse(text)
+    except NumberError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:
+    """The JSON of ``solve`` for a circuit without an operating point (exit code 3): the same keys, and ``cause``."""
+    from circuitsim.analysis.operating_point import warning_to_dict
+    from circuitsim.analysis.outcome import cause_of, status_of
+
+    return {
+        "schema": 1,
+        "title": circuit.title,
+        "status": status_of(error).value,
+        "message": str(error),
+        "cause": cause_of(error),
+        "warnings": [warning_to_dict(problem) for problem in circuit.notes],
+        "nodes": {},
+        "intervals": {},
+        "branches": {},
+        "energy": None,
+        "certificate": None,
+        "solver": None,
+    }

@@ -1,0 +1,86 @@
+"""Columns of text: CSV for programs, aligned tables for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from circuitsim.units import format_quantity
+
+Cell = str | float | bool | None
+
+
+def csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Comma-separated text (RFC 4180, lines ended by ``\\n``).
+
+    Numbers are written so that they read back as the same double; None and nan become empty cells.
+
+    >>> print(csv(["name", "value"], [["a,b", 0.1], ["c", None]]), end="")
+    name,value
+    "a,b",0.1
+    c,
+    """
+    lines = [",".join(map(_quoted, header))]
+    lines += [",".join(map(_csv_cell, row)) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _csv_cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, str):
+        return _quoted(cell)
+    number = float(cell)
+    return "" if math.isnan(number) else repr(number)
+
+
+def _quoted(text: str) -> str:
+    if any(c in text for c in ',"\r\n') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A number with its unit for a table; ``-`` where there is none.
+
+    The prefixes are those of SI, so ``M`` is mega: a table is for people, and ``m`` is never mega.
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    return format_quantity(value + 0.0, unit)  # + 0.0: no minus sign before a zero
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of an aligned table. Cells of the form ``number unit`` are aligned at the blank between them.
+
+    >>> print("\\n".join(table(["node", "potential"], [["a", "12.5 V"], ["b", "-3 mV"]])))
+    node  potential
+    a       12.5 V
+    b         -3 mV
+    """
+    body = [list(row) for row in rows]
+    for column in range(len(header)):
+        cells = [row[column] for row in body]
+        for row, cell in zip(body, _aligned(cells)):
+            row[column] = cell
+    widths = [max(map(len, column)) for column in zip(header, *body)]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in [list(header), *body]]
+
+
+def _aligned(cells: list[str]) -> list[str]:
+    """Cells that are quantities, moved right until their numbers end in one place."""
+    heads = [_number_length(cell) for cell in cells]
+    width = max(heads, default=0)
+    return [" " * (width - head) + cell if head else cell for cell, head in zip(cells, heads)]
+
+
+def _number_length(cell: str) -> int:
+    """Length of the number that ``cell`` begins with, 0 where it is no quantity."""
+    number = cell.partition(" ")[0]
+    try:
+        float(number)
+    except ValueError:
+        return 0
+    return len(number) if " " in cell else 0

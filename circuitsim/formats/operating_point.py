@@ -1,0 +1,98 @@
+"""An operating point, as the dictionary of its JSON contract, in the other formats of ``circuitsim solve``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from circuitsim.formats.columns import Cell, csv, quantity, table
+from circuitsim.formats.rawfile import Variable, rawfile
+
+CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "unique", "low", "high")
+"""``kind`` is ``node`` or ``branch``; ``low`` and ``high`` bound the potential of a node where it is not unique."""
+
+
+def as_csv(point: Mapping[str, Any]) -> str:
+    """One row a node, then one row a branch; see `CSV_HEADER`. Volts, amperes, watts."""
+    return csv(CSV_HEADER, _csv_rows(point))
+
+
+def _csv_rows(point: Mapping[str, Any]) -> Iterator[list[Cell]]:
+    intervals = point["intervals"]
+    for name, voltage in point["nodes"].items():
+        low, high = intervals.get(name, (None, None))
+        yield ["node", name, voltage, None, None, None, name not in intervals, low, high]
+    for name, b in point["branches"].items():
+        yield ["branch", name, b["voltage"], b["current"], b["power"], b.get("state"), b["unique"], None, None]
+
+
+def as_raw(point: Mapping[str, Any]) -> str:
+    """A SPICE3 rawfile: ``v(node)`` and ``i(element)`` in lower case, as ngspice names its vectors."""
+    volts = [Variable(f"v({name.lower()})", "voltage", [v]) for name, v in point["nodes"].items() if name != "0"]
+    amperes = [Variable(f"i({name.lower()})", "current", [b["current"]]) for name, b in point["branches"].items()]
+    return rawfile(point["title"], "Operating Point", [*volts, *amperes])
+
+
+def as_table(point: Mapping[str, Any]) -> str:
+    """The operating point for people: potentials, branches, power and the certificate."""
+    lines = [point["title"]] if point["title"] else []
+    lines += ["", *_nodes(point), "", *_branches(point), ""]
+    if not all(branch["unique"] for branch in point["branches"].values()):
+        lines += ["* not unique: the smallest currents that satisfy Kirchhoff's current law", ""]
+    lines += _summary(point)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _nodes(point: Mapping[str, Any]) -> list[str]:
+    intervals = point["intervals"]
+    rows = [[name, quantity(v, "V"), *_interval(intervals.get(name))] for name, v in point["nodes"].items()]
+    return table(["node", "potential", *(["anywhere in"] if intervals else [])], [
+        row + [""] * (bool(intervals) and len(row) == 2) for row in rows
+    ])  # fmt: skip
+
+
+def _interval(interval: tuple[float | None, float | None] | None) -> list[str]:
+    if interval is None:
+        return []
+    low, high = interval
+    left = "(-∞" if low is None else f"[{quantity(low, 'V')}"
+    right = "∞)" if high is None else f"{quantity(high, 'V')}]"
+    return [f"{left}, {right}"]
+
+
+def _branches(point: Mapping[str, Any]) -> list[str]:
+    return table(["branch", "voltage", "current", "power", "state"], [
+        [
+            name, quantity(b["voltage"], "V"), quantity(b["current"], "A") + ("" if b["unique"] else " *"),
+            quantity(b["power"], "W"), b.get("state", ""),
+        ]
+        for name, b in point["branches"].items()
+    ])  # fmt: skip
+
+
+def _summary(point: Mapping[str, Any]) -> list[str]:
+    name = point["solver"]["name"]
+    dissipated = sum(max(0.0, b["power"]) for b in point["branches"].values())
+    head = f"{point['status']} by {name}; {quantity(dissipated, 'W')} absorbed"
+    return [head, "", *_certificate(point["certificate"])]
+
+
+_UNITS = (
+    ("kcl", "Kirchhoff's current law within", "A"),
+    ("resistor", "Ohm's law within", "A"),
+    ("source", "source voltages within", "V"),
+    ("diode_drop", "forward diode drop at most", "V"),
+    ("diode_reverse", "reverse diode current at most", "A"),
+    ("complementarity", "complementarity within", "W"),
+    ("energy_gap", "energy above the minimum at most", "W"),
+)
+
+
+def _certificate(certificate: Mapping[str, Any]) -> list[str]:
+    relative = certificate["relative"]
+    rows = [
+        ["  " + text, quantity(certificate[key], unit), f"{relative[key]:.1e}" if relative[key] else "0"]
+        for key, text, unit in _UNITS
+    ]
+    head = f"certificate (tolerance {certificate['tolerance']:g})"
+    return table([head, "error", "of its local scale"], rows)
