@@ -167,7 +167,7 @@ def _response(network: Network, settled: Settled, unit: np.ndarray) -> tuple[np.
     program = network.program
     n = program.n
     tail, head = int(np.argmin(unit)), int(np.argmax(unit))
-    x = respond(network, settled.factored, settled.forest, unit[:n])
+    x = respond(network, settled, unit[:n])
     drop = program.g * (x[program.a] - x[program.b])
     need = unit[:n] - (np.bincount(program.a, drop, n + 1) - np.bincount(program.b, drop, n + 1))[:n]
     rate, _ = forest_flow(n, program.tail[settled.forest], program.head[settled.forest], need, np.abs(need))

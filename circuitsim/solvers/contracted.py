@@ -11,9 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.program.components import component_labels
-from circuitsim.program.flow import forest_flow, spanning_forest, tight_potentials
+from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
 from circuitsim.solvers.linear import Factored, Laplacian
+
+LEAKAGE = 1e-60
+"""Potentials below this share of the largest may be leakage past the finite shorts of a factor."""
 
 
 class Network(NamedTuple):
@@ -122,7 +125,9 @@ def settle(
     if w.any():
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
     factored = network.laplacian.factor(forest, previous)
-    x = respond(network, factored, forest, current) + w
+    last = _group(network, forest)
+    x = factored.solve(current)[last] + w
+    _wipe_leakage(program, factored, last, x, extra)
     part = component_labels(
         n + 1, np.concatenate([network.island, program.tail[forest]]),
         np.concatenate([np.arange(n + 1), program.head[forest]]),
@@ -135,18 +140,45 @@ def settle(
     return Settled(x, forest, flow, noise, part, stranded, factored)
 
 
-def respond(network: Network, factored: Factored, forest: np.ndarray, current: np.ndarray) -> np.ndarray:
-    """Potentials (n + 1,) for injected ``current`` (n,) with the diodes of ``forest`` as shorts: exactly equal ends."""
-    program, rank = network.program, network.laplacian.rank
-    x = factored.solve(current)
+def _group(network: Network, forest: np.ndarray) -> np.ndarray:
+    """For each super-node the member of its group (joined by shorts) that was eliminated last; earth is always last.
+
+    That member has the least rounding, and taking its potential for all makes the ends of shorts exactly equal.
+    """
+    n = network.program.n
+    last = np.arange(n + 1)
     if forest.size:
-        group = component_labels(program.n + 1, program.tail[forest], program.head[forest])
-        # The member eliminated last (earth is always last) has the least rounding; the others differ by 1/SHORT.
-        order = np.argsort(rank, kind="stable")
-        last = np.arange(program.n + 1)
+        group = component_labels(n + 1, network.program.tail[forest], network.program.head[forest])
+        order = np.argsort(network.laplacian.rank, kind="stable")
         last[group[order]] = order
-        x = x[last[group]]
-    return x
+        last = last[group]
+    return last
+
+
+def respond(network: Network, settled: Settled, current: np.ndarray) -> np.ndarray:
+    """Change of the potentials (n + 1,) of a settled circuit for a further injected ``current`` (n,)."""
+    return settled.factored.solve(current)[_group(network, settled.forest)]
+
+
+def _wipe_leakage(
+    program: QuadraticProgram, factored: Factored, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None
+) -> None:
+    """Refine (in place) away what leaked past shorts that are finite in the factor: parts that should be at exactly 0.
+
+    Every pass makes such potentials smaller by the weight of a short; real attenuation (long ladders) it leaves alone.
+    """
+    for _ in range(12):
+        size = np.abs(x)
+        if not ((size > 0.0) & (size < LEAKAGE * size.max())).any():
+            return
+        need, scale = demand(program, x)
+        if extra is not None:
+            need, scale = need + extra, scale + np.abs(extra)
+        n = program.n
+        net, local = np.bincount(last[:n], need, n + 1)[:n], np.bincount(last[:n], scale, n + 1)[:n]
+        net[np.abs(net) <= NOISE * local] = 0.0
+        net[last[:n] != np.arange(n)] = 0.0
+        x += factored.solve(net)[last]
 
 
 def _anchor(
