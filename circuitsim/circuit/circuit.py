@@ -115,6 +115,7 @@ class Circuit:
         self._node_names: list[str] | Sequence[str] = ["0"]
         self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
         self._origins: dict[int, tuple[str, int]] = {}
+        self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._arrays: CircuitArrays | None = None
 
     # ------------------------------------------------------------------ building
@@ -227,6 +228,33 @@ class Circuit:
             raise TopologyError("element names are repeated")
         return circuit
 
+    @classmethod
+    def from_columns(
+        cls,
+        title: str,
+        columns: tuple[array[int], array[int], array[int], array[float]],
+        names: list[str],
+        node_names: list[str],
+        origins: Any = None,
+    ) -> Circuit:
+        """A circuit that takes over columns already checked (the netlist reader's way in: no numpy, no copies).
+
+        Parameters
+        ----------
+        columns : tuple of array.array
+            ``kind`` ("b"), ``first``, ``second`` ("q"), ``value`` ("d"), as `CircuitArrays` has them.
+        names, node_names : list of str
+            All names; node 0 is ground. Names differ, whatever their case.
+        origins : object, optional
+            Its ``get(k)`` gives file and line of element ``k``.
+        """
+        circuit = cls(title)
+        circuit._kind, circuit._first, circuit._second, circuit._value = columns
+        circuit._names, circuit._node_names = names, node_names
+        circuit._index = circuit._node_index = None
+        circuit._deck_origins = origins
+        return circuit
+
     def with_values(self, values: Mapping[str, float]) -> Circuit:
         """A copy of this circuit with other element values (Ω, V, A), by element name; the topology is shared.
 
@@ -332,7 +360,12 @@ class Circuit:
 
     def origin(self, k: int) -> tuple[str, int] | None:
         """File and line where element ``k`` was written, if it came from a deck."""
-        return self._origins.get(k)
+        found = self._origins.get(k)
+        return found if found is not None or self._deck_origins is None else self._deck_origins.get(k)
+
+    def columns(self) -> tuple[array[int], array[int], array[int], array[float]]:
+        """Kind, first node, second node and value of all elements, without numpy; for reading only."""
+        return self._kind, self._first, self._second, self._value
 
     def arrays(self) -> CircuitArrays:
         """The circuit as read-only numpy arrays (cached until the circuit grows)."""

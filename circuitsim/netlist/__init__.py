@@ -1,0 +1,121 @@
+"""Decks: text → cards → scopes → `Deck` with its elaborated `Circuit`; and a `Circuit` back to text.
+
+>>> from circuitsim import netlist
+>>> deck = netlist.read_deck_text('''a divider
+... .param r=1k
+... V1 in 0 6
+... R1 in out {r}
+... R2 out 0 {2*r}
+... .op
+... ''')
+>>> deck.circuit
+Circuit('a divider': 3 nodes, 3 elements: 2 R, 1 V)
+>>> deck.elaborate({"r": 50})["R2"].value
+100.0
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from circuitsim.netlist.problems import NOTE_KINDS
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
+    from circuitsim.netlist.deck import Deck
+
+__all__ = ["NOTE_KINDS", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
+
+
+def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Deck:
+    """Read the deck in a file (``-`` is standard input).
+
+    Parameters
+    ----------
+    path : str or path-like
+        The deck.
+    allow_include : iterable of str or path-like
+        Folders outside the deck's own from which it may include files.
+
+    Raises
+    ------
+    NetlistError
+        Everything that is wrong with the deck, each with its place.
+    UsageError
+        There is no such file, or it is no regular file.
+    """
+    from circuitsim.netlist.loading import deck_of_file
+
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include])
+
+
+def read_deck_text(
+    text: str,
+    file: str = "<deck>",
+    folder: str | os.PathLike[str] | None = None,
+    allow_include: Iterable[str | os.PathLike[str]] = (),
+) -> Deck:
+    """Read a deck from its text.
+
+    Parameters
+    ----------
+    text : str
+        The deck; its first line is the title.
+    file : str
+        The name that messages give it.
+    folder : str or path-like, optional
+        Where its ``.include`` cards look; without it they are refused unless ``allow_include`` names a folder.
+    allow_include : iterable of str or path-like
+        Further folders from which it may include files.
+
+    Raises
+    ------
+    NetlistError
+        Everything that is wrong with the deck, each with its place.
+    """
+    from circuitsim.netlist.loading import deck_of_text
+
+    allowed = [os.fspath(f) for f in allow_include]
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed)
+
+
+def load(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Circuit:
+    """The circuit of the deck in a file; as `read_deck`."""
+    return read_deck(path, allow_include).circuit
+
+
+def loads(
+    text: str,
+    file: str = "<deck>",
+    folder: str | os.PathLike[str] | None = None,
+    allow_include: Iterable[str | os.PathLike[str]] = (),
+) -> Circuit:
+    """The circuit of a deck's text; as `read_deck_text`."""
+    return read_deck_text(text, file, folder, allow_include).circuit
+
+
+def dumps(circuit: Circuit) -> str:
+    """``circuit`` as a flat SPICE deck: ngspice runs it, and reading it back gives the same circuit.
+
+    Numbers are exact. Resistors of zero ohm become sources of 0 V (ngspice would take 1 mΩ), ideal diodes name a
+    near-ideal model, and names that ngspice would not take are mapped to ones that it does (a comment says which).
+
+    >>> print(dumps(loads("a divider\\nV1 a 0 6\\nR1 a b 1k\\nR2 b 0 0\\n")), end="")
+    a divider
+    V1 a 0 6
+    R1 a b 1000
+    VR2 b 0 0
+    .op
+    .end
+    """
+    from circuitsim.netlist.writer import text_of
+
+    return text_of(circuit)
+
+
+def dump(circuit: Circuit, path: str | os.PathLike[str]) -> None:
+    """Write `dumps` of ``circuit`` to a file."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(dumps(circuit))

@@ -1,0 +1,116 @@
+"""Text to cards: comments cut off, continuation lines joined, the place of every character kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from circuitsim.errors import Location
+from circuitsim.netlist.source import Source
+
+
+class Piece(NamedTuple):
+    """Where a stretch of a joined card comes from: its offset there, the physical line, the column before it."""
+
+    offset: int
+    line: int
+    column: int
+
+
+class Card:
+    """One logical line of a deck.
+
+    Attributes
+    ----------
+    text : str
+        The card without comments; continuation lines are joined with a blank.
+    line : int
+        The physical line it begins on.
+    """
+
+    __slots__ = ("line", "pieces", "source", "text")
+
+    def __init__(self, source: Source, line: int, text: str, pieces: tuple[Piece, ...] = ()) -> None:
+        self.source, self.line, self.text, self.pieces = source, line, text, pieces
+
+    def where(self, offset: int) -> tuple[int, int]:
+        """Physical line and column (from 1) of the character at ``offset``."""
+        if not self.pieces:
+            return self.line, offset + 1
+        piece = self.pieces[bisect_right(self.pieces, offset, key=lambda p: p.offset) - 1]
+        return piece.line, piece.column + offset - piece.offset + 1
+
+    def place(self, offset: int = 0, callers: tuple[str, ...] = ()) -> Location:
+        """The location of the character at ``offset``."""
+        line, column = self.where(offset)
+        return self.source.place(line, column, callers)
+
+    def start(self) -> int:
+        """Offset of the first character that is not blank."""
+        return len(self.text) - len(self.text.lstrip())
+
+
+def uncommented(line: str) -> str:
+    """``line`` up to its comment: ``;`` anywhere, ``$`` and ``//`` where a blank (or a comma) precedes them."""
+    end = line.find(";")
+    if end >= 0:
+        line = line[:end]
+    for mark in ("$", "//"):
+        at = line.find(mark)
+        while at >= 0:
+            if at == 0 or line[at - 1].isspace() or line[at - 1] == ",":
+                line = line[:at]
+                break
+            at = line.find(mark, at + 1)
+    return line
+
+
+def cards(source: Source, first: int, simple: Callable[[str, int], bool]) -> Iterator[Card]:
+    """The cards of ``source`` from line ``first`` on.
+
+    ``simple(line, number)`` is offered every line that is a whole card first, and says whether it took it: the short
+    way for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives, comments
+    to the language) come as cards of their own, and so does a continuation line that continues nothing.
+    """
+    text = source.text
+    marked = ";" in text or "$" in text or "//" in text
+    held, at = "", 0
+    more: list[tuple[int, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.lstrip()
+        head = stripped[:1]
+        if not head or number < first:
+            continue
+        if head == "*":
+            if stripped[1:2] == "!":
+                yield Card(source, number, line)
+            continue
+        if marked:
+            line = uncommented(line)
+            if not line or line.isspace():
+                continue
+        if head == "+" and at:
+            more.append((number, line))
+            continue
+        if more:
+            yield joined(Card(source, at, held), more)
+            more = []
+        elif at and not simple(held, at):
+            yield Card(source, at, held)
+        held, at = line, number
+    if more:
+        yield joined(Card(source, at, held), more)
+    elif at and not simple(held, at):
+        yield Card(source, at, held)
+
+
+def joined(card: Card, more: list[tuple[int, str]]) -> Card:
+    """``card`` with its continuation lines; the ``+`` becomes a blank."""
+    parts, pieces, offset = [card.text], [Piece(0, card.line, 0)], len(card.text)
+    for number, line in more:
+        after = line.index("+") + 1
+        parts.append(line[after:])
+        pieces.append(Piece(offset + 1, number, after))
+        offset += 1 + len(line) - after
+    return Card(card.source, card.line, " ".join(parts), tuple(pieces))

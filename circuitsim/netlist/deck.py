@@ -1,0 +1,144 @@
+"""`Deck`: what a text says, once it has been read and elaborated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.errors import Location, Problem
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
+
+
+class Sweep(NamedTuple):
+    """Values that one source or parameter runs through.
+
+    Attributes
+    ----------
+    name : str
+        The element or the parameter.
+    start, stop, step : float
+        As written; for a list the first, the last and 0.
+    values : sequence of float
+        The values themselves, the stop included where a step ends on it.
+    location : Location
+    """
+
+    name: str
+    start: float
+    stop: float
+    step: float
+    values: Sequence[float]
+    location: Location
+
+
+class OperatingPointRequest(NamedTuple):
+    """``.op``."""
+
+    location: Location
+
+
+class DcSweep(NamedTuple):
+    """``.dc``: one source, or two; the first runs fastest, as in SPICE."""
+
+    sweeps: tuple[Sweep, ...]
+    location: Location
+
+
+class ParameterStep(NamedTuple):
+    """``.step param``."""
+
+    sweep: Sweep
+    location: Location
+
+
+class Temperature(NamedTuple):
+    """``.temp``; ideal elements do not change with it."""
+
+    values: tuple[float, ...]
+    location: Location
+
+
+class Output(NamedTuple):
+    """``.print`` or ``.save``: the words behind it, as written."""
+
+    card: str
+    requests: tuple[str, ...]
+    location: Location
+
+
+Analysis = OperatingPointRequest | DcSweep | ParameterStep | Temperature | Output
+
+
+class Directive(NamedTuple):
+    """A comment line ``*! …``: a comment to the language, its text kept for those who look."""
+
+    text: str
+    location: Location
+
+
+class Deck:
+    """A deck that was read without an error.
+
+    Attributes
+    ----------
+    title : str
+        Its first line.
+    circuit : Circuit
+        Elaborated with the parameters as written.
+    problems : tuple of Problem
+        Warnings, in the order of the deck.
+    notes : tuple of Problem
+        What was accepted and has no effect.
+    analyses : tuple of Analysis
+        What the deck asks for, in its order.
+    directives : tuple of Directive
+        Its ``*!`` comments.
+    parameters : dict of str to float
+        The deck's own parameters (not those of sub-circuits), as written, with their values.
+    """
+
+    __slots__ = ("_elaborate", "analyses", "circuit", "directives", "notes", "parameters", "problems", "title")
+
+    circuit: Circuit
+    title: str
+    problems: tuple[Problem, ...]
+    notes: tuple[Problem, ...]
+    analyses: tuple[Analysis, ...]
+    directives: tuple[Directive, ...]
+    parameters: dict[str, float]
+
+    def __init__(
+        self, circuit: Circuit, problems: tuple[Problem, ...], notes: tuple[Problem, ...],
+        analyses: tuple[Analysis, ...], directives: tuple[Directive, ...], parameters: dict[str, float],
+        elaborate: Callable[[Mapping[str, float]], Circuit],
+    ) -> None:  # fmt: skip
+        set_ = object.__setattr__
+        set_(self, "title", circuit.title)
+        set_(self, "circuit", circuit)
+        set_(self, "problems", problems)
+        set_(self, "notes", notes)
+        set_(self, "analyses", analyses)
+        set_(self, "directives", directives)
+        set_(self, "parameters", parameters)
+        set_(self, "_elaborate", elaborate)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Deck does not change; {name} was set when it was read")
+
+    def elaborate(self, parameters: Mapping[str, float] | None = None) -> Circuit:
+        """The circuit with other values for some of the deck's parameters; the text is not read again.
+
+        Raises
+        ------
+        UsageError
+            No such parameter, or a value that is not finite.
+        NetlistError
+            An element's value is out of range with these parameters.
+        """
+        elaborate: Callable[[Mapping[str, float]], Circuit] = self._elaborate  # type: ignore[attr-defined]
+        return elaborate(parameters or {})
+
+    def __repr__(self) -> str:
+        return f"Deck({self.circuit!r}, {len(self.analyses)} analyses)"

@@ -1,0 +1,178 @@
+"""The cards that define: ``.param .func .model .global .subckt .ends``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.evaluate import Function
+from circuitsim.netlist.expression import Code, parse
+from circuitsim.netlist.parts import good_name
+from circuitsim.netlist.scope import Model, Scope
+from circuitsim.netlist.tokens import MARK, WORD, CardError, delimited, fields, tokens
+from circuitsim.netlist.values import constant, expression, value_of
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.reader import Reader
+
+_NAME = re.compile(r"[\s,]*([^\W\d]\w*)\s*")
+_ARGUMENTS = re.compile(r"\(([^()]*)\)\s*")
+_EQUALS = re.compile(r"=(?!=)\s*")
+IDEAL_MODEL = "circuitsim_ideal"
+"""The near-ideal diode model that `dumps` writes for ngspice; reading it back is no news to the user."""
+
+
+def parameters(reader: Reader, card: Card, position: int) -> None:
+    """``.param a=1 b={2*a} f(x)={x*x}``: forward references are allowed, the last of a name wins, as in ngspice."""
+    text, found = card.text, False
+    while True:
+        name = _NAME.match(text, position)
+        if name is None:
+            rest = text[position:].lstrip(" \t,")
+            if rest or not found:
+                at = len(text) - len(rest) if rest else max(len(text) - 1, 0)
+                raise CardError("syntax", ".param needs name=value", at, ".param r=1k g={1/r}")
+            return
+        found, word, at = True, name.group(1).lower(), name.start(1)
+        arguments = _ARGUMENTS.match(text, name.end())
+        equals = _EQUALS.match(text, arguments.end() if arguments else name.end())
+        if equals is None:
+            raise CardError("syntax", f".param {short(name.group(1))} has no =value", at, ".param name=value")
+        if arguments is not None:
+            names = argument_names(arguments.group(1), arguments.start(1))
+            body, position = body_of(reader, card, equals.end(), names)
+            function(reader, card, word, at, names, body)
+            continue
+        value, position = body_of(reader, card, equals.end(), ())
+        if word in reader.scope.parameters:
+            reader.reporter.warning("redefined", f"parameter {short(word)!r} is defined again; this one counts", card, at)
+        reader.scope.parameters[word] = constant(value)
+
+
+def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
+    """The expression at ``at``, in braces, in quotes or bare; and where it ends."""
+    text = card.text
+    if text[at : at + 1] in ("{", "'"):
+        token = delimited(text, at)
+        code = expression(card, token.offset, token.offset + len(token.text), reader.scope, names)
+        return code, token.end
+    if text[at : at + 1] == '"':
+        raise CardError("expression", "a parameter cannot be a string", at, "only numbers and expressions")
+    return parse(text, at, card, reader.scope, names)
+
+
+def argument_names(text: str, offset: int) -> tuple[str, ...]:
+    """The names between the parentheses of a function's definition."""
+    names = tuple(word.strip().lower() for word in text.split(",")) if text.strip() else ()
+    if any(not re.fullmatch(r"[^\W\d]\w*", name) for name in names) or len(set(names)) != len(names):
+        raise CardError("function", "arguments are different names with commas between", offset, ".func f(x,y) {x*y}")
+    return names
+
+
+def function(reader: Reader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
+    """Define a function in the current scope."""
+    if name in reader.scope.functions:
+        raise CardError("duplicate", f"function {short(name)!r} is defined already", at, "names must differ within one scope")
+    reader.scope.functions[name] = Function(name, names, body, at)
+
+
+def func(reader: Reader, card: Card, position: int) -> None:
+    """``.func f(x,y) {x*y}``, also with ``=`` or without braces."""
+    text = card.text
+    name = _NAME.match(text, position)
+    arguments = _ARGUMENTS.match(text, name.end()) if name else None
+    if name is None or arguments is None:
+        raise CardError("function", ".func needs a name and its arguments", max(min(position, len(text) - 1), 0),
+                        ".func f(x,y) {x*y}")  # fmt: skip
+    names = argument_names(arguments.group(1), arguments.start(1))
+    equals = _EQUALS.match(text, arguments.end())
+    body, end = body_of(reader, card, equals.end() if equals else arguments.end(), names)
+    if text[end:].strip():
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+        raise CardError("function", f"{short(text[at:])!r} does not belong to the function", at, "put its body in braces")
+    function(reader, card, name.group(1).lower(), name.start(1), names, body)
+
+
+def model(reader: Reader, card: Card, position: int) -> None:
+    """``.model name type (parameter=value …)``."""
+    found = tokens(card, position)
+    sorted_ = fields(found, len(card.text))
+    words = sorted_.words
+    if len(words) < 2:
+        raise CardError("model", ".model needs a name and a type", max(len(card.text) - 1, 0), ".model name D")
+    name, key = words[0], words[0].text.lower()
+    if key in reader.scope.models:
+        raise CardError("duplicate", f"model {short(name.text)} is defined already (line "
+                        f"{reader.scope.models[key].card.line})", name.offset, "names must differ within one scope")  # fmt: skip
+    flags = [w.text for w in words[2:] if w.kind == WORD]
+    listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
+    reader.scope.models[key] = Model(card, name.text, words[1].text.upper(), listed)
+
+
+def global_nodes(reader: Reader, card: Card, position: int) -> None:
+    """``.global a b``: nodes that are one in every sub-circuit."""
+    found = [t for t in tokens(card, position) if t.kind != MARK]
+    if not found:
+        raise CardError("syntax", ".global names no node", max(len(card.text) - 1, 0), ".global vdd vss")
+    for token in found:
+        if token.kind != WORD or not good_name(token.text):
+            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset)
+        reader.globals.setdefault(token.text.lower(), token.text)
+
+
+def subckt(reader: Reader, card: Card, position: int) -> None:
+    """``.subckt name port … PARAMS: a=1``: a new scope, until ``.ends``."""
+    scope = reader.scope
+    inner = Scope("", card, scope)
+    # The scope opens even where its card is wrong, so that its .ends and its elements are read as what they are.
+    reader.scope = inner
+    sorted_ = fields(tokens(card, position), len(card.text))
+    words = sorted_.words
+    if words and words[-1].text.lower() in ("params:", "params"):
+        words.pop()
+    if not words:
+        raise CardError("subcircuit", ".subckt has no name", max(len(card.text) - 1, 0), ".subckt name port port …")
+    name = words[0]
+    inner.name = name.text
+    seen: set[int] = set()
+    for port in words[1:]:
+        node = reader.parts.node(inner, port)
+        if node in seen:
+            raise CardError("duplicate", f"port {short(port.text)} of {short(name.text)} is named twice", port.offset,
+                            "ports must differ")  # fmt: skip
+        seen.add(node)
+        inner.ports.append(node)
+    for key, value in sorted_.pairs:
+        inner.defaults[key.text.lower()] = constant(value_of(value, card, inner))
+    key = name.text.lower()
+    if key in scope.subcircuits:
+        other = scope.subcircuits[key].card
+        raise CardError("duplicate", f"sub-circuit {short(name.text)} is defined already (line "
+                        f"{other.line if other else 0})", name.offset, "names must differ within one scope")  # fmt: skip
+    scope.subcircuits[key] = inner
+
+
+def ends(reader: Reader, card: Card, position: int) -> None:
+    """``.ends [name]``: back to the scope outside."""
+    scope = reader.scope
+    words = [t for t in tokens(card, position) if t.kind != MARK]
+    if scope.parent is None:
+        raise CardError("subcircuit", ".ends without its .subckt", card.start(), "remove it")
+    reader.scope = scope.parent
+    if words and words[0].text.lower() != scope.name.lower():
+        raise CardError("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
+                        words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
+
+
+CARDS: dict[str, Callable[[Any, Card, int], None]] = {
+    ".param": parameters,
+    ".params": parameters,
+    ".func": func,
+    ".model": model,
+    ".global": global_nodes,
+    ".subckt": subckt,
+    ".ends": ends,
+}

@@ -1,0 +1,272 @@
+"""Scopes to a `Circuit`: sub-circuits expanded, parameters evaluated, multipliers folded in."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left
+from typing import NamedTuple
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.link import Linker
+from circuitsim.netlist.parts import checked
+from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.scope import Call, Scope, Special, Value, Wave
+from circuitsim.netlist.source import Source
+from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.waveform import dc_value
+from circuitsim.units import SMALLEST, exact, short
+
+_DIVIDED = frozenset((RESISTOR, INDUCTOR))
+_MULTIPLIED = frozenset((CURRENT, CAPACITOR))
+
+
+class Origins:
+    """File and line of each element, kept as columns; ``get`` as a dictionary has it."""
+
+    def __init__(self, lines: array[int], starts: list[int], files: list[str]) -> None:
+        self._lines, self._starts, self._files = lines, starts, files
+
+    def get(self, k: int) -> tuple[str, int] | None:
+        """Where element ``k`` was written."""
+        if not 0 <= k < len(self._lines):
+            return None
+        return self._files[bisect_left(self._starts, k + 1) - 1], self._lines[k]
+
+
+class _Columns:
+    """The growing circuit."""
+
+    def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
+        self.kind, self.value = array("b"), array("d")
+        self.first, self.second, self.lines = array("q"), array("q"), array("q")
+        self.names: list[str] = []
+        self.starts: list[int] = []
+        self.files: list[str] = []
+        self.node_names = top.node_names[:]
+        self.nodes = {name.lower(): k for k, name in enumerate(top.node_names)}
+        self.nodes["gnd"] = 0
+        for key, name in global_names.items():
+            if key not in self.nodes:
+                self.nodes[key] = len(self.node_names)
+                self.node_names.append(name)
+
+    def node(self, name: str) -> int:
+        """The node called ``name``, added if it is new (``x1.m`` written outside means the node m of x1)."""
+        key = name.lower()
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = len(self.node_names)
+            self.node_names.append(name)
+        return found
+
+
+class _Frame(NamedTuple):
+    """One call being expanded."""
+
+    scope: Scope
+    environment: Environment
+    prefix: str
+    nodes: list[int] | None
+    multiplier: float
+    call: Call | None
+    specials: list[int]
+    progress: list[int]  # the next call, the next element
+
+
+class Elaborator:
+    """Expands a linked deck; once for each set of parameters."""
+
+    def __init__(
+        self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float], global_names: dict[str, str]
+    ) -> None:
+        self.reporter, self.linker, self.top = reporter, linker, top
+        self.global_names = global_names
+        self.evaluator = Evaluator()
+        self.environment = Environment(None, {}, (top.parameters, top.defaults))
+        self.environment.values.update(overrides)
+        self.out = _Columns(top, global_names)
+        self.stack: list[_Frame] = []
+
+    def circuit(self, title: str) -> Circuit:
+        """The elaborated circuit; errors go to the reporter."""
+        self.stack = [self.frame(self.top, self.environment, "", None, 1.0, None)]
+        while self.stack:
+            frame = self.stack[-1]
+            number, position = frame.progress
+            if number < len(frame.scope.calls):
+                call = frame.scope.calls[number]
+                self.emit(frame, position, call.position)
+                frame.progress[:] = [number + 1, call.position]
+                target = self.linker.targets[id(frame.scope)][number]
+                if target is not None:
+                    self.enter(frame, call, target)
+            else:
+                self.emit(frame, position, len(frame.scope.kind))
+                self.stack.pop()
+        out = self.out
+        return Circuit.from_columns(
+            title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
+            Origins(out.lines, out.starts, out.files),
+        )  # fmt: skip
+
+    @staticmethod
+    def frame(
+        scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
+    ) -> _Frame:
+        return _Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), [0, 0])
+
+    def callers(self) -> tuple[str, ...]:
+        """The chain of calls that is being expanded, innermost first."""
+        chain = []
+        for frame in reversed(self.stack):
+            if frame.call is not None:
+                line, column = frame.call.card.where(frame.call.card.start())
+                chain.append(f"in {short(frame.prefix[:-1])}, called at {frame.call.card.source.name}:{line}:{column}")
+        return tuple(chain[:20])
+
+    def enter(self, frame: _Frame, call: Call, target: Scope) -> None:
+        """Begin to expand ``call``."""
+        multiplier = frame.multiplier
+        passed = dict(call.passed)
+        if "m" in passed and not target.is_parameter("m"):
+            own = self.multiplier(passed.pop("m"), frame, call)
+            if own is None:
+                return
+            multiplier *= own
+        environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
+        prefix = f"{frame.prefix}{call.name}."
+        outside = frame.nodes
+        nodes = [-1] * len(target.node_names)
+        nodes[0] = 0
+        for port, node in zip(target.ports, call.nodes):
+            nodes[port] = node if outside is None else outside[node]
+        for k, name in enumerate(target.node_names):
+            if nodes[k] < 0:
+                nodes[k] = self.out.node(name if name.lower() in self.global_names else prefix + name)
+        self.stack.append(self.frame(target, environment, prefix, nodes, multiplier, call))
+
+    def multiplier(self, value: Value, frame: _Frame, call: Call) -> float | None:
+        """The value of ``m=`` on a call; None where it is wrong, which is reported."""
+        try:
+            m = value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
+            if m > 0:
+                return m
+            raise CardError("range", f"{short(call.name)}: the multiplier m must be positive, not {exact(m)}",
+                            call.offsets["m"], "leave the card out")  # fmt: skip
+        except ExpressionError as error:
+            self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
+        except CardError as error:
+            self.reporter.error(error.kind, error.message, call.card, error.offset, error.hint,
+                                [frame.prefix + call.name], self.callers())  # fmt: skip
+        return None
+
+    def emit(self, frame: _Frame, start: int, stop: int) -> None:
+        """Append the elements ``start`` to ``stop`` of a scope, as this call sees them."""
+        if start == stop:
+            return
+        scope, out, offset = frame.scope, self.out, len(self.out.kind) - start
+        out.kind.extend(scope.kind[start:stop])
+        out.lines.extend(scope.lines[start:stop])
+        if frame.nodes is None:
+            out.first.extend(scope.first[start:stop])
+            out.second.extend(scope.second[start:stop])
+            out.names.extend(scope.names[start:stop])
+        else:
+            node, prefix = frame.nodes.__getitem__, frame.prefix
+            out.first.extend(map(node, scope.first[start:stop]))
+            out.second.extend(map(node, scope.second[start:stop]))
+            out.names.extend([prefix + name for name in scope.names[start:stop]])
+        out.value.extend(scope.value[start:stop])
+        self.spans(scope.spans, start, stop, offset)
+        first = bisect_left(frame.specials, start)
+        for k in frame.specials[first : bisect_left(frame.specials, stop)]:
+            out.value[k + offset] = self.special(frame, k, scope.specials[k])
+        if frame.multiplier != 1.0:
+            for k in range(start, stop):
+                out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
+
+    def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
+        """Note which files the elements ``start`` to ``stop`` come from."""
+        k = max(bisect_left(spans, start + 1, key=lambda s: s[0]) - 1, 0)
+        while k < len(spans) and spans[k][0] < stop:
+            name = spans[k][1].name
+            if not self.out.files or self.out.files[-1] != name:
+                self.out.starts.append(max(spans[k][0], start) + offset)
+                self.out.files.append(name)
+            k += 1
+
+    def special(self, frame: _Frame, k: int, special: Special) -> float:
+        """The value of an element that has to be evaluated; zero where it is wrong, which is reported."""
+        name = frame.prefix + frame.scope.names[k]
+        try:
+            if isinstance(special.value, Wave):
+                numbers = [self.number(v, frame) for v in special.value.numbers]
+                value = dc_value(special.value.name, numbers, special.offset)
+            else:
+                value = self.number(special.value, frame)
+            value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
+            self.smell_of_mega(frame, k, special)
+            if special.multiplier == 1.0:
+                return value
+            m = self.number(special.multiplier, frame)
+            if m <= 0:
+                raise CardError("range", f"{short(name)}: the multiplier m must be positive, not {exact(m)}",
+                                special.offset, "leave the card out")  # fmt: skip
+            return self.scaled(frame, k, value, m)
+        except ExpressionError as error:
+            self.unknown(error, frame, special, name)
+        except CardError as error:
+            self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
+                                self.callers())  # fmt: skip
+        return 0.0
+
+    def number(self, value: Value, frame: _Frame) -> float:
+        return value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
+
+    def unknown(self, error: ExpressionError, frame: _Frame, special: Special, name: str) -> None:
+        """An error of an expression; a bare word that is no parameter is an error of the value it stands for."""
+        value = special.value
+        bare = isinstance(value, Code) and error.code is value and special.card.text[special.offset - 1] not in "{'"
+        if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == special.offset:
+            word = next(iter(value.names))
+            if frame.scope.find_model(word) is not None:
+                error.message = f"{short(name)} takes its value from the model {short(word)}, which is not supported"
+                error.hint, error.kind = "write the value on the card", "unsupported"
+            else:
+                error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter"
+                error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
+        self.reporter.expression(error, special.card, [name], self.callers())
+
+    def smell_of_mega(self, frame: _Frame, k: int, special: Special) -> None:
+        """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""
+        value = special.value
+        if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
+            return
+        owner = frame.environment.owner(next(iter(value.names)))
+        found = owner.binding(next(iter(value.names))) if owner is not None else None
+        if found is not None and isinstance(found[0], Code) and found[0].mega:
+            digits = found[0].mega.split("M")[0]
+            self.reporter.warning(
+                "mega", f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in "
+                "SPICE", found[0].card, found[0].start, f"write {digits}MEG for mega, {digits}m if milli is meant",
+            )  # fmt: skip
+
+    def scaled(self, frame: _Frame, k: int, value: float, m: float) -> float:
+        """``value`` of ``m`` equal elements in parallel."""
+        code = frame.scope.kind[k]
+        if code not in _DIVIDED and code not in _MULTIPLIED:
+            return value
+        result = value / m if code in _DIVIDED else value * m
+        if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
+            name, row = frame.scope.names[k], ELEMENTS[code]
+            card = frame.scope.specials[k].card if k in frame.scope.specials else (frame.call and frame.call.card)
+            assert card is not None
+            self.reporter.error("number", f"{short(frame.prefix + name)}: {exact(value)} {row.unit} with m={exact(m)} "
+                                "is out of a double's range", card, None, "", [frame.prefix + name],
+                                self.callers())  # fmt: skip
+            return 0.0
+        return result

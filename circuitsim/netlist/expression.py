@@ -1,0 +1,255 @@
+"""Expressions: text to a small program for a stack machine, never ``eval``.
+
+Precedence, from loose to tight, as ngspice reads it: ``? :``, ``||``, ``&&``, ``== != <>``, ``< <= > >=``, ``+ -``,
+``* / % \\``, unary ``- + !``, ``** ^``. Powers associate to the left (``2**3**2`` is 64) and bind tighter than a sign
+(``-2**2`` is −4).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from circuitsim.netlist import limits
+from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, RANDOM
+from circuitsim.units import NumberError, scan, short
+
+PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT = range(9)
+"""Instructions. Each is a tuple (instruction or two-argument operator, argument, offset in the text)."""
+
+_BLANK = re.compile(r"\s*")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&|\|\||[-+*/%\\^<>!?:(),]")
+_LEVELS = {
+    "||": 1, "&&": 2, "==": 3, "!=": 3, "<>": 3, "<": 4, "<=": 4, ">": 4, ">=": 4,
+    "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "\\": 6,
+}  # fmt: skip
+
+
+class ExpressionError(Exception):
+    """What is wrong with an expression, and where in its text. ``code`` is set when another text is at fault."""
+
+    def __init__(self, kind: str, message: str, offset: int, hint: str = "", code: Code | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.offset, self.hint, self.code = kind, message, offset, hint, code
+
+
+class Code:
+    """One parsed expression.
+
+    Attributes
+    ----------
+    program : list of tuple
+        Instructions for `circuitsim.netlist.evaluate`.
+    names : dict
+        Parameters it reads (lower case) → offset of their first use.
+    card : Any
+        The card it stands on, for the places of its errors.
+    scope : Any
+        The scope whose functions it sees.
+    mega : str
+        A number in it that ends in a capital ``M`` (milli), if any: worth a warning on a resistor.
+    """
+
+    __slots__ = ("card", "linked", "mega", "names", "program", "scope", "start")
+
+    def __init__(self, card: Any, scope: Any, start: int) -> None:
+        self.card, self.scope, self.start = card, scope, start
+        self.program: list[tuple[Any, Any, int]] = []
+        self.names: dict[str, int] = {}
+        self.linked: dict[str, Any] = {}
+        self.mega = ""
+
+
+def parse(
+    text: str, start: int, card: Any, scope: Any, arguments: tuple[str, ...] = (), stop: int | None = None
+) -> tuple[Code, int]:
+    """The expression that begins at ``start``, and the offset where it can no longer go on (``stop`` at most).
+
+    Raises
+    ------
+    ExpressionError
+        Where the text is no expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
+    """
+    reader = _Reader(text, start, len(text) if stop is None else stop, Code(card, scope, start), arguments)
+    reader.ternary(0)
+    return reader.code, reader.end
+
+
+class _Reader:
+    """Recursive descent with one token of look-ahead; depth is counted, so that no text exhausts Python's stack."""
+
+    def __init__(self, text: str, start: int, stop: int, code: Code, arguments: tuple[str, ...]) -> None:
+        self.text, self.stop, self.code, self.arguments = text, stop, code, arguments
+        self.end = start  # just behind the last token taken
+        self.emit = code.program.append
+        self.look(start)
+
+    def look(self, position: int) -> None:
+        """Set ``at`` and ``token`` to the next token; operators only, the rest is read where an operand is due."""
+        self.at = _BLANK.match(self.text, position, self.stop).end()  # type: ignore[union-attr]
+        found = _OPERATOR.match(self.text, self.at, self.stop)
+        self.token = found.group() if found else ""
+
+    def take(self) -> int:
+        """Step over the operator; returns its offset."""
+        at = self.at
+        self.end = at + len(self.token)
+        self.look(self.end)
+        return at
+
+    def fail(self, message: str, hint: str = "") -> NoReturn:
+        raise ExpressionError("expression", message, max(min(self.at, self.stop - 1), 0), hint)
+
+    def deeper(self, depth: int) -> int:
+        if depth >= limits.EXPRESSION_DEPTH:
+            self.fail(f"the expression nests deeper than {limits.EXPRESSION_DEPTH}", "split it with .param")
+        return depth + 1
+
+    def expect(self, token: str) -> None:
+        if self.token != token:
+            found = self.text[self.at : min(self.at + 1, self.stop)]
+            self.fail(f"{token!r} expected" + (f" before {found!r}" if found else " at the end of the expression"))
+        self.take()
+
+    def ternary(self, depth: int) -> None:
+        depth = self.deeper(depth)
+        self.binary(1, depth)
+        if self.token != "?":
+            return
+        at = self.take()
+        fork = self.hole(JUMP_IF_ZERO, at)
+        self.ternary(depth)
+        self.expect(":")
+        leave = self.hole(JUMP, at)
+        self.fill(fork)
+        self.ternary(depth)
+        self.fill(leave)
+
+    def binary(self, level: int, depth: int) -> None:
+        """A chain of operators of ``level`` and tighter, by precedence climbing (left-associative: a loop)."""
+        self.unary(depth)
+        while (found := _LEVELS.get(self.token, 0)) >= level:
+            operator, at = self.token, self.take()
+            if operator in ("&&", "||"):
+                self.shortcut(operator, found, at, depth)
+            else:
+                self.binary(found + 1, self.deeper(depth))
+                self.emit((operator, None, at))
+
+    def shortcut(self, operator: str, level: int, at: int, depth: int) -> None:
+        """``&&`` and ``||`` evaluate their right side only where it matters."""
+        if operator == "||":
+            self.emit((NOT, None, at))
+        fork = self.hole(JUMP_IF_ZERO, at)
+        self.binary(level + 1, self.deeper(depth))
+        self.emit((TRUTH, None, at))
+        leave = self.hole(JUMP, at)
+        self.fill(fork)
+        self.emit((PUSH, 1.0 if operator == "||" else 0.0, at))
+        self.fill(leave)
+
+    def hole(self, instruction: int, at: int) -> int:
+        self.emit((instruction, None, at))
+        return len(self.code.program) - 1
+
+    def fill(self, hole: int) -> None:
+        """Let the jump at ``hole`` land here."""
+        instruction, _, at = self.code.program[hole]
+        self.code.program[hole] = (instruction, len(self.code.program), at)
+
+    def unary(self, depth: int) -> None:
+        signs: list[tuple[int, int]] = []
+        while self.token in ("-", "+", "!"):
+            sign = {"-": NEGATE, "!": NOT, "+": -1}[self.token]
+            signs.append((sign, self.take()))
+        self.operand(depth)
+        while self.token in ("**", "^"):
+            at = self.take()
+            self.exponent(depth)
+            self.emit(("**", None, at))
+        for sign, at in reversed(signs):
+            if sign >= 0:
+                self.emit((sign, None, at))
+
+    def exponent(self, depth: int) -> None:
+        """The right side of a power: an operand with at most a sign."""
+        negative, at = self.token == "-", self.at
+        if self.token in ("-", "+"):
+            self.take()
+        self.operand(depth)
+        if negative:
+            self.emit((NEGATE, None, at))
+
+    def operand(self, depth: int) -> None:
+        if self.token == "(":
+            self.take()
+            self.ternary(self.deeper(depth))
+            self.expect(")")
+            return
+        character = self.text[self.at : min(self.at + 1, self.stop)]
+        if character.isdecimal() or character == ".":
+            self.number()
+        elif found := _IDENTIFIER.match(self.text, self.at, self.stop):
+            self.identifier(found.group(), found.end(), depth)
+        elif character:
+            self.fail(f"a number, a parameter or '(' expected before {character!r}")
+        else:
+            self.fail("the expression ends where a number, a parameter or '(' is expected")
+
+    def number(self) -> None:
+        try:
+            value, self.end, letters = scan(self.text, self.at)
+        except NumberError as error:
+            raise ExpressionError("number", str(error), self.at, error.hint) from None
+        if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
+            self.code.mega = self.text[self.at : self.end]
+        self.emit((PUSH, value, self.at))
+        self.look(self.end)
+
+    def identifier(self, word: str, end: int, depth: int) -> None:
+        name, at = word.lower(), self.at
+        self.end = end
+        self.look(end)
+        if self.token == "(":
+            self.call(name, at, depth)
+        elif name in self.arguments:
+            self.emit((LOCAL, self.arguments.index(name), at))
+        else:
+            self.code.names.setdefault(name, at)
+            self.emit((NAME, name, at))
+
+    def call(self, name: str, at: int, depth: int) -> None:
+        self.take()
+        count = 0
+        if self.token == ")":
+            self.take()
+        else:
+            while True:
+                self.ternary(self.deeper(depth))
+                count += 1
+                if self.token != ",":
+                    break
+                self.take()
+            self.expect(")")
+        # Whether it is built in is settled when it runs: a deck's own .func of that name comes first.
+        self.emit((CALL, (name, count), at))
+
+
+def unknown_name(name: str) -> tuple[str, str]:
+    """Message and hint for a parameter that does not exist."""
+    if name in ("time", "temper", "temp", "hertz", "freq"):
+        return f"{name!r} has no value at an operating point", "define it with .param if a number is meant"
+    return f"no parameter is called {short(name)!r}", f"define it: .param {short(name)}=…"
+
+
+def unknown_function(name: str) -> tuple[str, str]:
+    """Message and hint for a function that does not exist."""
+    if name in RANDOM:
+        return f"{name!r} draws a random number", "write the value itself; a deck has one operating point"
+    if name in ("v", "i"):
+        return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"
+    return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
+
+
+__all__ = ["CONSTANTS", "FUNCTIONS", "Code", "ExpressionError", "parse", "unknown_function", "unknown_name"]

@@ -1,0 +1,140 @@
+"""``.include``, ``.lib`` and the sections of library files, with a true stack of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.errors import NetlistError
+from circuitsim.netlist import limits
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.source import Source
+from circuitsim.netlist.tokens import STRING, CardError, Token, delimited
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.reader import Reader
+
+
+class Section:
+    """The section of a library file that is being looked for (``inside`` it or not)."""
+
+    __slots__ = ("found", "inside", "name", "seen")
+
+    def __init__(self, name: str) -> None:
+        self.name = name.lower()
+        self.inside = self.found = False
+        self.seen: list[str] = []
+
+
+def words_of(card: Card, position: int) -> list[Token]:
+    """File names and words behind the card's name, quoted with ' or \" or bare; case and signs are kept."""
+    text, found = card.text, []
+    while True:
+        rest = text[position:]
+        position += len(rest) - len(rest.lstrip())
+        if position >= len(text):
+            return found
+        if text[position] in "'\"":
+            token = delimited(text, position)
+        else:
+            word = text[position:].split(None, 1)[0]
+            token = Token(word, position, STRING, position + len(word))
+        found.append(token)
+        position = token.end
+        if len(found) > 2:
+            return found
+
+
+def include(reader: Reader, card: Card, position: int) -> None:
+    """``.include file``."""
+    words = words_of(card, position)
+    if len(words) != 1:
+        at = words[1].offset if words else max(len(card.text) - 1, 0)
+        message = ".include takes one file" if words else ".include names no file"
+        raise CardError("include", message, at, "put a name with blanks in quotes" if words else '.include "file"')
+    enter(reader, card, words[0], None)
+
+
+def library(reader: Reader, card: Card, position: int) -> None:
+    """``.lib file section``, or ``.lib file`` for the whole file."""
+    words = words_of(card, position)
+    if len(words) not in (1, 2):
+        at = words[2].offset if words else max(len(card.text) - 1, 0)
+        raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
+    enter(reader, card, words[0], Section(words[1].text) if len(words) == 2 else None)
+
+
+def stray_endl(reader: Reader, card: Card, position: int) -> None:
+    """An ``.endl`` outside of a library."""
+    raise CardError("include", ".endl without its .lib section", card.start(), "remove it")
+
+
+def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> None:
+    """Read the file that ``token`` names, where the card stands."""
+    path = token.text
+    if len(reader.open_files) > limits.INCLUDE_DEPTH:
+        raise CardError("include", f"files include each other more than {limits.INCLUDE_DEPTH} deep", token.offset)
+    try:
+        real = reader.files.find(path, card.source)
+        key = real if section is None else f"{real}\0{section.name}"
+        if key in reader.open_files:
+            raise CardError("include", f"{short(path)} includes itself", token.offset, "break the loop of .include")
+        text, warning = reader.files.read(real)
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise CardError("include", f"{short(path)}: {reason[0].lower()}{reason[1:]}", token.offset,
+                        "the path is relative to the file it is written in") from None  # fmt: skip
+    except ValueError as error:
+        hint = "--allow-include DIR allows a folder" if "outside" in str(error) else ""
+        raise CardError("include", f"{short(path)} {error}", token.offset, hint) from None
+    except NetlistError as error:
+        reader.reporter.place_error(error.problems[0], card)
+        return
+    line, column = card.where(card.start())
+    name = os.path.normpath(os.path.join(os.path.dirname(card.source.name), path))
+    callers = (f"included at {card.source.name}:{line}:{column}", *card.source.callers)
+    source = Source(name, real, text, (*card.source.order, line, column), callers)
+    if warning is not None:
+        reader.reporter.place_warning(warning, source.order)
+    outer = reader.section
+    reader.section = section
+    reader.open_files.append(key)
+    reader.read(source, 1)
+    reader.open_files.pop()
+    reader.section = outer
+    # An .end ends the file it stands in; the deck goes on behind the .include.
+    reader.ended = False
+    if section is not None and not section.found:
+        listed = ", ".join(short(s) for s in section.seen[:8])
+        raise CardError("include", f"{short(path)} has no section {short(section.name)!r}", token.offset,
+                        f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl")  # fmt: skip
+
+
+def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
+    """Whether ``card`` was settled by the section that is being read: its begin, its end, or a card outside it."""
+    section = reader.section
+    assert section is not None
+    if word == ".lib":
+        words = words_of(card, position)
+        if len(words) == 1:
+            if section.inside:
+                raise CardError("include", ".lib section inside a section", card.start(), "close it with .endl")
+            section.seen.append(words[0].text)
+            section.inside = words[0].text.lower() == section.name
+            section.found = section.found or section.inside
+            return True
+        return not section.inside
+    if word == ".endl":
+        section.inside = False
+        return True
+    return not section.inside
+
+
+CARDS: dict[str, Callable[[Any, Card, int], None]] = {
+    ".include": include,
+    ".inc": include,
+    ".lib": library,
+    ".endl": stray_endl,
+}

@@ -1,0 +1,166 @@
+"""What can be checked once a whole deck is read: calls, models, and how far sub-circuits expand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from circuitsim.netlist import limits
+from circuitsim.netlist.definitions import IDEAL_MODEL
+from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.scope import Call, Model, Scope
+from circuitsim.units import NumberError, parse, short
+
+
+class Extent(NamedTuple):
+    """What a scope expands to: elements, nodes and calls; the characters of their names; levels of calls."""
+
+    items: int
+    characters: int
+    depth: int
+
+
+class Linker:
+    """Checks every scope that is reached by calls, and computes its extent, without recursion."""
+
+    def __init__(self, reporter: Reporter, global_names: dict[str, str]) -> None:
+        self.reporter = reporter
+        self.global_names = global_names
+        self.extents: dict[int, Extent] = {}
+        self.targets: dict[int, list[Scope | None]] = {}
+
+    def link(self, top: Scope) -> None:
+        """Check the deck ``top`` and everything it calls."""
+        stack, path = [top], {id(top): top}
+        while stack:
+            scope = stack[-1]
+            if id(scope) not in self.targets:
+                self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
+                self.check_models(scope)
+            waiting = None
+            for call, target in zip(scope.calls, self.targets[id(scope)]):
+                if target is None or id(target) in self.extents:
+                    continue
+                if id(target) in path:
+                    names = [s.name for s in path.values()]
+                    loop = [*names[list(path).index(id(target)) :], target.name]
+                    self.reporter.error(
+                        "subcircuit", f"sub-circuit {short(target.name)} calls itself "
+                        f"({' → '.join(short(n, 20) for n in loop[:8])})", call.card, call.target_offset,
+                        "break the loop", [call.name])  # fmt: skip
+                    self.targets[id(scope)][scope.calls.index(call)] = None
+                    continue
+                waiting = target
+                break
+            if waiting is not None:
+                stack.append(waiting)
+                path[id(waiting)] = waiting
+                continue
+            self.extents[id(scope)] = self.extent(scope)
+            stack.pop()
+            del path[id(scope)]
+
+    def target(self, scope: Scope, call: Call) -> Scope | None:
+        """The sub-circuit that ``call`` means, its ports and parameters checked."""
+        target = scope.find_subcircuit(call.target.lower())
+        fail = self.reporter.error
+        if target is None:
+            fail("subcircuit", f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}", call.card,
+                 call.target_offset, near(call.target, scope), [call.name])  # fmt: skip
+            return None
+        if len(call.nodes) != len(target.ports):
+            need, have = len(target.ports), len(call.nodes)
+            ports = ", ".join(short(target.node_names[p], 20) for p in target.ports[:10])
+            fail("subcircuit", f"{short(call.name)} connects {have} node{'s' * (have != 1)}, {short(target.name)} has "
+                 f"{need} port{'s' * (need != 1)}", call.card, call.target_offset,
+                 f"its ports: {ports}" if need else "it has none", [call.name])  # fmt: skip
+            return None
+        for port, node in zip(target.ports, call.nodes):
+            if port == 0 and node != 0:
+                fail("subcircuit", f"{short(call.name)} connects node {short(scope.node_names[node])} to a port called "
+                     "0, which is ground everywhere", call.card, call.target_offset, "name the port otherwise",
+                     [call.name])  # fmt: skip
+        for key, at in call.offsets.items():
+            if key != "m" and not target.is_parameter(key):
+                known = ", ".join(short(k, 30) for k in [*target.defaults, *target.parameters][:8])
+                fail("parameter", f"{short(call.name)}: sub-circuit {short(target.name)} has no parameter "
+                     f"{short(key)!r}", call.card, at, f"it has: {known}" if known else "it has none",
+                     [call.name])  # fmt: skip
+        return target
+
+    def extent(self, scope: Scope) -> Extent:
+        """What ``scope`` expands to, its calls included."""
+        items = len(scope.names) + len(scope.node_names)
+        characters = sum(map(len, scope.names)) + sum(map(len, scope.node_names))
+        own, depth = items, 0
+        for call, target in zip(scope.calls, self.targets[id(scope)]):
+            if target is None:
+                continue
+            inner = self.extents[id(target)]
+            items += inner.items + 1 + len(call.passed)
+            characters += inner.characters + inner.items * (len(call.name) + 1)
+            depth = max(depth, inner.depth + 1)
+            if depth > limits.CALL_DEPTH:
+                self.reporter.error("limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, None, "",
+                                    [call.name])  # fmt: skip
+                return Extent(0, 0, 0)
+            if scope.parent is None and not scope.name and (
+                items - own > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS
+            ):  # fmt: skip
+                self.reporter.error(
+                    "limit", f"{short(call.name)}: the deck's sub-circuits expand to more than {limits.EXPANSION:,} "
+                    f"elements and nodes ({inner.items:.1e} of them here)" if inner.items < 1e300 else
+                    f"{short(call.name)}: the deck's sub-circuits expand without bound", call.card, None,
+                    "call fewer, or smaller ones", [call.name])  # fmt: skip
+                break
+        return Extent(items, characters, depth)
+
+    def check_models(self, scope: Scope) -> None:
+        """Every model that a diode names exists and is of type D; what is not ideal about it is named."""
+        for key, uses in scope.uses.items():
+            model = scope.find_model(key)
+            for use in uses:
+                if model is None and is_number(use.model):
+                    self.reporter.gather("no-effect", "area has no effect at the operating point (%s)", use.card,
+                                         use.offset, use.element)  # fmt: skip
+                elif model is None:
+                    self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
+                                        use.card, use.offset, f"define it: .model {short(use.model)} D, or leave the "
+                                        "name out: diodes are ideal", [use.element])  # fmt: skip
+                elif model.type != "D":
+                    self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
+                                        f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "
+                                        "of type D", [use.element])  # fmt: skip
+            if model is not None and model.type == "D" and model.parameters:
+                self.unused(model)
+
+    def unused(self, model: Model) -> None:
+        """Warn of what a diode model says beyond an ideal diode."""
+        if model.name.lower() == IDEAL_MODEL:
+            return
+        listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
+        self.reporter.warning("unused-parameter", f"model {short(model.name)}: diodes are ideal; not used: {listed}",
+                              model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
+
+
+def is_number(text: str) -> bool:
+    """Whether ``text`` is a SPICE number."""
+    try:
+        parse(text)
+    except NumberError:
+        return False
+    return True
+
+
+def near(name: str, scope: Scope) -> str:
+    """A hint with the sub-circuits whose names are near to ``name``."""
+    known: list[str] = []
+    here: Scope | None = scope
+    while here is not None:
+        known += [s.name for s in here.subcircuits.values()]
+        here = here.parent
+    if len(name) > 60 or not known:
+        return "define it with .subckt … .ends"
+    import difflib
+
+    close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60][:500], n=3)
+    return f"did you mean {', '.join(close)}?" if close else f"defined here: {', '.join(short(k, 20) for k in known[:8])}"

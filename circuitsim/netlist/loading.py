@@ -1,0 +1,115 @@
+"""From a file or a text to a `Deck`: reading, linking, elaborating, in this order, errors reported together."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from circuitsim.circuit import Circuit
+from circuitsim.errors import NetlistError, Problem, UsageError
+from circuitsim.netlist.analyses import Analyses
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.elaborate import Elaborator
+from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.link import Linker
+from circuitsim.netlist.problems import Reporter, fatal
+from circuitsim.netlist.reader import Reader
+from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
+from circuitsim.units import short
+
+_CARD_LIKE = re.compile(r"\s*(?:[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*$|\.(?:param|include|subckt|model|op)\b)", re.I)
+
+
+def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:
+    """The deck in the file ``path``."""
+    try:
+        data = read_bytes(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{path} {error}") from None
+    name = "<stdin>" if path == "-" else path
+    text, warning = decode(data, name)
+    real = "" if path == "-" else os.path.realpath(path)
+    root = os.path.dirname(real) if real else None
+    return _deck(Source(name, real, text), Files(root, allowed), warning)
+
+
+def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str]) -> Deck:
+    """The deck that ``text`` is."""
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise NetlistError([Problem("encoding", "a NUL character: a deck is text", Source(file, "", text).place(line))])
+    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None)
+
+
+def _deck(source: Source, files: Files, warning: Problem | None) -> Deck:
+    title = source.text.split("\n", 1)[0].strip()
+    reader = Reader(files)
+    reporter = reader.reporter
+    if warning is not None:
+        reporter.place_warning(warning)
+    if source.path:
+        reader.open_files.append(source.path)
+    if _CARD_LIKE.match(title[:1000]):
+        reporter.warning("title", f"the first line is the title: {short(title)!r} is not read as a card",
+                         Card(source, 1, source.line(1)), None, "put a title line before it")  # fmt: skip
+    reader.read(source, 2)
+    reader.close()
+    linker = Linker(reporter, reader.globals)
+    linker.link(reader.top)
+    if reporter.failed:
+        check_values(reader, linker)
+        reporter.finish()
+    return _elaborated(reader, linker, title, source)
+
+
+def check_values(reader: Reader, linker: Linker) -> None:
+    """Where a deck is wrong already, still find what is wrong with its values, as far as it can be expanded."""
+    if not reader.reporter.has("limit"):
+        Elaborator(reader.reporter, linker, reader.top, {}, reader.globals).circuit("")
+
+
+def _elaborated(reader: Reader, linker: Linker, title: str, source: Source) -> Deck:
+    reporter = reader.reporter
+    elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals)
+    circuit = elaborator.circuit(title)
+    parameters = _parameters(reader, elaborator)
+    if not len(circuit) and not reporter.failed:
+        raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
+    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit).read(reader.requests)
+    warnings, notes = reporter.finish()
+    circuit.notes = (*warnings, *notes)
+
+    def elaborate(values: Mapping[str, float]) -> Circuit:
+        overrides = {}
+        for name, value in values.items():
+            if name.lower() not in reader.top.parameters:
+                raise UsageError(f"no parameter of the deck is called {name!r}")
+            if not math.isfinite(value):
+                raise UsageError(f"parameter {name}: {value} is not finite")
+            overrides[name.lower()] = float(value)
+        again = Reporter()
+        other = Elaborator(again, linker, reader.top, overrides, reader.globals).circuit(title)
+        again.finish()
+        other.notes = circuit.notes
+        return other
+
+    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate)
+
+
+def _parameters(reader: Reader, elaborator: Elaborator) -> dict[str, float]:
+    """The deck's parameters with their values; one that cannot be evaluated is an error even where nothing uses it."""
+    found = {}
+    for name, value in reader.top.parameters.items():
+        if isinstance(value, float):
+            found[name] = value
+            continue
+        try:
+            found[name] = elaborator.evaluator.value(value, elaborator.environment)
+        except ExpressionError as error:
+            reader.reporter.expression(error, value.card, (), ())
+    return found

@@ -1,0 +1,362 @@
+"""Element cards: R, D, V, I, L, C and the sub-circuit call X, into the columns of a scope."""
+
+from __future__ import annotations
+
+import re
+from array import array
+
+from circuitsim.circuit.elements import BY_LETTER, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.expression import Code
+from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.scope import Call, ModelUse, Scope, Special, Value, Wave
+from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Fields, Token, fields, tokens
+from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, dc_value
+from circuitsim.units import NumberError, exact, parse, scale_of, short
+
+NO_EFFECT = frozenset(
+    ("tc", "tc1", "tc2", "tce", "temp", "dtemp", "area", "pj", "off", "ic", "l", "w", "scale", "ac", "noisy", "nt")
+)
+"""Instance parameters that change nothing at the operating point of an ideal circuit."""
+
+_VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "capacitance"), "I": ("dc", "c")}
+USES_KEPT = 100
+"""Elements remembered for each model of a scope, for the errors of a model that is missing."""
+
+_BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
+
+
+def good_name(word: str) -> bool:
+    """Whether ``word`` can name a node or an element: printable, without the characters that have a meaning."""
+    return word.isalnum() or (word.isprintable() and not _BAD_NAME.search(word))
+
+
+class Parts:
+    """Reads element cards into scopes.
+
+    Attributes
+    ----------
+    simple_values : dict
+        Numbers read before, by their text.
+    """
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.simple_values: dict[str, float] = {}
+
+    # ------------------------------------------------------------------ the short way
+    def simple(self, scope: Scope, line: str, number: int) -> bool:
+        """Take a line that is a plain element: a name, two nodes and a number. False: take the long way."""
+        words = line.split()
+        if len(words) != 4:
+            return False
+        name, first, second, text = words
+        code = BY_LETTER.get(name[0].upper())
+        if code is None or code == DIODE:
+            return False
+        value = self.simple_values.get(text)
+        if value is None:
+            value = self.plain_number(text)
+            if value is None:
+                return False
+        key, nodes = name.lower(), scope.nodes
+        a, b = nodes.get(first), nodes.get(second)
+        if a is None and good_name(first):
+            a = scope.node(first)
+        if b is None and good_name(second):
+            b = scope.node(second)
+        if a is None or b is None or key in scope.index or value < ELEMENTS[code].minimum or not good_name(name):
+            return False
+        scope.index[key] = len(scope.names)
+        scope.names.append(name)
+        scope.kind.append(code)
+        scope.first.append(a)
+        scope.second.append(b)
+        scope.value.append(value)
+        scope.lines.append(number)
+        return True
+
+    def plain_number(self, text: str) -> float | None:
+        """The number ``text`` where nothing about it needs a word to the user; remembered."""
+        if text[-1] not in "0123456789.kKgGuUnNpP":
+            return None
+        try:
+            value = self.simple_values[text] = parse(text) + 0.0
+        except NumberError:
+            return None
+        return value
+
+    # ------------------------------------------------------------------ the long way
+    def element(self, scope: Scope, card: Card) -> None:
+        """Take an element card of any form.
+
+        Raises
+        ------
+        CardError, ExpressionError
+            Something is wrong with it.
+        """
+        found = tokens(card)
+        name = found[0]
+        code = BY_LETTER[name.text[0].upper()]
+        row = ELEMENTS[code]
+        self.check_name(scope, name, card)
+        if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
+            raise CardError("syntax", f"{short(name.text)} is assigned to, outside .param", found[1].offset,
+                            "parameters are set with .param")  # fmt: skip
+        sorted_ = fields(found[1:], len(card.text))
+        first, second = self.two_nodes(scope, name, sorted_, row.terminals)
+        if code == DIODE:
+            self.diode(scope, card, name, first, second, sorted_)
+            return
+        multiplier = self.pairs(scope, card, name, sorted_, _VALUE_NAMES.get(row.letter, ("dc",)))
+        if code in (VOLTAGE, CURRENT):
+            offset, value = self.source_value(scope, card, name, sorted_)
+        else:
+            offset, value = self.passive_value(scope, card, name, sorted_, code)
+        if code == VOLTAGE:
+            multiplier = 1.0
+        if isinstance(value, float) and multiplier == 1.0:
+            checked(code, name.text, value, offset)
+            scope.element(code, name.text, first, second, value, card)
+            return
+        position = scope.element(code, name.text, first, second, 0.0, card)
+        scope.specials[position] = Special(card, offset, value, multiplier)
+
+    def check_name(self, scope: Scope, name: Token, card: Card) -> None:
+        """A name that is new to its scope and can be written."""
+        if not good_name(name.text):
+            at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
+            raise CardError("syntax", f"the name {short(name.text)!r} holds characters that cannot be seen or have a "
+                            "meaning", name.offset + at, "use letters, digits and signs such as _ . : [ ]")  # fmt: skip
+        key = name.text.lower()
+        if key in scope.index:
+            line = self.line_of(scope, scope.index[key])
+            raise CardError("duplicate", f"{short(name.text)} is there already (line {line})", name.offset,
+                            "names must differ within one scope")  # fmt: skip
+
+    @staticmethod
+    def line_of(scope: Scope, position: int) -> int:
+        """The line on which the element (or, as −1 − its position, the call) was written."""
+        return scope.lines[position] if position >= 0 else scope.calls[-1 - position].card.line
+
+    def two_nodes(self, scope: Scope, name: Token, sorted_: Fields, terminals: tuple[str, str]) -> tuple[int, int]:
+        """The two nodes that begin the card's words."""
+        nodes = [self.node(scope, token) for token in sorted_.words[:2]]
+        if len(nodes) < 2:
+            missing = terminals[len(nodes)]
+            raise CardError("syntax", f"{short(name.text)} needs two nodes; the {missing} one is missing",
+                            max(sorted_.end - 1, 0), f"{name.text[0]}name {terminals[0]} {terminals[1]} …")  # fmt: skip
+        del sorted_.words[:2]
+        return nodes[0], nodes[1]
+
+    def node(self, scope: Scope, token: Token) -> int:
+        """The local number of the node that ``token`` names."""
+        if token.kind != WORD:
+            raise CardError("syntax", "a node name is expected here", token.offset, "node names cannot be computed")
+        known = scope.nodes.get(token.text)
+        if known is not None:
+            return known
+        if not good_name(token.text):
+            bad = next((k for k, c in enumerate(token.text) if not c.isprintable()), token.text.find("//"))
+            hint = "ngspice reads // as a comment" if "//" in token.text else "it holds a character that cannot be seen"
+            raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
+        return scope.node(token.text)
+
+    def pairs(self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...]) -> Value:
+        """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
+        multiplier: Value = 1.0
+        kept = []
+        for key, value in sorted_.pairs:
+            word = key.text.lower()
+            if word in own:
+                kept.append((key, value))
+            elif word == "m":
+                multiplier = constant(value_of(value, card, scope))
+                if isinstance(multiplier, float) and multiplier <= 0:
+                    raise CardError("range", f"{short(name.text)}: the multiplier m must be positive, not "
+                                    f"{exact(multiplier)}", value.offset, "leave the card out")  # fmt: skip
+            elif word in NO_EFFECT:
+                self.no_effect(word, card, key.offset, name.text)
+            else:
+                raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
+                                f"known: {', '.join((*own, 'm'))}")  # fmt: skip
+        sorted_.pairs[:] = kept
+        return multiplier
+
+    def no_effect(self, word: str, card: Card, offset: int, name: str) -> None:
+        """Note an instance parameter that changes nothing."""
+        self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, offset, name)
+
+    def passive_value(
+        self, scope: Scope, card: Card, name: Token, sorted_: Fields, code: int
+    ) -> tuple[int, Value]:
+        """The value of R, L or C: the word behind the nodes, or ``R=``."""
+        row = ELEMENTS[code]
+        values = [*sorted_.words, *(value for _, value in sorted_.pairs)]
+        if code == INDUCTOR or row.letter == "C":
+            values = [v for v in values if not self.flag(v, card, name)]
+        if not values:
+            raise CardError("syntax", f"{short(name.text)} needs its {row.parameter} in {row.unit}",
+                            max(sorted_.end - 1, 0), f"{row.letter}name first second value")  # fmt: skip
+        if len(values) > 1:
+            extra = max(values, key=lambda token: token.offset)
+            hint = "write a decimal point" if card.text[extra.offset - 1] == "," else ""
+            raise CardError("syntax", f"{short(name.text)}: {short(extra.text)!r} is one value too many",
+                            extra.offset, hint or "an expression goes in braces: {…}")  # fmt: skip
+        token = values[0]
+        value = constant(value_of(token, card, scope))
+        self.warn_letters(card, name, token, value, code)
+        return token.offset, value
+
+    def flag(self, token: Token, card: Card, name: Token) -> bool:
+        """Whether ``token`` is a bare word without effect (``off``)."""
+        if token.kind == WORD and token.text.lower() in NO_EFFECT:
+            self.no_effect(token.text.lower(), card, token.offset, name.text)
+            return True
+        return False
+
+    def warn_letters(self, card: Card, name: Token, token: Token, value: Value, code: int) -> None:
+        """Warn of a capital M (milli, not mega) on a resistance, and of A (atto, not ampere) anywhere."""
+        if isinstance(value, Code):
+            letters, number = ("M", value.mega) if value.mega else ("", "")
+        else:
+            number = token.text
+            letters = number.lstrip("+-0123456789.")
+            letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
+        if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
+            digits = number[: len(number) - len(letters)] if isinstance(value, float) else number.split("M")[0]
+            self.reporter.warning(
+                "mega", f"{short(name.text)}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE", card,
+                token.offset, f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant", [name.text],
+            )  # fmt: skip
+        if letters[:1] in ("a", "A"):
+            self.reporter.warning(
+                "atto", f"{short(name.text)}: {short(number)} is atto (1e-18) in SPICE, not ampere", card, token.offset,
+                "leave the unit out", [name.text],
+            )  # fmt: skip
+
+    def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Fields) -> None:
+        """A diode: the model name is optional, an area and switches have no effect."""
+        self.pairs(scope, card, name, sorted_, ())
+        words = [w for w in sorted_.words if not self.flag(w, card, name)]
+        if words and words[0].kind == WORD:
+            # Whether it is a model (1N4148) or a bare area shows when all models are known.
+            model = words.pop(0)
+            uses = scope.uses.setdefault(model.text.lower(), [])
+            if len(uses) < USES_KEPT:
+                uses.append(ModelUse(card, model.offset, name.text, model.text))
+        if words:
+            area = value_of(words[0], card, scope)
+            if isinstance(area, float) and area < 0 or len(words) > 1:
+                raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
+                                words[-1].offset, "Dname anode cathode model")  # fmt: skip
+            self.no_effect("area", card, words[0].offset, name.text)
+        scope.element(DIODE, name.text, first, second, float("nan"), card)
+
+    # ------------------------------------------------------------------ sources
+    def source_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> tuple[int, Value | Wave]:
+        """The DC value of a V or I card."""
+        words, offset = sorted_.words, max(sorted_.end - 1, 0)
+        value: Value | Wave | None = None
+        for _, token in sorted_.pairs:
+            offset, value = token.offset, self.number(scope, card, name, token)
+        wave: tuple[int, Value | Wave] | None = None
+        k = 0
+        while k < len(words):
+            token = words[k]
+            word = token.text.lower() if token.kind == WORD else ""
+            k += 1
+            if word == "dc":
+                if k < len(words) and self.numeric(words[k]):
+                    offset, value = words[k].offset, self.number(scope, card, name, words[k])
+                    k += 1
+            elif word in ("ac", "distof1", "distof2"):
+                k += sum(1 for t in words[k : k + 2] if self.numeric(t)) if k < len(words) else 0
+                self.no_effect(word, card, token.offset, name.text)
+            elif word in FUNCTIONS or word in UNSETTLED:
+                stop = next((j for j in range(k, len(words)) if not self.numeric(words[j])), len(words))
+                wave = self.wave(scope, card, token, word, words[k:stop], value is not None)
+                k = stop
+            elif value is None and k == 1:
+                offset, value = token.offset, self.number(scope, card, name, token)
+            else:
+                raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
+                                token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
+        if value is None and wave is not None:
+            offset, value = wave
+        if value is None:
+            self.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
+            value = 0.0
+        return offset, value
+
+    @staticmethod
+    def numeric(token: Token) -> bool:
+        """Whether ``token`` is a number or an expression, not a keyword."""
+        return token.kind == EXPRESSION or token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+
+    def number(self, scope: Scope, card: Card, name: Token, token: Token) -> Value:
+        """A value on a source card."""
+        value = constant(value_of(token, card, scope))
+        self.warn_letters(card, name, token, value, VOLTAGE)
+        return value
+
+    def wave(
+        self, scope: Scope, card: Card, token: Token, word: str, numbers: list[Token], known: bool
+    ) -> tuple[int, Value | Wave] | None:
+        """The value of a time function at the operating point, now or (where it has parameters) later."""
+        if word in UNSETTLED:
+            if known:
+                return None
+            raise CardError("unsupported", f"{word.upper()} has no value at the operating point", token.offset,
+                            "write the DC value before it")  # fmt: skip
+        if known:
+            return None
+        values = [constant(value_of(number, card, scope)) for number in numbers]
+        if any(isinstance(value, Code) for value in values):
+            return token.offset, Wave(word, values)
+        return token.offset, dc_value(word, [v for v in values if isinstance(v, float)], token.offset)
+
+    # ------------------------------------------------------------------ sub-circuit calls
+    def call(self, scope: Scope, card: Card) -> None:
+        """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""
+        found = tokens(card)
+        name = found[0]
+        self.check_name(scope, name, card)
+        sorted_ = fields(found[1:], len(card.text))
+        words = sorted_.words
+        if words and words[-1].text.lower() in ("params:", "params"):
+            words.pop()
+        if not words:
+            raise CardError("syntax", f"{short(name.text)} names no sub-circuit", max(len(card.text) - 1, 0),
+                            "Xname node … subcircuit parameter=value …")  # fmt: skip
+        target = words.pop()
+        if target.kind != WORD:
+            raise CardError("syntax", "the name of a sub-circuit is expected here", target.offset)
+        nodes = array("q", [self.node(scope, token) for token in words])
+        passed: dict[str, Value] = {}
+        offsets: dict[str, int] = {}
+        for key, value in sorted_.pairs:
+            word = key.text.lower()
+            if word in passed:
+                raise CardError("duplicate", f"{short(name.text)} passes {short(key.text)} twice", key.offset)
+            passed[word], offsets[word] = value_of(value, card, scope), key.offset
+        scope.index[name.text.lower()] = -1 - len(scope.calls)
+        scope.calls.append(
+            Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind))
+        )
+
+
+def checked(code: int, name: str, value: float, offset: int) -> float:
+    """``value``, if the element table allows it.
+
+    Raises
+    ------
+    CardError
+        Below the table's minimum.
+    """
+    row = ELEMENTS[code]
+    if value < row.minimum:
+        raise CardError("range", f"{short(name)}: the {row.parameter} must not be negative ({exact(value)} {row.unit})",
+                        offset, "a passive circuit has no negative " + row.parameter)  # fmt: skip
+    return value

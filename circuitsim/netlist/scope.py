@@ -1,0 +1,161 @@
+"""Scopes: the deck itself and its sub-circuits, parsed but not yet expanded.
+
+Elements are columns, as in `Circuit`, with node numbers local to the scope; what has to be evaluated in each call
+(an expression, a multiplier) stands beside them in ``specials``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.evaluate import Function
+from circuitsim.netlist.expression import Code
+from circuitsim.netlist.source import Source
+
+Value = float | Code
+"""A number, or an expression to be evaluated where the scope is called."""
+
+
+class Wave(NamedTuple):
+    """A time function whose numbers have to be evaluated first."""
+
+    name: str
+    numbers: list[Value]
+
+
+class Special(NamedTuple):
+    """What an element needs evaluated: its value, its multiplier (1.0 if it has none)."""
+
+    card: Card
+    offset: int
+    value: Value | Wave
+    multiplier: Value
+
+
+class Call(NamedTuple):
+    """An ``X`` card: ``position`` is the number of elements that stand before it in its scope."""
+
+    card: Card
+    name: str
+    nodes: array[int]
+    target: str
+    target_offset: int
+    passed: dict[str, Value]
+    offsets: dict[str, int]
+    position: int
+
+
+class Model(NamedTuple):
+    """A ``.model`` card: its name, its type in capitals, and its parameters."""
+
+    card: Card
+    name: str
+    type: str
+    parameters: tuple[str, ...]
+
+
+class ModelUse(NamedTuple):
+    """An element that names a model (or, if there is none of that name, an area)."""
+
+    card: Card
+    offset: int
+    element: str
+    model: str
+
+
+class Scope:
+    """The deck, or one ``.subckt``.
+
+    Attributes
+    ----------
+    name, card : str, Card or None
+        The sub-circuit's name and card; empty for the deck.
+    parent : Scope or None
+        The scope that the definition stands in.
+    ports : list of int
+        Local nodes of the ports.
+    nodes : dict
+        Node name, as spelled and in lower case → local number; 0 is ground.
+    node_names : list of str
+        Names as first written, by number.
+    """
+
+    __slots__ = (
+        "calls", "card", "defaults", "first", "functions", "index", "kind", "lines", "models", "name", "names",
+        "node_names", "nodes", "parameters", "parent", "ports", "second", "spans", "specials", "subcircuits", "uses",
+        "value",
+    )  # fmt: skip
+
+    def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
+        self.name, self.card, self.parent = name, card, parent
+        self.ports: list[int] = []
+        self.nodes: dict[str, int] = {"0": 0, "gnd": 0}
+        self.node_names: list[str] = ["0"]
+        self.kind, self.value = array("b"), array("d")
+        self.first, self.second, self.lines = array("q"), array("q"), array("q")
+        self.names: list[str] = []
+        self.index: dict[str, int] = {}
+        self.spans: list[tuple[int, Source]] = []
+        self.specials: dict[int, Special] = {}
+        self.calls: list[Call] = []
+        self.defaults: dict[str, Any] = {}
+        self.parameters: dict[str, Any] = {}
+        self.functions: dict[str, Function] = {}
+        self.models: dict[str, Model] = {}
+        self.subcircuits: dict[str, Scope] = {}
+        self.uses: dict[str, list[ModelUse]] = {}
+
+    def node(self, word: str) -> int:
+        """Local number of the node spelled ``word``, added if it is new."""
+        key = word.lower()
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = len(self.node_names)
+            self.node_names.append(word)
+        self.nodes[word] = found
+        return found
+
+    def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
+        """Append one element; returns its position."""
+        position = len(self.kind)
+        self.at(card.source)
+        self.index[name.lower()] = position
+        self.names.append(name)
+        self.kind.append(code)
+        self.first.append(first)
+        self.second.append(second)
+        self.value.append(value)
+        self.lines.append(card.line)
+        return position
+
+    def at(self, source: Source) -> None:
+        """Note that elements come from ``source`` from here on."""
+        if not self.spans or self.spans[-1][1] is not source:
+            self.spans.append((len(self.kind), source))
+
+    def find_function(self, name: str) -> Function | None:
+        """The ``.func`` that ``name`` means here."""
+        here: Scope | None = self
+        while here is not None and name not in here.functions:
+            here = here.parent
+        return None if here is None else here.functions[name]
+
+    def find_model(self, name: str) -> Model | None:
+        """The ``.model`` that ``name`` means here."""
+        here: Scope | None = self
+        while here is not None and name not in here.models:
+            here = here.parent
+        return None if here is None else here.models[name]
+
+    def find_subcircuit(self, name: str) -> Scope | None:
+        """The ``.subckt`` that ``name`` means here."""
+        here: Scope | None = self
+        while here is not None and name not in here.subcircuits:
+            here = here.parent
+        return None if here is None else here.subcircuits[name]
+
+    def is_parameter(self, name: str) -> bool:
+        """Whether a parameter of that name is declared in this scope itself."""
+        return name in self.parameters or name in self.defaults

@@ -1,0 +1,170 @@
+"""Deck text: safe opening of files, decoding, and places in them.
+
+An ``.include`` reaches regular files inside the deck's own folder tree, and folders the user allowed, nothing else:
+a deck from elsewhere must not read ``/etc/passwd`` into an error message, nor wait for a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+
+from circuitsim.errors import Location, NetlistError, Problem
+from circuitsim.netlist import limits
+from circuitsim.units import short
+
+
+class Source:
+    """One reading of one text: its name, its text, and who included it.
+
+    Attributes
+    ----------
+    name : str
+        The file as the user knows it.
+    path : str
+        Its real path; empty for text that is no file.
+    text : str
+        Decoded text, lines ended by ``\\n``.
+    order : tuple of int
+        Line numbers from the main deck to this text's ``.include``, so that problems sort by place.
+    callers : tuple of str
+        The chain of ``.include`` lines, innermost first.
+    """
+
+    __slots__ = ("_lines", "callers", "depth", "name", "order", "path", "text")
+
+    def __init__(
+        self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
+    ) -> None:
+        self.name, self.path, self.text = name, path, text
+        self.order, self.callers = order, callers
+        self._lines: list[str] | None = None
+
+    def line(self, number: int) -> str:
+        """The physical line ``number`` (from 1), without its end."""
+        if self._lines is None:
+            self._lines = self.text.split("\n")
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+
+    def place(self, line: int, column: int = 1, callers: tuple[str, ...] = ()) -> Location:
+        """A location in this text."""
+        return Location(self.name, line, column, self.line(line), callers + self.callers)
+
+
+def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
+    """The text of ``data``, and a warning if it is no UTF-8 and was read as Latin-1 (where µ is the byte B5).
+
+    Raises
+    ------
+    NetlistError
+        NUL bytes, or UTF-16.
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        hint = "save it as UTF-8"
+        raise NetlistError([Problem("encoding", "the file is UTF-16, not UTF-8", Location(name, 1), hint)])
+    if data[:3] == b"\xef\xbb\xbf":
+        data = data[3:]
+    at = data.find(b"\0")
+    if at >= 0:
+        place = _place_of(data, at, name)
+        hint = "this is no text file, or it is damaged"
+        raise NetlistError([Problem("encoding", "a NUL byte: a deck is text", place, hint)])
+    warning = None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = _place_of(data, error.start, name)
+        message = f"not UTF-8 (byte 0x{data[error.start]:02X}): the file is read as Latin-1"
+        warning = Problem("encoding", message, place, "save it as UTF-8 to be sure of µ and of names")
+        text = data.decode("latin-1")
+    return plain_lines(text), warning
+
+
+def plain_lines(text: str) -> str:
+    """``text`` with every line ended by ``\\n``, without a byte-order mark."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text[1:] if text[:1] == "\ufeff" else text
+
+
+def _place_of(data: bytes, at: int, name: str) -> Location:
+    """The location of byte ``at``, its line shown as far as it is text."""
+    before = data[:at].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    start = before.rfind(b"\n") + 1
+    ends = [e for e in (data.find(b"\n", at), data.find(b"\r", at), at + 200) if e >= 0]
+    head = before[start:].decode("utf-8", "replace")
+    tail = data[at : min(ends)].decode("latin-1")
+    return Location(name, before.count(b"\n") + 1, len(head) + 1, head + tail)
+
+
+def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
+    """The bytes of a regular file, or of standard input for ``-``.
+
+    Raises
+    ------
+    OSError
+        Missing, unreadable.
+    ValueError
+        A directory, a pipe, a device, or a file larger than ``limit``; the message says so.
+    """
+    if path == "-":
+        data = sys.stdin.buffer.read(limit + 1)
+    else:
+        # O_NONBLOCK: opening a pipe that nobody writes to must not wait.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise ValueError("is a directory")
+            if not stat.S_ISREG(mode):
+                raise ValueError("is no regular file (a pipe or a device)")
+            data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"is larger than {limit // 1_000_000} MB")
+    return data
+
+
+class Files:
+    """Opens the files that a deck includes: inside its folder tree or the allowed folders, within the limits."""
+
+    def __init__(self, root: str | None, allowed: Iterable[str] = ()) -> None:
+        roots = ([root] if root is not None else []) + [os.fspath(folder) for folder in allowed]
+        self.roots = [os.path.realpath(folder) for folder in roots]
+        self.characters = 0
+        self.count = 0
+        self._cache: dict[str, tuple[str, Problem | None]] = {}
+
+    def find(self, path: str, including: Source) -> str:
+        """The real path of ``path``, relative to the including file.
+
+        Raises
+        ------
+        ValueError
+            It lies outside the folders that may be read.
+        """
+        if "\0" in path:
+            raise ValueError("has a NUL in its name")
+        folder = os.path.dirname(including.path) if including.path else (self.roots[0] if self.roots else ".")
+        real = os.path.realpath(os.path.join(folder, path))
+        for root in self.roots:
+            if real.startswith(root if root.endswith(os.sep) else root + os.sep):
+                return real
+        raise ValueError("lies outside the deck's folder")
+
+    def read(self, real: str) -> tuple[str, Problem | None]:
+        """The text of a file that `find` allowed; each is read once.
+
+        Raises
+        ------
+        OSError, ValueError, NetlistError
+            As `read_bytes` and `decode`, and where the deck's limits are reached.
+        """
+        if real not in self._cache:
+            self._cache[real] = decode(read_bytes(real), short(os.path.basename(real)))
+        self.count += 1
+        self.characters += len(self._cache[real][0])
+        if self.count > limits.INCLUDES or self.characters > limits.TEXT:
+            raise ValueError("is one too many: the included files explode")
+        return self._cache[real]

@@ -1,0 +1,124 @@
+"""A card's words: names, marks, and expressions in braces or quotes, each with its offset."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from circuitsim.netlist.cards import Card
+from circuitsim.units import short
+
+WORD, MARK, EXPRESSION, STRING = "word", "mark", "expression", "string"
+
+_NEXT = re.compile(r"\s*(?:([^\s=(),{}'\"]+)|([=(),])|(\S))")
+LISTS = frozenset(("tc", "ic"))
+"""Parameters whose value may be several numbers with commas."""
+
+_BRACE = re.compile(r"[{}]")
+
+
+class CardError(Exception):
+    """One thing wrong with a card, at an offset of its text."""
+
+    def __init__(self, kind: str, message: str, offset: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.message, self.offset, self.hint = kind, message, offset, hint
+
+
+class Token(NamedTuple):
+    """A word, a mark (``= ( ) ,``), an expression or a string; ``text`` is without its braces or quotes."""
+
+    text: str
+    offset: int
+    kind: str
+    end: int
+
+
+def tokens(card: Card, start: int = 0) -> list[Token]:
+    """The tokens of ``card`` from ``start`` on.
+
+    Raises
+    ------
+    CardError
+        A brace or quote without its partner; an expression glued to a name.
+    """
+    text, found, length = card.text, [], len(card.text)
+    position, glued = start, -1
+    while position < length:
+        match = _NEXT.match(text, position)
+        if match is None:
+            break
+        at = match.start(match.lastindex or 0)
+        if match.lastindex == 1:
+            token = Token(match.group(1), at, WORD, match.end())
+        elif match.lastindex == 2:
+            token = Token(match.group(2), at, MARK, match.end())
+        else:
+            token = delimited(text, at)
+        if token.kind != MARK:
+            if at == glued:
+                raise CardError("syntax", "an expression is glued to a name", at, "put a blank between them; names "
+                                "cannot be computed")  # fmt: skip
+            glued = token.end
+        found.append(token)
+        position = token.end
+    return found
+
+
+def delimited(text: str, at: int) -> Token:
+    """The expression or string that begins with the brace or quote at ``at``."""
+    mark = text[at]
+    if mark == "{":
+        depth = 0
+        for brace in _BRACE.finditer(text, at):
+            depth += 1 if brace.group() == "{" else -1
+            if depth == 0:
+                return Token(text[at + 1 : brace.start()], at + 1, EXPRESSION, brace.end())
+        raise CardError("syntax", "a '{' without its '}'", at, "close the expression on this card")
+    if mark == "}":
+        raise CardError("syntax", "a '}' without its '{'", at)
+    close = text.find(mark, at + 1)
+    if close < 0:
+        raise CardError("syntax", f"a {mark} without its partner", at, "close the quote on this card")
+    return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1)
+
+
+class Fields(NamedTuple):
+    """A card's words sorted: those that stand alone, and the ``key=value`` pairs."""
+
+    words: list[Token]
+    pairs: list[tuple[Token, Token]]
+    end: int
+
+
+def fields(found: list[Token], end: int) -> Fields:
+    """Sort tokens into words and pairs; parentheses and commas count as blanks, as in ngspice.
+
+    Raises
+    ------
+    CardError
+        An ``=`` without a name before it or a value behind it.
+    """
+    words: list[Token] = []
+    pairs: list[tuple[Token, Token]] = []
+    plain = [t for t in found if t.kind != MARK or t.text == "="]
+    commas = {t.end for t in found if t.text == "," and t.kind == MARK}
+    k = 0
+    while k < len(plain):
+        token = plain[k]
+        if token.kind == MARK:
+            raise CardError("syntax", "an '=' without a name before it", token.offset)
+        if k + 1 < len(plain) and plain[k + 1].kind == MARK:
+            if token.kind != WORD:
+                raise CardError("syntax", "an '=' without a name before it", plain[k + 1].offset)
+            if k + 2 == len(plain) or plain[k + 2].kind == MARK:
+                raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
+            pairs.append((token, plain[k + 2]))
+            k += 3
+            # tc=1,2 is one value of two numbers.
+            while token.text.lower() in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
+                k += 1
+        else:
+            words.append(token)
+            k += 1
+    return Fields(words, pairs, end)

@@ -1,0 +1,73 @@
+"""The value of a token: a number, an expression in braces or quotes, or the bare name of a parameter."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse
+from circuitsim.netlist.scope import Scope, Value
+from circuitsim.netlist.tokens import EXPRESSION, STRING, WORD, CardError, Token
+from circuitsim.units import NumberError, short
+from circuitsim.units import parse as parse_number
+
+
+def value_of(token: Token, card: Card, scope: Scope) -> Value:
+    """A float, or an expression that has to wait for its parameters.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        No number, no expression, out of a double's range.
+    """
+    if token.kind == STRING:
+        raise CardError("number", "a value in double quotes", token.offset - 1, "write the number, or {an expression}")
+    if token.kind == EXPRESSION:
+        return expression(card, token.offset, token.offset + len(token.text), scope)
+    try:
+        return parse_number(token.text) + 0.0  # no negative zero
+    except NumberError as error:
+        if token.kind == WORD and token.text.isidentifier():
+            # ngspice takes a bare parameter name for its value; whether there is one shows later.
+            return name_code(token, card, scope)
+        raise CardError("number", str(error), token.offset, error.hint) from None
+
+
+def name_code(token: Token, card: Card, scope: Scope) -> Code:
+    """The expression that consists of the one name ``token``."""
+    code, _ = parse(token.text, 0, card, scope)
+    moved = Code(card, scope, token.offset)
+    moved.program = [(i, argument, at + token.offset) for i, argument, at in code.program]
+    moved.names = {name: at + token.offset for name, at in code.names.items()}
+    return moved
+
+
+def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Value:
+    """The expression that fills ``card.text[start:end]``; a float where it is a single number.
+
+    Raises
+    ------
+    ExpressionError
+        Syntax; or the value, where it depends on no parameter.
+    """
+    code, stop = parse(card.text, start, card, scope, arguments, end)
+    rest = card.text[stop:end]
+    if rest.strip():
+        leftover(card.text, stop + len(rest) - len(rest.lstrip()))
+    return code
+
+
+def leftover(text: str, at: int) -> NoReturn:
+    """The error of an expression that does not end where it should."""
+    found = text[at : at + 30].split()[0]
+    hint = "an operator is missing before it" if found[0].isalnum() or found[0] in "({'" else ""
+    if found[0] == "=":
+        hint = "compare with =="
+    raise ExpressionError("expression", f"{short(found)!r} does not belong in the expression", at, hint)
+
+
+def constant(value: Value) -> Value:
+    """``value`` as a float where it is the expression of a plain number (it may still be worth a warning)."""
+    if isinstance(value, Code) and len(value.program) == 1 and value.program[0][0] == PUSH and not value.mega:
+        return float(value.program[0][1])
+    return value

@@ -1,0 +1,151 @@
+"""SPICE numbers: text to double and back.
+
+A number is a decimal, an optional exponent, an optional scale (``T G MEG K M U N P F A``, ``MIL``; ``µ`` is ``U``) and
+letters of a unit that are ignored: ``4.7k``, ``10kohm``, ``1e-3``, ``.5``, ``5V``. Case does not matter, so ``M`` is
+milli and ``MEG`` is mega.
+
+>>> parse("4.7k"), parse("10MEG"), parse("3mA"), parse("100µF")
+(4700.0, 10000000.0, 0.003, 0.0001)
+>>> format_quantity(0.00312, "A")
+'3.12 mA'
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+SCALES: dict[str, int] = {
+    "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "µ": -6, "μ": -6, "n": -9, "p": -12, "f": -15, "a": -18,
+}  # fmt: skip
+"""Power of ten of each scale. ``mil`` (25.4e-6, a thousandth of an inch) is the one that is no power of ten."""
+
+SMALLEST = 2.2250738585072014e-308
+"""The smallest normal double: a result nearer to zero than this has lost digits (underflow)."""
+
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?([^\W\d_]*)")
+_PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
+
+
+class NumberError(ValueError):
+    """Text that is no SPICE number, or one that a double cannot hold. ``hint`` says what to write instead."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def parse(text: str) -> float:
+    """The value of a SPICE number.
+
+    Raises
+    ------
+    NumberError
+        Not a number, or one that overflows or underflows a double.
+    """
+    value, end, _ = scan(text, 0)
+    if end != len(text):
+        raise NumberError(f"{short(text)!r} is not a number", hint_for(text[:80]))
+    return value
+
+
+def scan(text: str, start: int) -> tuple[float, int, str]:
+    """The number that begins at ``start``: its value, where it ends, and the letters after its digits.
+
+    Raises
+    ------
+    NumberError
+        No number begins there; digits after the scale (``1K5``); overflow; underflow.
+    """
+    found = _NUMBER.match(text, start)
+    if found is None:
+        raise NumberError(f"{short(text[start:start + 80])!r} is not a number", hint_for(text[start : start + 80]))
+    digits, exponent, letters = found.groups()
+    end = found.end()
+    if letters and (text[end : end + 1].isalnum() or letters in "eE"):
+        whole = text[start : end + 12].split()[0]
+        raise NumberError(f"{whole!r} is not a number", hint_for(whole))
+    return _scaled(digits, exponent, letters, text[start:end]), end, letters
+
+
+def scale_of(letters: str) -> str:
+    """The scale that a number's trailing letters begin with, in lower case; empty if they are only a unit."""
+    low = letters[:3].lower()
+    if low in ("meg", "mil"):
+        return low
+    return low[:1] if low[:1] in SCALES else ""
+
+
+def _scaled(digits: str, exponent: str | None, letters: str, whole: str) -> float:
+    """``digits`` × 10^``exponent`` × the scale in ``letters``, rounded once."""
+    scale = scale_of(letters) if letters else ""
+    if exponent is not None and len(exponent) > 9:
+        # Beyond every text's length: the scale cannot bring it back, and int() of long digits is slow.
+        value = float(f"{digits}e{exponent}")
+    elif scale == "mil":
+        value = float(digits if exponent is None else f"{digits}e{exponent}") * 254.0 / 1e7
+    elif scale:
+        value = float(f"{digits}e{int(exponent or 0) + SCALES[scale]}")
+    else:
+        value = float(digits if exponent is None else f"{digits}e{exponent}")
+    if math.isinf(value):
+        raise NumberError(f"{short(whole)} is larger than a double can hold", "the largest is about 1.8e308")
+    if abs(value) < SMALLEST and any(c in "123456789" for c in digits):
+        raise NumberError(
+            f"{short(whole)} is smaller than a double can hold (it would be read as zero)",
+            "write 0 if zero is meant; the smallest is about 2.3e-308",
+        )
+    return value
+
+
+def hint_for(text: str) -> str:
+    """What to write instead of ``text``, a word that is no number."""
+    low = text.strip().lower()
+    if low.lstrip("+-")[:3] in ("nan", "inf"):
+        return "values must be finite numbers"
+    if found := re.match(r"[+-]?([0-9]+)([a-zµμ]+)([0-9]+)", low):
+        whole, letters, rest = (part[:20] for part in found.groups())
+        if letters == "x":
+            return "write the number in decimal"
+        if letters in ("d", "e"):
+            return f"write the exponent with e: {whole}e{rest}"
+        scale = "" if letters == "r" else letters
+        return f"write {whole}.{rest}{scale} (the scale comes last)"
+    if re.fullmatch(r"[+-]?[0-9]+,[0-9]+[a-z]*", low):
+        return f"write a decimal point: {low.replace(',', '.')}"
+    if re.match(r"[+-]?[0-9.]+e[+-]?$", low):
+        return "an exponent needs digits, as in 1e3"
+    if re.match(r"[+-]?[0-9(]?.*[-+*/()]", low) and re.search(r"[0-9a-z][-+*/]", low):
+        return "put an expression in braces: {…}"
+    return "a number looks like 4.7k, 10MEG, 1e-3; an expression goes in braces: {2*r}"
+
+
+def short(text: str, width: int = 60) -> str:
+    """``text`` cut to ``width`` characters, so that a message stays readable whatever the deck holds."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def exact(value: float) -> str:
+    """The shortest text that reads back as exactly this double, in SPICE (``5``, ``0.1``, ``1e-09``).
+
+    >>> exact(5.0), exact(0.1), exact(1e-9)
+    ('5', '0.1', '1e-09')
+    """
+    text = repr(float(value))
+    return text[:-2] if text.endswith(".0") else text
+
+
+def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
+    """``value`` for people, with an SI prefix (``M`` is mega here, as everywhere outside SPICE).
+
+    >>> format_quantity(4.7e6, "Ω"), format_quantity(0.0, "V"), format_quantity(-2.5e-10, "A")
+    ('4.7 MΩ', '0 V', '-250 pA')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g} {unit}".rstrip()
+    rounded = float(f"{value:.{digits}g}")
+    power = math.floor(math.log10(abs(rounded)) / 3 + 1e-12)
+    if not -8 <= power <= 8:
+        return f"{rounded:.{digits}g} {unit}".rstrip()
+    scaled = float(f"{rounded}e{-3 * power}") if "e" not in repr(rounded) else rounded / 10.0 ** (3 * power)
+    return f"{scaled:.{digits}g} {_PREFIXES[power + 8]}{unit}".rstrip()
