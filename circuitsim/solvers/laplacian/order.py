@@ -12,7 +12,7 @@ METHODS = ("auto", "amd", "dissect", "metis", "natural")
 #: Parts that nested dissection leaves to minimum degree.
 SMALLEST = 5000
 #: Peeling goes on while a pass removes more than this share of the nodes.
-WORTH_A_PASS = 0.05
+WORTH_A_PASS = 0.0005
 
 
 def _minimum_degree(ptr: np.ndarray, idx: np.ndarray, late: np.ndarray) -> np.ndarray:
