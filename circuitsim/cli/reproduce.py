@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-command for each study."""
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
     for name, (module, line) in STUDIES.items():
-        study = studies.add_parser(name, help=line, description=line + ".")
+        study = studies.add_parser(name, help=line, description=line + ".", allow_abbrev=False)
         loaded = import_module(module)
         loaded.add_arguments(study)
         study.set_defaults(run_study=loaded.run)

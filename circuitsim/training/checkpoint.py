@@ -44,7 +44,8 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping
         for name, array in {_HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-            archive.writestr(f"{name}.npy", member.getvalue())
+            # A member made by name alone carries the time of day; this one makes equal content equal bytes.
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
     atomic_write(path, buffer.getvalue())
 
 

@@ -1,0 +1,127 @@
+"""The scikit-learn transformer: scikit-learn's own checks, and agreement with BernoulliRBM where both do the same."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import BernoulliRBM
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from circuitsim.boltzmann import ContrastiveDivergenceRBM, log_likelihood, log_partition
+from circuitsim.errors import UsageError
+
+# score_samples draws one feature for each sample, so its value depends on the sample's place. scikit-learn excludes its
+# own BernoulliRBM from the same two checks for the same reason.
+EXCLUDED = {
+    "check_methods_subset_invariance": "score_samples is stochastic",
+    "check_methods_sample_order_invariance": "score_samples is stochastic",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        ContrastiveDivergenceRBM(n_components=4, n_iter=2),
+        ContrastiveDivergenceRBM(n_components=3, n_iter=1, k=2, k_max=4),
+    ],
+    expected_failed_checks=lambda estimator: EXCLUDED,
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def _pair():
+    """A fitted transformer and a BernoulliRBM with the same parameters."""
+    X = (load_digits().data[:200] > 7).astype(np.float64)
+    ours = ContrastiveDivergenceRBM(12, n_iter=3, random_state=0).fit(X)
+    theirs = BernoulliRBM(12, n_iter=1, random_state=0).fit(X)
+    theirs.components_ = np.ascontiguousarray(ours.components_)
+    theirs.intercept_hidden_, theirs.intercept_visible_ = ours.intercept_hidden_, ours.intercept_visible_
+    return X, ours, theirs
+
+
+def test_transform_and_free_energy_are_those_of_bernoulli_rbm():
+    X, ours, theirs = _pair()
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-12)
+    np.testing.assert_allclose(ours.free_energy(X), theirs._free_energy(X), rtol=1e-12)
+
+
+def test_score_samples_has_the_mean_of_bernoulli_rbm():
+    X, ours, theirs = _pair()
+    mine, other = [], []
+    for seed in range(60):
+        ours.random_state = theirs.random_state = seed
+        mine.append(ours.score_samples(X).mean())
+        other.append(theirs.score_samples(X).mean())
+    error = np.hypot(np.std(mine), np.std(other)) / np.sqrt(60)
+    assert abs(np.mean(mine) - np.mean(other)) < 4 * error
+
+
+def test_gibbs_moves_as_bernoulli_rbm_does():
+    X, ours, theirs = _pair()
+    start = np.repeat(X[:1], 20_000, axis=0)
+    mine, other = ours.gibbs(start), theirs.gibbs(start)
+    assert mine.dtype == other.dtype == bool and mine.shape == other.shape
+    error = np.sqrt(0.5 / len(start))
+    assert np.abs(mine.mean(axis=0) - other.mean(axis=0)).max() < 5 * error
+
+
+def test_what_bernoulli_rbm_lacks():
+    X, ours, _ = _pair()
+    machine = ours.machine_
+    np.testing.assert_allclose(ours.log_likelihood(X), log_likelihood(machine, X))
+    estimate = ours.log_partition(temperatures=300)
+    assert abs(estimate.log_z - log_partition(machine)) < 5 * max(estimate.standard_error, 0.02)
+
+
+def test_partial_fit_learns_and_continues():
+    X = (load_digits().data[:300] > 7).astype(np.float64)
+    model = ContrastiveDivergenceRBM(16, learning_rate=0.1, momentum=0.5, random_state=0)
+    model.partial_fit(X[:10])
+    before = model.score_samples(X).mean()
+    for _ in range(10):
+        for start in range(0, 300, 10):
+            model.partial_fit(X[start : start + 10])
+    assert model.n_iter_ == 301 and model.score_samples(X).mean() > before + 5
+    # And from where fit left it.
+    fitted = ContrastiveDivergenceRBM(16, n_iter=1, random_state=0).fit(X)
+    kept = fitted.components_.copy()
+    fitted.partial_fit(X[:10])
+    assert 0 < np.abs(fitted.components_ - kept).max() < 0.1
+
+
+def test_same_seed_same_bits():
+    X = (load_digits().data[:100] > 7).astype(np.float32)
+    model = ContrastiveDivergenceRBM(5, n_iter=2, k=2, persistent=False, shuffle=True, random_state=4)
+    one, two = clone(model).fit(X), clone(model).fit(X)
+    assert one.components_.tobytes() == two.components_.tobytes() and one.components_.dtype == np.float32
+
+
+def test_learns_as_well_as_bernoulli_rbm():
+    """Same method and settings: pseudo-likelihood over three seeds no worse, features as good to a classifier."""
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    settings = {"n_components": 60, "learning_rate": 0.06, "n_iter": 8}
+    scores, accuracies = [], []
+    for kind in (BernoulliRBM, ContrastiveDivergenceRBM):
+        models = [kind(**settings, random_state=seed).fit(X) for seed in range(3)]
+        scores.append(np.mean([model.score_samples(X).mean() for model in models]))
+        features = models[0].transform(X)
+        accuracies.append(
+            LogisticRegression(C=10, max_iter=300).fit(features[:1200], y[:1200]).score(features[1200:], y[1200:])
+        )
+    assert scores[1] > scores[0] - 0.5
+    assert accuracies[1] > accuracies[0] - 0.03
+
+
+def test_refusals():
+    with pytest.raises(UsageError, match=r"^k, the number of Gibbs steps, must be at least 1, not 0$"):
+        ContrastiveDivergenceRBM(k=0).fit(np.eye(3))
+    with pytest.raises(AttributeError, match=r"^module 'circuitsim.boltzmann' has no attribute 'Nonsense'$"):
+        from circuitsim import boltzmann
+
+        boltzmann.Nonsense

@@ -1,0 +1,256 @@
+"""Contrastive divergence, the rules for k, expected training, log Z by annealing, and the live monitor."""
+
+import math
+
+import numpy as np
+import pytest
+from machines import joint_table, random_machine
+
+from circuitsim.boltzmann import (
+    AdaptiveSteps,
+    ContrastiveDivergence,
+    FixedSteps,
+    RestrictedBoltzmannMachine,
+    bias,
+    bias_bound,
+    empirical_distribution,
+    estimate_log_partition,
+    expected_contrastive_divergence,
+    log_likelihood,
+    log_partition,
+    max_energy_change,
+    pattern_set,
+    train_expected,
+)
+from circuitsim.boltzmann.contrastive import as_states
+from circuitsim.boltzmann.exact import largest
+from circuitsim.boltzmann.monitor import Monitor
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.training import SGD, CheckpointError, Momentum, Plan, Trainable, Trainer
+
+
+def _learn(learner, patterns, epochs, **plan):
+    Trainer(learner, [patterns], Plan(epochs, len(patterns), optimizer=SGD(0.2), **plan)).train()
+
+
+@pytest.mark.parametrize("chains", [0, 20])
+def test_learning_raises_the_exact_likelihood(chains):
+    patterns = pattern_set("diag", 5)
+    machine = RestrictedBoltzmannMachine.random(5, 6, np.random.default_rng(0), 0.1)
+    learner = ContrastiveDivergence(machine, FixedSteps(3), chains)
+    assert isinstance(learner, Trainable)
+    before = log_likelihood(machine, patterns).mean()
+    _learn(learner, np.repeat(patterns, 10, axis=0), 1500)
+    after = log_likelihood(machine, patterns).mean()
+    # Uniform states give −5 log 2 = −3.47, the patterns alone −log 6 = −1.79.
+    assert before < -3.4 and after > -2.1
+
+
+def test_gradient_is_reproducible_and_counts_each_sample():
+    machine = random_machine(6, 4, dtype=np.float32)
+    data = pattern_set("diag", 6).astype(np.float32)
+    learner = ContrastiveDivergence(machine, FixedSteps(2))
+    one = {name: array.copy() for name, array in learner.gradient((data,), np.random.default_rng(1))[0].items()}
+    two, metrics = learner.gradient((data,), np.random.default_rng(1))
+    assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+    assert metrics["k"] == 2 and 0 < metrics["reconstruction"] < 1
+    # Grey values as bytes, as fractions, and a start that is already the model's own chain at zero weights.
+    assert as_states(np.array([[255, 0, 51]], np.uint8), 3, np.dtype(np.float64)).tolist() == [[1.0, 0.0, 0.2]]
+
+
+def test_persistent_chains_of_another_number_than_the_batch():
+    """The mean over chains and the mean over the batch are each taken over their own number."""
+    machine = random_machine(3, 2, scale=0.0)
+    learner = ContrastiveDivergence(machine, FixedSteps(1), chains=4000)
+    data = np.array([[1.0, 1.0, 0.0]])
+    gradients, metrics = learner.gradient((data,), np.random.default_rng(0))
+    assert "reconstruction" not in metrics
+    # At zero parameters the model's E[h v] is 1/4, the data's 1/2 for units that are on.
+    np.testing.assert_allclose(gradients["weights"], np.tile([-0.25, -0.25, 0.25], (2, 1)), atol=0.02)
+    np.testing.assert_allclose(gradients["visible_bias"], [-0.5, -0.5, 0.5], atol=0.04)
+    np.testing.assert_allclose(gradients["hidden_bias"], 0, atol=1e-15)
+
+
+def test_persistent_chains_are_part_of_the_state():
+    machine = random_machine(4, 3)
+    learner = ContrastiveDivergence(machine, chains=5)
+    rng = np.random.default_rng(0)
+    learner.gradient((pattern_set("diag", 4),), rng)
+    kept = {name: array.copy() for name, array in learner.state_arrays().items()}
+    other = ContrastiveDivergence(machine, chains=5)
+    other.load_state_arrays(kept)
+    a, _ = learner.gradient((pattern_set("diag", 4),), np.random.default_rng(3))
+    b, _ = other.gradient((pattern_set("diag", 4),), np.random.default_rng(3))
+    assert a["weights"].tobytes() == b["weights"].tobytes()
+    with pytest.raises(CheckpointError) as caught:
+        ContrastiveDivergence(machine).load_state_arrays(kept)
+    assert str(caught.value) == "the checkpoint's chains are {'chains': (5, 3)}, this run's are {}"
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_expected_training_is_the_loop_over_expected_updates(k):
+    machine = random_machine(5, 4, seed=1)
+    start = empirical_distribution(pattern_set("1dball", 5))
+    twin = machine
+    for _ in range(30):
+        update = expected_contrastive_divergence(twin, start, k)
+        twin = RestrictedBoltzmannMachine.from_parameters(
+            {name: array + 0.3 * update[name] for name, array in twin.parameters.items()}
+        )
+    trained = train_expected(machine, start, 0.3, k, 30)
+    for name, array in twin.parameters.items():
+        np.testing.assert_allclose(trained.parameters[name], array, atol=1e-12)
+
+
+def test_adaptive_k_follows_its_rule():
+    rule = AdaptiveSteps(k=2, k_max=10, nats=0.5)
+    assert [rule.at(delta) for delta in (0.0, 0.9, 1.0, 1.01, 3.2, 5.0, 5.1, 1e300)] == [2, 2, 2, 3, 7, 10, 10, 10]
+    machine = random_machine(4, 3)
+    assert rule.steps(machine) == rule.at(max_energy_change(machine))
+
+
+@pytest.mark.parametrize("patterns", ["diag", "1dball"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_adaptive_k_lowers_the_measured_bias_at_equal_gibbs_steps(patterns, seed):
+    """While the weights grow: less bias on average, at its worst, and at the end, for the same number of steps."""
+    start = empirical_distribution(pattern_set(patterns, 6))
+    weights = np.random.default_rng(seed).uniform(-0.5, 0.5, (6, 6))
+    first = RestrictedBoltzmannMachine(weights, np.zeros(6), np.zeros(6))
+    rule, blocks, updates = AdaptiveSteps(k=1, k_max=20, nats=0.5), 100, 10
+
+    def measure(steps):
+        machine, sizes = first, []
+        for block in range(blocks):
+            k = steps(machine, block)
+            sizes.append(largest(bias(machine, start, k)))
+            spent.append(k)
+            machine = train_expected(machine, start, 0.1, k, updates)
+        return np.array(sizes)
+
+    spent: list[int] = []
+    adaptive = measure(lambda machine, block: rule.steps(machine))
+    total, spent = sum(spent), []
+    assert spent == [] and 5 < total / blocks < 15
+    # The same total, spread evenly over the blocks: k is one of two neighbouring integers.
+    fixed = measure(lambda machine, block: (block + 1) * total // blocks - block * total // blocks)
+    assert sum(spent) == total
+    assert adaptive.mean() < 0.8 * fixed.mean()
+    assert adaptive.max() < 0.8 * fixed.max()
+    assert adaptive[-1] < 0.8 * fixed[-1]
+
+
+def test_annealing_finds_log_z_within_its_error_bars():
+    inside = 0
+    for seed in range(20):
+        machine = random_machine(8, 6, seed)
+        estimate = estimate_log_partition(machine, np.random.default_rng(seed), temperatures=300, chains=100)
+        inside += estimate.low <= log_partition(machine) <= estimate.high
+        assert estimate.low <= estimate.log_z <= estimate.high and estimate.standard_error < 0.2
+        assert 20 < estimate.effective_chains <= 100
+    # Three standard errors; skewed weights cost a little.
+    assert inside >= 19
+
+
+def test_annealing_without_weights_is_exact_from_any_start():
+    machine = random_machine(5, 4)
+    machine.weights[...] = 0
+    rng = np.random.default_rng(0)
+    mean = 1 / (1 + np.exp(-machine.visible_bias))
+    estimate = estimate_log_partition(machine, rng, temperatures=400, chains=50, data_mean=mean)
+    assert estimate.log_z == pytest.approx(joint_table(machine)[1], abs=1e-10)
+    assert estimate.effective_chains == pytest.approx(50)
+
+
+def test_annealing_too_fast_has_error_bars_that_say_so():
+    machine = random_machine(12, 10, scale=3.0)
+    estimate = estimate_log_partition(machine, np.random.default_rng(0), temperatures=2, chains=10)
+    assert estimate.low == -math.inf and estimate.effective_chains < 3
+
+
+def test_monitor_measures_what_it_says():
+    patterns = pattern_set("diag", 5)
+    machine = random_machine(5, 4, scale=0.3)
+    row = Monitor(ContrastiveDivergence(machine, FixedSteps(2)), patterns, binary=True)(np.random.default_rng(0))
+    start = empirical_distribution(patterns)
+    assert row["log_likelihood"] == pytest.approx(log_likelihood(machine, patterns).mean())
+    assert row["exact_bias"] == pytest.approx(largest(bias(machine, start, 2)))
+    assert row["bound"] == pytest.approx(bias_bound(machine, 2, row["distance"]))
+    assert row["exact_bias"] <= row["bound"] and row["vacuous"] is False
+
+
+def test_monitor_where_little_is_known():
+    def row(machine, binary=True, chains=0):
+        data = np.zeros((3, machine.visible))
+        return Monitor(ContrastiveDivergence(machine, chains=chains), data, binary)(np.random.default_rng(0))
+
+    large = row(random_machine(20, 18))
+    assert large["distance"] == 1.0 and large["vacuous"] is True
+    assert math.isnan(large["log_likelihood"]) and math.isnan(large["exact_bias"])
+    grey = row(random_machine(5, 4), binary=False)
+    assert grey["distance"] == 1.0 and math.isnan(grey["log_likelihood"])
+    persistent = row(random_machine(5, 4), chains=3)
+    assert persistent["distance"] == 1.0 and math.isnan(persistent["exact_bias"])
+    assert math.isfinite(persistent["log_likelihood"])
+    wide = row(random_machine(30, 6))
+    assert 0 < wide["distance"] < 1 and math.isfinite(wide["log_likelihood"]) and math.isnan(wide["exact_bias"])
+
+
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda: FixedSteps(0), UsageError, "k, the number of Gibbs steps, must be at least 1, not 0"),
+        (lambda: AdaptiveSteps(5, 4), UsageError, "k_max must be at least k = 5, not 4"),
+        (lambda: AdaptiveSteps(nats=0), UsageError, "the nats of one adaptive Gibbs step must be positive, not 0"),
+        (
+            lambda: ContrastiveDivergence(random_machine(2, 2), chains=-1),
+            UsageError,
+            "the number of persistent chains must not be negative, not -1",
+        ),
+        (
+            lambda: as_states(np.zeros((2, 3)), 4, np.dtype(np.float64)),
+            UsageError,
+            "the data must have shape (samples, 4), not (2, 3)",
+        ),
+        (
+            lambda: train_expected(random_machine(2, 2), np.ones(4) / 4, 0.1, 0, 1),
+            UsageError,
+            "expected CD-k needs k ≥ 1, updates ≥ 0 and rate ≥ 0, not 0, 1 and 0.1",
+        ),
+        (
+            lambda: train_expected(random_machine(2, 2), np.ones(3) / 3, 0.1, 1, 1),
+            UsageError,
+            "the distribution must have 4 entries, not shape (3,)",
+        ),
+        (
+            lambda: train_expected(random_machine(2, 2), np.array([0, 1.0, 0, 0]), 1e4, 1, 50),
+            ConvergenceError,
+            "expected CD-k diverged: the weights are no longer finite; try a lower learning rate",
+        ),
+        (
+            lambda: estimate_log_partition(random_machine(2, 2), np.random.default_rng(0), chains=1),
+            UsageError,
+            "AIS needs at least 1 temperature and 2 chains, not 1000 and 1",
+        ),
+        (
+            lambda: estimate_log_partition(random_machine(2, 2), np.random.default_rng(0), data_mean=np.ones(3)),
+            UsageError,
+            "the data's mean must have shape (2,), not (3,)",
+        ),
+    ],
+)
+def test_refusals(make, error, message):
+    with pytest.raises(error) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_momentum_and_decay_act_on_the_machine():
+    machine = random_machine(4, 3)
+    _, fast = machine, Momentum(0.0, 0.9, {"weights": 0.1})
+    before = machine.weights.copy()
+    Trainer(ContrastiveDivergence(machine), [pattern_set("diag", 4)], Plan(3, 5, optimizer=fast)).train()
+    np.testing.assert_array_equal(machine.weights, before)
+    shrinking = SGD(0.5, {"weights": 1.0})
+    machine.visible_bias[:] = 3.0
+    Trainer(ContrastiveDivergence(machine), [np.ones((1, 4))], Plan(20, 1, optimizer=shrinking)).train()
+    assert np.abs(machine.weights).max() < np.abs(before).max() and machine.visible_bias.min() > 2.9

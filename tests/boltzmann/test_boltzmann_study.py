@@ -1,0 +1,115 @@
+"""The experiment of the paper at small size, and the ways its result is condensed."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from circuitsim.boltzmann import RestrictedBoltzmannMachine, bias, empirical_distribution, pattern_set, train_expected
+from circuitsim.boltzmann.exact import largest
+from circuitsim.boltzmann.study import MEAN_SIZE, PER_RUN, SIZE_OF_MEAN, Curves, Settings, final_gaps, run_study
+from circuitsim.cli import main
+from circuitsim.errors import UsageError
+
+SMALL = Settings(runs=3, updates=200, visible=4, hidden=4)
+
+
+def test_a_run_is_the_training_it_says():
+    curves = run_study(SMALL, "diag")
+    assert curves.updates[0] == 0 and curves.updates[-1] == 200
+    rng = np.random.default_rng(np.random.SeedSequence(0).spawn(3)[2])
+    first = RestrictedBoltzmannMachine(rng.uniform(-0.5, 0.5, (4, 4)), np.zeros(4), np.zeros(4))
+    start = empirical_distribution(pattern_set("diag", 4))
+    last = train_expected(first, start, 0.1, 1, 200)
+    assert curves.largest_bias[2, 0] == pytest.approx(largest(bias(first, start, 1)))
+    assert curves.largest_bias[2, -1] == pytest.approx(largest(bias(last, start, 1)), rel=1e-9)
+    assert curves.bias.shape == (3, len(curves.updates), 24)
+
+
+@pytest.mark.parametrize("patterns", ["diag", "1dball"])
+def test_the_bound_holds_and_learning_brings_the_model_to_the_data(patterns):
+    curves = run_study(Settings(runs=3, updates=3000), patterns)
+    assert (curves.largest_bias <= curves.bound).all()
+    assert (curves.older[:, 0] > 1).all()
+    assert (curves.log_likelihood[:, -1] > curves.log_likelihood[:, 0] + 1).all()
+    assert (curves.distance[:, -1] < 0.35).all() and (curves.delta[:, -1] > curves.delta[:, 0]).all()
+
+
+def test_runs_do_not_depend_on_how_many_there_are():
+    few, many = run_study(SMALL, "diag"), run_study(Settings(4, 200, visible=4, hidden=4), "diag")
+    np.testing.assert_array_equal(few.bias, many.bias[:3])
+
+
+def _curves(bias_values, bound):
+    """Curves with one moment."""
+    bound = np.array(bound, dtype=float)[:, None]
+    return Curves(np.array([0]), np.array(bias_values, dtype=float)[:, None, :], bound, *[bound] * 4)
+
+
+def test_aggregations():
+    """Two runs whose largest biases sit at different parameters and one of which changes sign."""
+    curves = _curves([[0.4, 0.1], [-0.2, 0.3]], [0.5, 0.7])
+    gaps = final_gaps(curves, Settings(runs=2, updates=1))
+    assert gaps[PER_RUN].mean == pytest.approx(((0.5 - 0.4) + (0.7 - 0.3)) / 2)
+    assert gaps[MEAN_SIZE].mean == pytest.approx(0.6 - 0.3)
+    assert gaps[SIZE_OF_MEAN].mean == pytest.approx(0.6 - 0.2)
+
+
+def test_spread_between_batches_and_by_bootstrap():
+    rng = np.random.default_rng(0)
+    bias_values, bound = rng.random((400, 3)) * 0.2, 0.5 + 0.1 * rng.standard_normal(400)
+    measured = final_gaps(_curves(bias_values, bound), Settings(runs=20, updates=1, batches=20))
+    redrawn = final_gaps(_curves(bias_values, bound), Settings(runs=400, updates=1))
+    expected = (bound - bias_values.max(axis=1)).std() / np.sqrt(20)
+    assert measured[PER_RUN].spread == pytest.approx(expected, rel=0.5)
+    # 400 runs in one batch: their mean is √20 times sharper.
+    assert redrawn[PER_RUN].spread == pytest.approx(expected / np.sqrt(20), rel=0.1)
+    assert redrawn[PER_RUN].mean == pytest.approx(measured[PER_RUN].mean)
+
+
+@pytest.mark.parametrize("name, least", [("runs", 2), ("updates", 1), ("k", 1), ("batches", 1), ("seed", 0)])
+def test_refusals(name, least):
+    with pytest.raises(UsageError) as caught:
+        Settings(**{name: least - 1})
+    assert str(caught.value) == f"{name} must be at least {least}, not {least - 1}"
+
+
+def test_the_command_writes_page_table_and_figure(tmp_path, capsys):
+    command = ["reproduce", "cd-bias", "--runs", "2", "--updates", "60", "--batches", "2", "--out", str(tmp_path / "o")]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    page = (tmp_path / "o" / "cd-bias.md").read_text()
+    assert page in printed.out and printed.err == ""
+    assert "| Diag |" in page and "| 1DBall |" in page and "0.00138" in page and "0.02628" in page
+    assert "between batches of runs. The paper ran 50000 updates of CD-1." in page
+    with open(tmp_path / "o" / "cd-bias.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["patterns"] for row in rows} == {"diag", "1dball"} and rows[-1]["updates"] == "60"
+    assert all(float(row["largest_bias_mean"]) <= float(row["bound_mean"]) for row in rows)
+    assert (tmp_path / "o" / "cd-bias.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["cd-bias.csv", "cd-bias.md", "cd-bias.png"]
+
+
+def test_the_command_without_out_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "cd-bias", "--runs", "2", "--updates", "3", "--patterns", "diag"]) == 0
+    assert "| Diag |" in capsys.readouterr().out and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["--runs", "1"], "error: runs must be at least 2, not 1\n"),
+        (["--k", "0"], "error: k must be at least 1, not 0\n"),
+        (["--updates", "0"], "error: updates must be at least 1, not 0\n"),
+    ],
+)
+def test_the_command_refuses(words, message, capsys):
+    assert main(["reproduce", "cd-bias", *words]) == 2
+    assert capsys.readouterr().err == message
+
+
+def test_an_unknown_study_lists_those_there_are(capsys):
+    assert main(["reproduce", "table9"]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: argument STUDY: invalid choice: 'table9' (choose from ") and "cd-bias" in message
