@@ -87,9 +87,11 @@ class Analyses:
                 raise CardError("analysis", f".dc sweeps {short(name)}, {what}", words[k].offset, hint)
             sweeps.append(self.sweep(card, name, words[k], words[k + 1 : k + 4]))
         if len(sweeps) == 2 and sweeps[0].name.lower() == sweeps[1].name.lower():
-            raise CardError("analysis", f".dc sweeps {short(sweeps[0].name)} twice", words[4].offset, "name two sources")
+            twice = f".dc sweeps {short(sweeps[0].name)} twice"
+            raise CardError("analysis", twice, words[4].offset, "name two sources")
         if math.prod(len(s.values) for s in sweeps) > limits.SWEEP_POINTS:
-            raise CardError("limit", f".dc has more than {limits.SWEEP_POINTS:,} points", words[0].offset, "a larger step")
+            many = f".dc has more than {limits.SWEEP_POINTS:,} points"
+            raise CardError("limit", many, words[0].offset, "take a larger step")
         low = [s.start for s in sweeps if self.element(s.name) == "resistor" and min(s.start, s.stop) < 0]
         if low:
             raise CardError("range", ".dc sweeps a resistance below zero", words[0].offset, "resistances are positive")
@@ -129,7 +131,8 @@ class Analyses:
         try:
             values = points(start, stop, step)
         except ValueError as error:
-            raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, "the step leads from start to stop") from None
+            hint = "the step leads from start to stop"
+            raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, hint) from None
         return Sweep(name, start, stop, step, values, card.place(at.offset))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from circuitsim.errors import Location
 from circuitsim.netlist.source import Source
@@ -66,12 +66,20 @@ def uncommented(line: str) -> str:
     return line
 
 
-def cards(source: Source, first: int, simple: Callable[[str, int], bool]) -> Iterator[Card]:
+class Taker(Protocol):
+    """Who may take a whole line at once; ``simple`` may change from card to card."""
+
+    @property
+    def simple(self) -> Callable[[str, int], bool]:
+        """Take the line if it is a plain element, and say so."""
+
+
+def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
 
-    ``simple(line, number)`` is offered every line that is a whole card first, and says whether it took it: the short
-    way for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives, comments
-    to the language) come as cards of their own, and so does a continuation line that continues nothing.
+    ``taker.simple(line, number)`` is offered every line that is a whole card first, and says whether it took it: the
+    short way for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives,
+    comments to the language) come as cards of their own, and so does a continuation line that continues nothing.
     """
     text = source.text
     marked = ";" in text or "$" in text or "//" in text
@@ -96,12 +104,12 @@ def cards(source: Source, first: int, simple: Callable[[str, int], bool]) -> Ite
         if more:
             yield joined(Card(source, at, held), more)
             more = []
-        elif at and not simple(held, at):
+        elif at and not taker.simple(held, at):
             yield Card(source, at, held)
         held, at = line, number
     if more:
         yield joined(Card(source, at, held), more)
-    elif at and not simple(held, at):
+    elif at and not taker.simple(held, at):
         yield Card(source, at, held)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[\s,]*([^\W\d]\w*)\s*")
 _ARGUMENTS = re.compile(r"\(([^()]*)\)\s*")
 _EQUALS = re.compile(r"=(?!=)\s*")
+DIFFER = "names must differ within one scope"
 IDEAL_MODEL = "circuitsim_ideal"
 """The near-ideal diode model that `dumps` writes for ngspice; reading it back is no news to the user."""
 
@@ -48,7 +49,8 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
             continue
         value, position = body_of(reader, card, equals.end(), ())
         if word in reader.scope.parameters:
-            reader.reporter.warning("redefined", f"parameter {short(word)!r} is defined again; this one counts", card, at)
+            again = f"parameter {short(word)!r} is defined again; this one counts"
+            reader.reporter.warning("redefined", again, card, at, "leave the other out")
         reader.scope.parameters[word] = constant(value)
 
 
@@ -57,8 +59,7 @@ def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tupl
     text = card.text
     if text[at : at + 1] in ("{", "'"):
         token = delimited(text, at)
-        code = expression(card, token.offset, token.offset + len(token.text), reader.scope, names)
-        return code, token.end
+        return expression(card, token.offset, token.offset + len(token.text), reader.scope, names), token.end
     if text[at : at + 1] == '"':
         raise CardError("expression", "a parameter cannot be a string", at, "only numbers and expressions")
     return parse(text, at, card, reader.scope, names)
@@ -75,7 +76,7 @@ def argument_names(text: str, offset: int) -> tuple[str, ...]:
 def function(reader: Reader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
     """Define a function in the current scope."""
     if name in reader.scope.functions:
-        raise CardError("duplicate", f"function {short(name)!r} is defined already", at, "names must differ within one scope")
+        raise CardError("duplicate", f"function {short(name)!r} is defined already", at, DIFFER)
     reader.scope.functions[name] = Function(name, names, body, at)
 
 
@@ -92,7 +93,8 @@ def func(reader: Reader, card: Card, position: int) -> None:
     body, end = body_of(reader, card, equals.end() if equals else arguments.end(), names)
     if text[end:].strip():
         at = end + len(text[end:]) - len(text[end:].lstrip())
-        raise CardError("function", f"{short(text[at:])!r} does not belong to the function", at, "put its body in braces")
+        extra = f"{short(text[at : at + 99])!r} does not belong to the function"
+        raise CardError("function", extra, at, "put its body in braces")
     function(reader, card, name.group(1).lower(), name.start(1), names, body)
 
 
@@ -106,7 +108,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
     name, key = words[0], words[0].text.lower()
     if key in reader.scope.models:
         raise CardError("duplicate", f"model {short(name.text)} is defined already (line "
-                        f"{reader.scope.models[key].card.line})", name.offset, "names must differ within one scope")  # fmt: skip
+                        f"{reader.scope.models[key].card.line})", name.offset, DIFFER)  # fmt: skip
     flags = [w.text for w in words[2:] if w.kind == WORD]
     listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
     reader.scope.models[key] = Model(card, name.text, words[1].text.upper(), listed)
@@ -145,13 +147,13 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
                             "ports must differ")  # fmt: skip
         seen.add(node)
         inner.ports.append(node)
-    for key, value in sorted_.pairs:
-        inner.defaults[key.text.lower()] = constant(value_of(value, card, inner))
+    for word, value in sorted_.pairs:
+        inner.defaults[word.text.lower()] = constant(value_of(value, card, inner))
     key = name.text.lower()
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
         raise CardError("duplicate", f"sub-circuit {short(name.text)} is defined already (line "
-                        f"{other.line if other else 0})", name.offset, "names must differ within one scope")  # fmt: skip
+                        f"{other.line if other else 0})", name.offset, DIFFER)  # fmt: skip
     scope.subcircuits[key] = inner
 
 

@@ -108,10 +108,24 @@ class Elaborator:
                 self.emit(frame, position, len(frame.scope.kind))
                 self.stack.pop()
         out = self.out
+        self.check_names()
         return Circuit.from_columns(
             title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
             Origins(out.lines, out.starts, out.files),
         )  # fmt: skip
+
+    def check_names(self) -> None:
+        """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
+        dotted = [call for scope in self.linker.scopes for call in scope.calls if "." in call.name]
+        if not dotted:
+            return
+        seen: set[str] = set()
+        for name in self.out.names:
+            if name.lower() in seen:
+                self.reporter.error("duplicate", f"the name {short(name)} is made twice", dotted[0].card, None,
+                                    "leave the dot out of the call's name", [name])  # fmt: skip
+                return
+            seen.add(name.lower())
 
     @staticmethod
     def frame(

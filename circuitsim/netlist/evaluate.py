@@ -131,8 +131,8 @@ class Evaluator:
         waiting = [
             (body, home, other, at)
             for other, at in body.names.items()
-            if (known := home.owner(other)) is None and other not in CONSTANTS
-            or known is not None and other not in known.values
+            if other not in CONSTANTS or home.owner(other) is not None
+            if (known := home.owner(other)) is None or other not in known.values
         ]  # fmt: skip
         key = (id(owner), name)
         if waiting and key in open_:
@@ -192,7 +192,7 @@ class Evaluator:
                 push(arguments[argument])
             elif instruction == NEGATE:
                 push(-pop())
-            elif instruction == NOT or instruction == TRUTH:
+            elif instruction in (NOT, TRUTH):
                 push(float(bool(pop()) is (instruction == TRUTH)))
             elif instruction == JUMP:
                 position = argument

@@ -30,7 +30,8 @@ class Section:
 
 def words_of(card: Card, position: int) -> list[Token]:
     """File names and words behind the card's name, quoted with ' or \" or bare; case and signs are kept."""
-    text, found = card.text, []
+    text = card.text
+    found: list[Token] = []
     while True:
         rest = text[position:]
         position += len(rest) - len(rest.lstrip())
@@ -108,8 +109,9 @@ def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> 
     reader.ended = False
     if section is not None and not section.found:
         listed = ", ".join(short(s) for s in section.seen[:8])
-        raise CardError("include", f"{short(path)} has no section {short(section.name)!r}", token.offset,
-                        f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl")  # fmt: skip
+        hint = f"it has: {listed}" if listed else "a section begins with .lib name and ends with .endl"
+        missing = f"{short(path)} has no section {short(section.name)!r}"
+        raise CardError("include", missing, token.offset, hint)
 
 
 def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:

@@ -27,6 +27,7 @@ class Linker:
         self.global_names = global_names
         self.extents: dict[int, Extent] = {}
         self.targets: dict[int, list[Scope | None]] = {}
+        self.scopes: list[Scope] = []
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
@@ -36,6 +37,7 @@ class Linker:
             if id(scope) not in self.targets:
                 self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
                 self.check_models(scope)
+                self.scopes.append(scope)
             waiting = None
             for call, target in zip(scope.calls, self.targets[id(scope)]):
                 if target is None or id(target) in self.extents:
@@ -163,4 +165,6 @@ def near(name: str, scope: Scope) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60][:500], n=3)
-    return f"did you mean {', '.join(close)}?" if close else f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
+    if close:
+        return f"did you mean {', '.join(close)}?"
+    return f"defined here: {', '.join(short(k, 20) for k in known[:8])}"

@@ -20,7 +20,9 @@ from circuitsim.netlist.reader import Reader
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.units import short
 
-_CARD_LIKE = re.compile(r"\s*(?:[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*$|\.(?:param|include|subckt|model|op)\b)", re.I)
+_CARD_LIKE = re.compile(
+    r"\s*(?:[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*$|\.(?:param|include|subckt|model|op)\b)", re.IGNORECASE
+)
 
 
 def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:

@@ -24,6 +24,8 @@ _VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
+# A number about which there is nothing to say: no unit, no capital M (milli or mega?), no A (atto or ampere?).
+_PLAIN = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?(?:[kKgGtTuUnNpPmµμ]|[mM][eE][gG])?")
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
 
@@ -79,7 +81,7 @@ class Parts:
 
     def plain_number(self, text: str) -> float | None:
         """The number ``text`` where nothing about it needs a word to the user; remembered."""
-        if text[-1] not in "0123456789.kKgGuUnNpP":
+        if not _PLAIN.fullmatch(text):
             return None
         try:
             value = self.simple_values[text] = parse(text) + 0.0
@@ -248,7 +250,7 @@ class Parts:
                 uses.append(ModelUse(card, model.offset, name.text, model.text))
         if words:
             area = value_of(words[0], card, scope)
-            if isinstance(area, float) and area < 0 or len(words) > 1:
+            if len(words) > 1 or (isinstance(area, float) and area < 0):
                 raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
                                 words[-1].offset, "Dname anode cathode model")  # fmt: skip
             self.no_effect("area", card, words[0].offset, name.text)

@@ -45,25 +45,27 @@ class Reader:
         self.control: Card | None = None
         self.section: includes.Section | None = None
         self.ended = False
+        self.simple: Callable[[str, int], bool] = _closed
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
-        take = self._simple(source)
-        for card in cards(source, first, lambda line, number: take(line, number)):
+        self.short_way(source)
+        for card in cards(source, first, self):
             self.take(card)
             if self.ended:
                 break
-            take = self._simple(source)
+            self.short_way(source)
         if self.control is not None:
             self.reporter.error("syntax", ".control without its .endc", self.control, hint="close it with .endc")
             self.control = None
 
-    def _simple(self, source: Source) -> Callable[[str, int], bool]:
-        """The short way for plain elements, as long as scope and source stay what they are."""
+    def short_way(self, source: Source) -> None:
+        """Open the short way for plain elements, as long as scope and source stay what they are."""
         if self.control is not None or (self.section is not None and not self.section.inside):
-            return lambda line, number: False
-        self.scope.at(source)
-        return partial(self.parts.simple, self.scope)
+            self.simple = _closed
+        else:
+            self.scope.at(source)
+            self.simple = partial(self.parts.simple, self.scope)
 
     def take(self, card: Card) -> None:
         """One card; what is wrong with it is reported, and reading goes on."""
@@ -140,3 +142,8 @@ class Reader:
             self.reporter.error("subcircuit", f".subckt {short(here.name)} has no .ends", here.card,
                                 hint="close it with .ends")  # fmt: skip
             here = here.parent
+
+
+def _closed(line: str, number: int) -> bool:
+    """No line is a plain element: it lies in a block that is skipped."""
+    return False

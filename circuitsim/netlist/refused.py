@@ -41,9 +41,11 @@ CARDS: dict[str, tuple[str, str]] = {
 }
 
 NO_EFFECT = frozenset(
-    ".nodeset .ic .width .plot .probe .meas .measure .four .fourier .option .options .opt .csparam .backanno .title "
-    ".protect .unprotect .prot .unprot .graph".split()
-)
+    (
+        ".nodeset", ".ic", ".width", ".plot", ".probe", ".meas", ".measure", ".four", ".fourier", ".option", ".options",
+        ".opt", ".csparam", ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph",
+    )
+)  # fmt: skip
 """Cards that cannot change the operating point."""
 
 OTHER_ANALYSES: dict[str, str] = {

@@ -42,13 +42,13 @@ def name_code(token: Token, card: Card, scope: Scope) -> Code:
     return moved
 
 
-def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Value:
-    """The expression that fills ``card.text[start:end]``; a float where it is a single number.
+def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Code:
+    """The expression that fills ``card.text[start:end]``.
 
     Raises
     ------
     ExpressionError
-        Syntax; or the value, where it depends on no parameter.
+        It is no expression, or more than one.
     """
     code, stop = parse(card.text, start, card, scope, arguments, end)
     rest = card.text[stop:end]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from circuitsim.netlist.tokens import CardError
 
@@ -23,7 +24,7 @@ def _points(name: str, x: Sequence[float]) -> float:
     times, values = x[0::2], x[1::2]
     if len(times) != len(values):
         raise ValueError("PWL needs pairs of time and value")
-    if any(b <= a for a, b in zip(times, times[1:])):
+    if any(b <= a for a, b in pairwise(times)):
         raise ValueError("the times of PWL must grow")
     if times[0] >= 0 or len(times) == 1:
         return values[0]
