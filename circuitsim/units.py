@@ -24,6 +24,7 @@ SMALLEST = 2.2250738585072014e-308
 """The smallest normal double: a result nearer to zero than this has lost digits (underflow)."""
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?([^\W\d_]*)")
+_REST = re.compile(r"[\w.+-]*")
 _PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
 
@@ -63,7 +64,7 @@ def scan(text: str, start: int) -> tuple[float, int, str]:
     digits, exponent, letters = found.groups()
     end = found.end()
     if letters and (text[end : end + 1].isalnum() or letters in "eE"):
-        whole = text[start : end + 12].split()[0]
+        whole = text[start:end] + _REST.match(text, end, end + 12).group()  # type: ignore[union-attr]
         raise NumberError(f"{whole!r} is not a number", hint_for(whole))
     return _scaled(digits, exponent, letters, text[start:end]), end, letters
 

@@ -15,6 +15,17 @@ NOTE_KINDS = frozenset(("no-effect", "skipped"))
 """Kinds of `Problem` that only say that something in the deck was accepted and changes nothing."""
 
 
+HINTS = {
+    "expression": "operators: + - * / % ** ? : && || ! and comparisons; see docs/netlist.md",
+    "function": "see docs/netlist.md for the functions built in; .func f(x) {…} defines another",
+    "include": "see docs/netlist.md for what a deck may include",
+    "limit": "limits are on work and memory; see docs/netlist.md",
+    "number": "every value must be a finite double; zero must be written 0",
+    "syntax": "see docs/netlist.md for how each card is written",
+}
+"""What to do next, where a problem does not say so itself."""
+
+
 class Reporter:
     """Errors and warnings in the order of the deck, each once; notes of one sort gathered into one."""
 
@@ -34,7 +45,7 @@ class Reporter:
         NetlistError
             There are so many that reading on is of no use.
         """
-        self._put(self._errors, kind, message, card, offset, hint, names, callers)
+        self._put(self._errors, kind, message, card, offset, hint or HINTS.get(kind, ""), names, callers)
         if len(self._errors) >= limits.PROBLEMS:
             self.finish()
 

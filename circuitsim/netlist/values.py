@@ -53,13 +53,12 @@ def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[
     code, stop = parse(card.text, start, card, scope, arguments, end)
     rest = card.text[stop:end]
     if rest.strip():
-        leftover(card.text, stop + len(rest) - len(rest.lstrip()))
+        leftover(rest.strip()[:30].split()[0], stop + len(rest) - len(rest.lstrip()))
     return code
 
 
-def leftover(text: str, at: int) -> NoReturn:
-    """The error of an expression that does not end where it should."""
-    found = text[at : at + 30].split()[0]
+def leftover(found: str, at: int) -> NoReturn:
+    """The error of an expression that does not end where it should, but goes on with ``found``."""
     hint = "an operator is missing before it" if found[0].isalnum() or found[0] in "({'" else ""
     if found[0] == "=":
         hint = "compare with =="
