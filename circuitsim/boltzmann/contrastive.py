@@ -120,10 +120,10 @@ class ContrastiveDivergence:
     def _contrast(self, data: np.ndarray, positive: np.ndarray, chain: np.ndarray, negative: np.ndarray) -> Arrays:
         """Chain minus data, each averaged over its own samples."""
         dtype = self.machine.dtype.type
-        share, chain_share = dtype(1 / len(data)), dtype(1 / len(chain))
-        # Scaling one hidden side lets both sums share one pass over the weights when their sizes differ.
-        scaled = negative if len(chain) == len(data) else negative * (chain_share / share)
-        kernels.contrast(chain, scaled, data, positive, share, self._gradient)
+        # Σ_s v_sj h_s is the sparse sum of rows that `affine` does, with the samples as its units.
+        states = np.ascontiguousarray(np.concatenate([chain, data]).T)
+        hidden = np.concatenate([negative * dtype(1 / len(chain)), positive * dtype(-1 / len(data))])
+        kernels.affine(states, hidden, np.zeros(self.machine.hidden, dtype), self._gradient)
         return {
             "weights": self._gradient.T,
             "visible_bias": chain.mean(axis=0, dtype=dtype) - data.mean(axis=0, dtype=dtype),

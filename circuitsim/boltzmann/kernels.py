@@ -105,44 +105,14 @@ def affine(units, weights, bias, out):
 
 @njit(cache=True)
 def transpose(source, out):
-    """``out = source.T`` in tiles that stay in the cache."""
-    tile = 16
+    """``out = source.T``, (m, n) → (n, m), in tiles of a size the compiler knows and turns into vector moves."""
     rows, columns = source.shape
-    for j0 in range(0, rows, tile):
-        for i0 in range(0, columns, tile):
-            for i in range(i0, min(i0 + tile, columns)):
-                for j in range(j0, min(j0 + tile, rows)):
-                    out[i, j] = source[j, i]
-
-
-@njit(cache=True)
-def contrast(visible_model, hidden_model, visible_data, hidden_data, scale, out):
-    """``out[j, i] = scale (Σ_s model v_j h_i − Σ_s data v_j h_i)``: the gradient of −log-likelihood by the weights.
-
-    Parameters
-    ----------
-    visible_model, visible_data : (B, m) ndarray
-        May have different numbers of samples B only if the caller has scaled one of them.
-    hidden_model, hidden_data : (B, n) ndarray
-    scale : float
-        Usually one over the number of samples.
-    out : (m, n) ndarray
-        C order, overwritten.
-    """
-    width = out.shape[1]
-    for j in range(out.shape[0]):
-        row = out[j]
-        for i in range(width):
-            row[i] = 0
-        for s in range(visible_model.shape[0]):
-            x = visible_model[s, j]
-            if x != 0:
-                for i in range(width):
-                    row[i] += x * hidden_model[s, i]
-        for s in range(visible_data.shape[0]):
-            x = visible_data[s, j]
-            if x != 0:
-                for i in range(width):
-                    row[i] -= x * hidden_data[s, i]
-        for i in range(width):
-            row[i] *= scale
+    whole_rows, whole_columns = rows - rows % 8, columns - columns % 8
+    for j0 in range(0, whole_rows, 8):
+        for i0 in range(0, whole_columns, 8):
+            for i in range(8):
+                for j in range(8):
+                    out[i0 + i, j0 + j] = source[j0 + j, i0 + i]
+    for j in range(rows):
+        for i in range(whole_columns if j < whole_rows else 0, columns):
+            out[i, j] = source[j, i]

@@ -40,19 +40,3 @@ def affine(units: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarr
     for j in range(units.shape[1]):
         out += units[:, j, None] * weights[j]
     return out
-
-
-def contrast(
-    visible_model: np.ndarray,
-    hidden_model: np.ndarray,
-    visible_data: np.ndarray,
-    hidden_data: np.ndarray,
-    scale: float,
-) -> np.ndarray:
-    """``scale (model vᵀh − data vᵀh)``, summed sample by sample."""
-    out = np.zeros((visible_model.shape[1], hidden_model.shape[1]), hidden_model.dtype)
-    for v, h in zip(visible_model, hidden_model, strict=True):
-        out += v[:, None] * h
-    for v, h in zip(visible_data, hidden_data, strict=True):
-        out -= v[:, None] * h
-    return out * out.dtype.type(scale)
