@@ -94,7 +94,9 @@ def violation(program: QuadraticProgram, settled: Settled) -> np.ndarray:
     far = np.sign(settled.stranded)[settled.part] * FAR
     gap = x[tail] - x[head] - program.bound
     size = np.abs(x[tail]) + np.abs(x[head]) + np.abs(program.bound)
-    return np.where(gap > NOISE * size, gap, 0.0) + np.maximum(0.0, far[tail] - far[head]) * (1.0 + np.tanh(gap))
+    # Among the diodes that could stop a stranded part, the one it meets first counts as the most violated.
+    first_met = 1.0 + 0.5 * gap / (1.0 + np.abs(gap))
+    return np.where(gap > NOISE * size, gap, 0.0) + np.maximum(0.0, far[tail] - far[head]) * first_met
 
 
 def dual_method(network: Network, settled: Settled, limit: int) -> tuple[Settled, int]:
