@@ -148,9 +148,12 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
     injected = np.zeros(size)
     injected[: size - one_way.size] = need[free]
     real = a != b
+    fed = np.flatnonzero(injected)
     program = QuadraticProgram(
-        size, a[real], b[real], np.ones(int(real.sum())), np.zeros(int(real.sum())), injected, np.abs(injected),
-        middle, number[flow.second[one_way]], np.zeros(one_way.size), one_way, np.zeros(0),
+        n=size, a=a[real], b=b[real], g=np.ones(int(real.sum())), e=np.zeros(int(real.sum())), c=injected,
+        c_low=np.zeros(size), c_scale=np.abs(injected), origin=np.full(fed.size, size), target=fed,
+        tail=middle, head=number[flow.second[one_way]], bound=np.zeros(one_way.size), diode=one_way,
+        offset=np.zeros(0),
     )  # fmt: skip
     try:
         u = ActiveSet().solve(program, np.zeros(size + 1)).x

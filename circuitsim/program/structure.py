@@ -19,6 +19,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.errors import InfeasibleError
 from circuitsim.program.components import component_labels
 from circuitsim.program.forest import VoltageForest, grow_forest
+from circuitsim.program.precise import add_at
 
 ROUNDING = 1e-12
 """A sum of voltages (or currents) below this share of the sum of their magnitudes is zero but for rounding."""
@@ -73,8 +74,12 @@ class QuadraticProgram(NamedTuple):
         Voltage offsets of the branches, V.
     c : (n,) float array
         Injected currents, A.
+    c_low : (n,) float array
+        What rounded off in adding up ``c``, A.
     c_scale : (n,) float array
         Sum of the magnitudes of the currents added up in ``c``, A: the scale of its rounding.
+    origin, target : (s,) int arrays
+        Super-nodes that each current source (of any current but zero) joins.
     tail, head : (d,) int arrays
         Anode and cathode super-node of each diode, tail ≠ head.
     bound : (d,) float array
@@ -91,7 +96,10 @@ class QuadraticProgram(NamedTuple):
     g: np.ndarray
     e: np.ndarray
     c: np.ndarray
+    c_low: np.ndarray
     c_scale: np.ndarray
+    origin: np.ndarray
+    target: np.ndarray
     tail: np.ndarray
     head: np.ndarray
     bound: np.ndarray
@@ -141,23 +149,39 @@ def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> 
     _check_loops(structure, voltage, offset)
     coordinate, n = structure.coordinate, structure.n
     r = structure.resistors
+    offset -= _heaviest(structure, 1.0 / value[r], offset)
     a, b = coordinate[first[r]], coordinate[second[r]]
     between = a != b
     r, a, b = r[between], a[between], b[between]
-    c, c_scale = np.zeros(n + 1), np.zeros(n + 1)
-    i = structure.currents
-    for end, sign in ((first, -1.0), (second, 1.0)):
-        np.add.at(c, coordinate[end[i]], sign * value[i])
-        np.add.at(c_scale, coordinate[end[i]], np.abs(value[i]))
+    c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
+    i = structure.currents[value[structure.currents] != 0.0]
+    origin, target = coordinate[first[i]], coordinate[second[i]]
+    for end, sign in ((origin, -1.0), (target, 1.0)):
+        add_at(c, c_low, end, sign * value[i])
+        np.add.at(c_scale, end, np.abs(value[i]))
     d = structure.diodes
     tail, head = coordinate[first[d]], coordinate[second[d]]
     bound = offset[second[d]] - offset[first[d]]
     inner = tail == head
     _check_inner_diodes(structure, d[inner], bound[inner], voltage)
     return QuadraticProgram(
-        n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c[:n], c_scale[:n],
+        n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c[:n], c_low[:n], c_scale[:n], origin, target,
         tail[~inner], head[~inner], bound[~inner], d[~inner], offset,
     )  # fmt: skip
+
+
+def _heaviest(structure: Structure, g: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """For each node the offset of the node in its tree with the largest conductance; 0 in trees of fixed potential.
+
+    The unknown of a tree is best the potential of that node: it is the one whose current rounding disturbs most.
+    """
+    n_nodes = structure.arrays.n_nodes
+    r = structure.resistors
+    size = np.bincount(structure.arrays.first[r], g, n_nodes) + np.bincount(structure.arrays.second[r], g, n_nodes)
+    order = np.argsort(size, kind="stable")
+    heaviest = np.arange(n_nodes)
+    heaviest[structure.forest.root[order]] = order
+    return np.where(structure.coordinate < structure.n, offset[heaviest[structure.forest.root]], 0.0)
 
 
 def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE, forest_flow
 from circuitsim.solvers.contracted import Network, Settled, prepare, respond, settle
+from circuitsim.solvers.refinement import dead_resistors
 from circuitsim.solvers.solution import Solution
 
 FAR = 1e100
@@ -55,6 +56,7 @@ class ActiveSet(NamedTuple):
         steps = 0
         if not done:
             settled, steps = dual_method(network, settled, self.steps * (program.tail.size + 10))
+        settled = polish(network, settled)
         return Solution(settled.x, "active-set", {"rounds": rounds, "steps": steps})
 
 
@@ -86,6 +88,14 @@ def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: in
         seen.add(key)
         settled = settle(network, on, settled.x, previous=settled.factored)
     raise AssertionError("unreachable")
+
+
+def polish(network: Network, settled: Settled) -> Settled:
+    """The same linear circuit with everything that carries no current held at exactly equal potentials, and refined."""
+    on = np.zeros(network.program.tail.size, dtype=bool)
+    on[settled.forest] = True
+    dead = dead_resistors(network.program, settled.forest)
+    return settle(network, on, settled.x, previous=settled.factored, dead=dead)
 
 
 def violation(program: QuadraticProgram, settled: Settled) -> np.ndarray:
@@ -169,7 +179,7 @@ def _response(network: Network, settled: Settled, unit: np.ndarray) -> tuple[np.
     program = network.program
     n = program.n
     tail, head = int(np.argmin(unit)), int(np.argmax(unit))
-    x = respond(network, settled, unit[:n])
+    x = respond(settled, unit[:n])
     drop = program.g * (x[program.a] - x[program.b])
     need = unit[:n] - (np.bincount(program.a, drop, n + 1) - np.bincount(program.b, drop, n + 1))[:n]
     rate, _ = forest_flow(n, program.tail[settled.forest], program.head[settled.forest], need, np.abs(need))

@@ -11,13 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.program.components import component_labels
-from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
+from circuitsim.program.flow import forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
 from circuitsim.solvers.linear import Factored, Laplacian
-
-LEAKAGE = 1e-60
-"""Potentials below this share of the largest may be leakage past the finite shorts of a factor."""
-
+from circuitsim.solvers.refinement import refine
 
 class Network(NamedTuple):
     """A program prepared for solves with changing sets of conducting diodes.
@@ -58,6 +55,8 @@ class Settled(NamedTuple):
         By part label: net current of a part that no path leads to earth, A; 0 where it balances.
     factored : Factored
         The linear circuit itself, for further right-hand sides.
+    last : (n + 1,) int array
+        For each super-node the one whose potential stands for its whole group of shorted nodes.
     """
 
     x: np.ndarray
@@ -67,6 +66,7 @@ class Settled(NamedTuple):
     part: np.ndarray
     stranded: np.ndarray
     factored: Factored
+    last: np.ndarray
 
 
 def prepare(program: QuadraticProgram) -> Network:
@@ -103,6 +103,7 @@ def settle(
     before: np.ndarray,
     extra: np.ndarray | None = None,
     previous: Factored | None = None,
+    dead: np.ndarray | None = None,
 ) -> Settled:
     """Solve the linear circuit in which the diodes ``on`` are shorts (with their bounds) and the others absent.
 
@@ -116,69 +117,52 @@ def settle(
         Further injected currents, A.
     previous : Factored, optional
         Of this network, with other diodes: a later factorisation repeats only what differs.
+    dead : int array, optional
+        Resistors known to carry no current (`dead_resistors`): their ends are held exactly equal.
     """
     program = network.program
-    n = program.n
-    forest = spanning_forest(n, program.tail, program.head, np.flatnonzero(on))
-    w = tight_potentials(n, program.tail[forest], program.head[forest], program.bound[forest])
+    n, r = program.n, program.a.size
+    tail, head = np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head])
+    equal = np.flatnonzero(on) + r
+    closed = spanning_forest(n, tail, head, equal if dead is None else np.concatenate([dead, equal]))
+    w = tight_potentials(n, tail[closed], head[closed], np.concatenate([-program.e, program.bound])[closed])
     current = network.current if extra is None else network.current + extra
     if w.any():
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
-    factored = network.laplacian.factor(forest, previous)
-    last = _group(network, forest)
+    factored = network.laplacian.factor(closed, previous)
+    last = _group(network, tail[closed], head[closed])
     x = factored.solve(current)[last] + w
-    _wipe_leakage(program, factored, last, x, extra)
+    refine(program, factored, last, x, extra, thorough=dead is not None)
     part = component_labels(
-        n + 1, np.concatenate([network.island, program.tail[forest]]),
-        np.concatenate([np.arange(n + 1), program.head[forest]]),
-    )  # fmt: skip
+        n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
+    )
     stranded = _anchor(network, x, part, before, extra)
     need, scale = demand(program, x)
     if extra is not None:
         need, scale = need + extra, scale + np.abs(extra)
+    forest = closed[closed >= r] - r
     flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
-    return Settled(x, forest, flow, noise, part, stranded, factored)
+    return Settled(x, forest, flow, noise, part, stranded, factored, last)
 
 
-def _group(network: Network, forest: np.ndarray) -> np.ndarray:
-    """For each super-node the member of its group (joined by shorts) that was eliminated last; earth is always last.
+def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """For each super-node the member of its group (joined by shorts a–b) that is eliminated last; earth always is.
 
     That member has the least rounding, and taking its potential for all makes the ends of shorts exactly equal.
     """
     n = network.program.n
     last = np.arange(n + 1)
-    if forest.size:
-        group = component_labels(n + 1, network.program.tail[forest], network.program.head[forest])
+    if a.size:
+        group = component_labels(n + 1, a, b)
         order = np.argsort(network.laplacian.rank, kind="stable")
         last[group[order]] = order
         last = last[group]
     return last
 
 
-def respond(network: Network, settled: Settled, current: np.ndarray) -> np.ndarray:
+def respond(settled: Settled, current: np.ndarray) -> np.ndarray:
     """Change of the potentials (n + 1,) of a settled circuit for a further injected ``current`` (n,)."""
-    return settled.factored.solve(current)[_group(network, settled.forest)]
-
-
-def _wipe_leakage(
-    program: QuadraticProgram, factored: Factored, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None
-) -> None:
-    """Refine (in place) away what leaked past shorts that are finite in the factor: parts that should be at exactly 0.
-
-    Every pass makes such potentials smaller by the weight of a short; real attenuation (long ladders) it leaves alone.
-    """
-    for _ in range(12):
-        size = np.abs(x)
-        if not ((size > 0.0) & (size < LEAKAGE * size.max())).any():
-            return
-        need, scale = demand(program, x)
-        if extra is not None:
-            need, scale = need + extra, scale + np.abs(extra)
-        n = program.n
-        net, local = np.bincount(last[:n], need, n + 1)[:n], np.bincount(last[:n], scale, n + 1)[:n]
-        net[np.abs(net) <= NOISE * local] = 0.0
-        net[last[:n] != np.arange(n)] = 0.0
-        x += factored.solve(net)[last]
+    return settled.factored.solve(current)[settled.last]
 
 
 def _anchor(

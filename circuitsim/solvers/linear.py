@@ -54,24 +54,25 @@ class Laplacian(NamedTuple):
         return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.position, n), symbolic)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
-        """Factor with the diodes ``closed`` (indices) as shorts.
+        """Factor with the edges ``closed`` as shorts and all other diodes absent.
 
         Parameters
         ----------
         closed : int array
+            Positions in the pattern: resistors 0…r−1, diodes from r.
         previous : Factored, optional
             Of this Laplacian: only what differs is computed again.
         """
         r = self.g.size
         if self.symbolic is None:
-            a, b = np.append(self.a[:r], self.a[r + closed]), np.append(self.b[:r], self.b[r + closed])
+            a, b = np.append(self.a[:r], self.a[closed]), np.append(self.b[:r], self.b[closed])
             w = np.append(self.g, np.full(closed.size, dense.SHORT))
             return Factored(self, dense.factor(self.n, a, b, w))
         from circuitsim.solvers import laplacian
 
         w = np.zeros(self.a.size)
         w[:r] = self.g
-        w[r + closed] = laplacian.SHORT
+        w[closed] = laplacian.SHORT
         return Factored(self, laplacian.factor(self.symbolic, w, None if previous is None else previous.raw))
 
 

@@ -1,0 +1,93 @@
+"""Iterative refinement with residuals in twice the precision of a double, and the resistors that carry nothing.
+
+A part that hangs on the rest by little conductance, or by none that carries current, has a potential that is the small
+difference of large currents. Its local scale is as small as it is, so it must be right by that measure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.program import QuadraticProgram
+from circuitsim.program.blocks import block_labels
+from circuitsim.program.precise import add_at, two_product, two_sum
+from circuitsim.solvers.linear import Factored
+
+LEAKAGE = 1e-60
+"""Potentials below this share of the largest may be leakage past the finite shorts of a factor."""
+
+
+def refine(
+    program: QuadraticProgram,
+    factored: Factored,
+    last: np.ndarray,
+    x: np.ndarray,
+    extra: np.ndarray | None,
+    thorough: bool,
+) -> None:
+    """Correct (in place) the potentials of a settled circuit.
+
+    Always until nothing is left of what leaked past shorts, which are finite in the factor: every pass makes such
+    potentials smaller by the weight of a short, and leaves real attenuation (long ladders) alone. If ``thorough``,
+    also until the corrections are rounding.
+
+    Parameters
+    ----------
+    program : QuadraticProgram
+    factored : Factored
+        The circuit with its shorts.
+    last : (n + 1,) int array
+        For each super-node the one that stands for its group.
+    x : (n + 1,) float array
+        Potentials, V.
+    extra : (n,) float array or None
+        Further injected currents, A.
+    thorough : bool
+    """
+    for count in range(12):
+        size = np.abs(x)
+        leaks = bool(((size > 0.0) & (size < LEAKAGE * size.max())).any())
+        if not leaks and not thorough:
+            return
+        net = exact_residual(program, last, x, extra)
+        if not np.isfinite(net).all():
+            return
+        change = factored.solve(net)[last]
+        x += change
+        settled = bool((np.abs(change) <= 1e-15 * np.abs(x)).all())
+        thorough = thorough and not settled and count < 3
+
+
+def exact_residual(
+    program: QuadraticProgram, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None
+) -> np.ndarray:
+    """Net current that is missing from each group of shorted super-nodes (n,), A, rounded once at the end."""
+    n = program.n
+    a, b = last[program.a], last[program.b]
+    drop, drop_low = two_sum(x[program.a], -x[program.b])
+    drop, e_low = two_sum(drop, program.e)
+    flow, flow_low = two_product(program.g, drop)
+    flow_low += program.g * (drop_low + e_low)
+    high, low = np.zeros(n + 1), np.zeros(n + 1)
+    between = a != b
+    for end, sign in ((a, -1.0), (b, 1.0)):
+        add_at(high, low, end[between], sign * flow[between])
+        add_at(high, low, end[between], sign * flow_low[between])
+    for currents in (program.c, program.c_low) if extra is None else (program.c, program.c_low, extra):
+        add_at(high, low, last[:n], currents)
+    return (high + low)[:n]
+
+
+def dead_resistors(program: QuadraticProgram, forest: np.ndarray) -> np.ndarray:
+    """Resistors in blocks without any source, while the diodes ``forest`` conduct: they carry no current at all.
+
+    A block is a maximal part in which every two edges share a cycle; current sources count as edges. Whatever hangs on
+    a block elsewhere can feed no net current through it.
+    """
+    a = np.concatenate([program.a, program.tail[forest], program.origin])
+    b = np.concatenate([program.b, program.head[forest], program.target])
+    live = np.concatenate([program.e != 0.0, program.bound[forest] != 0.0, np.ones(program.origin.size, dtype=bool)])
+    label = block_labels(program.n + 1, a, b)
+    fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
+    fed[label[live & (label >= 0)]] = True
+    return np.flatnonzero(~fed[label[: program.a.size]])
