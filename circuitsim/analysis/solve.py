@@ -13,7 +13,15 @@ from circuitsim.analysis.recovery import recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
-from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
+from circuitsim.program import (
+    QuadraticProgram,
+    Structure,
+    analyse,
+    check_bounded,
+    feasible_program,
+    quadratic_program,
+)
+from circuitsim.program.components import component_labels
 from circuitsim.solvers import Solution, Solver, choose
 
 TIGHT = 1e-12
@@ -103,7 +111,7 @@ def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> 
         program, start = feasible_program(structure, quadratic_program(structure))
         check_bounded(structure, program)
         solution = solver.solve(program, start)
-        voltages = solution.x[structure.coordinate] + program.offset
+        voltages = _node_voltages(structure, program, solution)
         if not np.isfinite(voltages).all():
             raise ConvergenceError(
                 "the potentials exceed the range of a double: check the largest sources and resistances"
@@ -120,6 +128,24 @@ def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> 
         circuit, voltages, branches.current, named, branches.unique, certificate,
         {"name": solution.solver, **solution.info}, warnings,
     )  # fmt: skip
+
+
+def _node_voltages(structure: Structure, program: QuadraticProgram, solution: Solution) -> np.ndarray:
+    """Potentials of all nodes, V; the ends of closed diodes exactly equal.
+
+    Where a super-node's potential and a node's offset nearly cancel, the sum has lost digits that the far end of a
+    closed diode still has: the node of the finest resolution stands for all.
+    """
+    x = solution.x[structure.coordinate]
+    voltages = x + program.offset
+    if solution.closed is not None and solution.closed.any():
+        diodes = program.diode[solution.closed]
+        group = component_labels(voltages.size, structure.arrays.first[diodes], structure.arrays.second[diodes])
+        order = np.argsort(-(np.abs(x) + np.abs(program.offset)), kind="stable")
+        finest = np.arange(voltages.size)
+        finest[group[order]] = order
+        voltages = voltages[finest[group]]
+    return voltages
 
 
 def _why_not(solution: Solution, certificate: Certificate) -> str:
@@ -168,7 +194,6 @@ def _remarks(structure: Structure, free: Mapping[int, tuple[float, float]], uniq
 
 def _part_nodes(structure: Structure, reference: int) -> list[str]:
     from circuitsim.circuit.elements import CAPACITOR, CURRENT
-    from circuitsim.program.components import component_labels
 
     kind, first, second, _, n_nodes = structure.arrays
     carries = (kind != CURRENT) & (kind != CAPACITOR)

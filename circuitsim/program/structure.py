@@ -149,10 +149,9 @@ def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> 
     _check_loops(structure, voltage, offset)
     coordinate, n = structure.coordinate, structure.n
     r = structure.resistors
-    offset -= _heaviest(structure, 1.0 / value[r], offset)
+    r = r[coordinate[first[r]] != coordinate[second[r]]]
     a, b = coordinate[first[r]], coordinate[second[r]]
-    between = a != b
-    r, a, b = r[between], a[between], b[between]
+    offset -= _heaviest(structure, r, 1.0 / value[r], offset)
     c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     i = structure.currents[value[structure.currents] != 0.0]
     origin, target = coordinate[first[i]], coordinate[second[i]]
@@ -170,13 +169,14 @@ def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> 
     )  # fmt: skip
 
 
-def _heaviest(structure: Structure, g: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def _heaviest(structure: Structure, r: np.ndarray, g: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """For each node the offset of the node in its tree with the largest conductance; 0 in trees of fixed potential.
+
+    Counted are the resistors ``r`` (of conductance ``g``) that lead out of trees.
 
     The unknown of a tree is best the potential of that node: it is the one whose current rounding disturbs most.
     """
     n_nodes = structure.arrays.n_nodes
-    r = structure.resistors
     size = np.bincount(structure.arrays.first[r], g, n_nodes) + np.bincount(structure.arrays.second[r], g, n_nodes)
     order = np.argsort(size, kind="stable")
     heaviest = np.arange(n_nodes)

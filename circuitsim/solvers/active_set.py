@@ -57,7 +57,9 @@ class ActiveSet(NamedTuple):
         if not done:
             settled, steps = dual_method(network, settled, self.steps * (program.tail.size + 10))
         settled = polish(network, settled)
-        return Solution(settled.x, "active-set", {"rounds": rounds, "steps": steps})
+        closed = settled.x[program.tail] - settled.x[program.head] >= program.bound
+        closed[settled.forest] = True
+        return Solution(settled.x, "active-set", {"rounds": rounds, "steps": steps}, closed=closed)
 
 
 def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: int) -> tuple[Settled, bool, int]:
@@ -94,7 +96,7 @@ def polish(network: Network, settled: Settled) -> Settled:
     """The same linear circuit with everything that carries no current held at exactly equal potentials, and refined."""
     on = np.zeros(network.program.tail.size, dtype=bool)
     on[settled.forest] = True
-    dead = dead_resistors(network.program, settled.forest)
+    dead = dead_resistors(network.program, settled.last, settled.w)
     return settle(network, on, settled.x, previous=settled.factored, dead=dead)
 
 

@@ -57,6 +57,8 @@ class Settled(NamedTuple):
         The linear circuit itself, for further right-hand sides.
     last : (n + 1,) int array
         For each super-node the one whose potential stands for its whole group of shorted nodes.
+    w : (n + 1,) float array
+        Potentials within each group, V, up to a constant.
     """
 
     x: np.ndarray
@@ -67,6 +69,7 @@ class Settled(NamedTuple):
     stranded: np.ndarray
     factored: Factored
     last: np.ndarray
+    w: np.ndarray
 
 
 def prepare(program: QuadraticProgram) -> Network:
@@ -142,7 +145,7 @@ def settle(
         need, scale = need + extra, scale + np.abs(extra)
     forest = closed[closed >= r] - r
     flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
-    return Settled(x, forest, flow, noise, part, stranded, factored, last)
+    return Settled(x, forest, flow, noise, part, stranded, factored, last, w)
 
 
 def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class Reference(NamedTuple):
             known = ", ".join(sorted(cvxpy.installed_solvers()))
             raise UsageError(f"cvxpy has no solver {self.backend} here; installed: {known}")
         if not program.n:
-            return Solution(start.copy(), name, {}, self.slack)
+            return Solution(start.copy(), name, {}, slack=self.slack)
         problem, potentials = build(program)
         try:
             problem.solve(solver=self.backend)
@@ -51,7 +51,7 @@ class Reference(NamedTuple):
         if potentials.value is None:
             raise ConvergenceError(f"{name} stopped with status {problem.status}; use --solver auto")
         info = {"status": problem.status, "iterations": problem.solver_stats.num_iters}
-        return Solution(np.append(potentials.value, 0.0), name, info, self.slack)
+        return Solution(np.append(potentials.value, 0.0), name, info, slack=self.slack)
 
 
 def build(program: QuadraticProgram):

@@ -78,16 +78,26 @@ def exact_residual(
     return (high + low)[:n]
 
 
-def dead_resistors(program: QuadraticProgram, forest: np.ndarray) -> np.ndarray:
-    """Resistors in blocks without any source, while the diodes ``forest`` conduct: they carry no current at all.
+def dead_resistors(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Resistors in blocks without any source, given which super-nodes are shorted: they carry no current at all.
 
     A block is a maximal part in which every two edges share a cycle; current sources count as edges. Whatever hangs on
     a block elsewhere can feed no net current through it.
+
+    Parameters
+    ----------
+    program : QuadraticProgram
+    last : (n + 1,) int array
+        For each super-node the one that stands for its group of shorted nodes.
+    w : (n + 1,) float array
+        Potentials within each group, V.
     """
-    a = np.concatenate([program.a, program.tail[forest], program.origin])
-    b = np.concatenate([program.b, program.head[forest], program.target])
-    live = np.concatenate([program.e != 0.0, program.bound[forest] != 0.0, np.ones(program.origin.size, dtype=bool)])
+    a, b = last[np.concatenate([program.a, program.origin])], last[np.concatenate([program.b, program.target])]
+    live = np.concatenate([
+        program.e + w[program.a] - w[program.b] != 0.0, np.ones(program.origin.size, dtype=bool)
+    ])  # fmt: skip
     label = block_labels(program.n + 1, a, b)
     fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
     fed[label[live & (label >= 0)]] = True
-    return np.flatnonzero(~fed[label[: program.a.size]])
+    between = np.flatnonzero(label[: program.a.size] >= 0)
+    return between[~fed[label[between]]]

@@ -20,6 +20,8 @@ class Solution(NamedTuple):
         Name of the method.
     info : dict
         Counts of its work (rounds, sweeps …).
+    closed : (d,) bool array, optional
+        Diodes whose ends an exact method holds equal (but for rounding).
     slack : float
         The ends of a conducting diode may differ by this share of their potentials (0 for exact methods).
     doubt : str
@@ -29,6 +31,7 @@ class Solution(NamedTuple):
     x: np.ndarray
     solver: str
     info: dict[str, object]
+    closed: np.ndarray | None = None
     slack: float = 0.0
     doubt: str = ""
 
