@@ -17,6 +17,7 @@ LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 # exp(-708) is the smallest that is still a normal number.
 LARGEST = 708.0
+CHUNK_BYTES = 65536
 
 
 @njit(inline="always", cache=True)
@@ -61,6 +62,25 @@ def sample(x, uniforms):
         flat[s] = 1.0 if draws[s] * (1.0 + z) < (1.0 if a >= 0.0 else z) else 0.0
 
 
+@njit(inline="always", cache=True)
+def add_rows(units, weights, active, count, out):
+    """``out += Σ units[j] weights[j]`` over the ``count`` active units, in their order."""
+    t = 0
+    # Four rows at a time keep the sum in a register; the brackets keep the order.
+    while t + 4 <= count:
+        p, q, u, w = active[t], active[t + 1], active[t + 2], active[t + 3]
+        xp, xq, xu, xw = units[p], units[q], units[u], units[w]
+        for i in range(out.size):
+            out[i] = (((out[i] + xp * weights[p, i]) + xq * weights[q, i]) + xu * weights[u, i]) + xw * weights[w, i]
+        t += 4
+    while t < count:
+        p = active[t]
+        xp = units[p]
+        for i in range(out.size):
+            out[i] += xp * weights[p, i]
+        t += 1
+
+
 @njit(cache=True)
 def affine(units, weights, bias, out):
     """``out[s] = bias + Σ_j units[s, j] weights[j]``, the sum in the order of j, units at zero skipped.
@@ -75,32 +95,22 @@ def affine(units, weights, bias, out):
     out : (B, n) ndarray
         Overwritten.
     """
-    width = out.shape[1]
-    active = np.empty(units.shape[1], np.int64)
+    given, width = units.shape[1], out.shape[1]
+    # So many rows of the weights stay in the cache while all samples pass over them.
+    chunk = max(8, CHUNK_BYTES // (width * out.itemsize))
+    active = np.empty(chunk + 1, np.int64)
     for s in range(units.shape[0]):
-        count = 0
-        for j in range(units.shape[1]):
-            if units[s, j] != 0:
-                active[count] = j
-                count += 1
         for i in range(width):
             out[s, i] = bias[i]
-        t = 0
-        # Four rows at a time keep the sum in a register; the brackets keep the order.
-        while t + 4 <= count:
-            p, q, u, w = active[t], active[t + 1], active[t + 2], active[t + 3]
-            xp, xq, xu, xw = units[s, p], units[s, q], units[s, u], units[s, w]
-            for i in range(width):
-                out[s, i] = (
-                    ((out[s, i] + xp * weights[p, i]) + xq * weights[q, i]) + xu * weights[u, i]
-                ) + xw * weights[w, i]
-            t += 4
-        while t < count:
-            p = active[t]
-            xp = units[s, p]
-            for i in range(width):
-                out[s, i] += xp * weights[p, i]
-            t += 1
+    for first in range(0, given, chunk):
+        last = min(first + chunk, given)
+        for s in range(units.shape[0]):
+            count = 0
+            for j in range(first, last):
+                # Without a branch: whether a unit is on is a coin toss that no processor predicts.
+                active[count] = j
+                count += np.int64(units[s, j] != 0)
+            add_rows(units[s], weights, active, count, out[s])
 
 
 @njit(cache=True)
