@@ -1,0 +1,11 @@
+"""Pictures: circuits with their voltages and currents, and the columns of sweeps.
+
+matplotlib is imported when something is drawn, and draws to memory (Agg): no display is needed, no global state is
+touched. The same input gives the same picture.
+"""
+
+from circuitsim.plotting.circuit import draw_circuit
+from circuitsim.plotting.figure import rendered
+from circuitsim.plotting.sweep import plot_sweep
+
+__all__ = ["draw_circuit", "plot_sweep", "rendered"]

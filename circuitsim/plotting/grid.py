@@ -1,0 +1,237 @@
+"""Positions on a grid, as a schematic has them: short straight wires, few crossings, ground below.
+
+A local search from the embedding; every choice is made in a fixed order, so that a circuit always looks the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+CROSSING, COVERED, DIAGONAL = 3.0, 8.0, 1.3
+"""Cost of two wires that cross, a wire over a vertex, a wire that is neither level nor upright."""
+
+STRUCK, GROUND_SIDEWAYS, GROUND_ABOVE, GROUND_DIAGONAL = 2.5, 0.8, 2.5, 2.0
+"""Cost of a wire through the middle of another, where its symbol is; of a ground symbol not below its node."""
+
+BUDGET = 5000
+"""Moves to weigh in full for one drawing."""
+
+REACH = [(dx, dy) for r in range(4) for dx in range(-r, r + 1) for dy in range(-r, r + 1) if max(abs(dx), abs(dy)) == r]
+"""Cells around a place, nearest first."""
+
+
+class Grid:
+    """Vertices on integer cells, and what their arrangement costs.
+
+    Parameters
+    ----------
+    start : (n, 2) float array
+        Wished positions, in cells.
+    edges : (m, 2) int array
+    parent : (n,) int array
+        The vertex a ground symbol hangs on, −1 elsewhere. A ground symbol is the second end of its edge.
+    weight : (m,) float array
+        Elements that lie side by side on each edge.
+    """
+
+    def __init__(self, start: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray) -> None:
+        n = len(start)
+        self.edges, self.parent, self.weight = edges, parent, weight
+        self.cells = np.zeros((n, 2), dtype=np.int64)
+        self.at: dict[tuple[int, int], int] = {}
+        self.children = [np.flatnonzero(parent == v).tolist() for v in range(n)]
+        self.incident = [np.flatnonzero((edges == v).any(1)).tolist() for v in range(n)]
+        self.tries = 0
+        for v in np.flatnonzero(parent < 0).tolist():
+            self._settle(v, start[v])
+        for v in np.flatnonzero(parent >= 0).tolist():
+            x, y = self.cells[parent[v]].tolist()
+            beside = [cell for cell in ((x, y - 1), (x + 1, y), (x - 1, y), (x, y + 1)) if cell not in self.at]
+            self._settle(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
+
+    def _settle(self, v: int, wish: np.ndarray) -> None:
+        """Put ``v`` on the free cell nearest to its wish."""
+        x, y = round(float(wish[0])), round(float(wish[1]))
+        reach = 0
+        while True:
+            ring = [
+                (x + dx, y + dy)
+                for dx in range(-reach, reach + 1) for dy in range(-reach, reach + 1)
+                if max(abs(dx), abs(dy)) == reach and (x + dx, y + dy) not in self.at
+            ]  # fmt: skip
+            if ring:
+                cell = min(ring, key=lambda c: ((c[0] - wish[0]) ** 2 + (c[1] - wish[1]) ** 2, c))
+                self.cells[v] = cell
+                self.at[cell] = v
+                return
+            reach += 1
+
+    def cost(self, moved: list[int] | None = None) -> float:
+        """Cost of everything that concerns the vertices ``moved`` (all by default)."""
+        own = np.arange(len(self.edges)) if moved is None else self._edges_of(moved)
+        return self._lengths(own) + self._conflicts(own, moved or [])
+
+    def _edges_of(self, moved: list[int]) -> np.ndarray:
+        return np.array(sorted({e for v in moved for e in self.incident[v]}), dtype=np.int64)
+
+    def _lengths(self, own: np.ndarray) -> float:
+        along = self.cells[self.edges[own, 1]] - self.cells[self.edges[own, 0]]
+        size = np.abs(along)
+        extra = size.sum(1) - 1.0
+        diagonal = size.min(1) > 0
+        cost = (extra + 0.15 * extra**2).sum() + (DIAGONAL * self.weight[own] * diagonal).sum()
+        hangs = self.parent[self.edges[own, 1]] >= 0
+        cost += (GROUND_SIDEWAYS * (along[hangs, 1] == 0) + GROUND_ABOVE * (along[hangs, 1] > 0)).sum()
+        cost += GROUND_DIAGONAL * np.count_nonzero(diagonal & hangs)
+        return float(cost)
+
+    def _conflicts(self, own: np.ndarray, moved: list[int]) -> float:
+        """Crossings of the edges ``own`` with any, vertices under them, and ``moved`` vertices under any edge."""
+        start, end = self.cells[self.edges[:, 0]] * 2, self.cells[self.edges[:, 1]] * 2
+        middle = (start + end) // 2
+        p, q = start[own, None], end[own, None]
+        sides = _side(p, q, start) * _side(p, q, end), _side(start, end, p) * _side(start, end, q)
+        crossings = np.count_nonzero((sides[0] < 0) & (sides[1] < 0))
+        struck = np.count_nonzero(_between(p, q, middle)) - own.size
+        covered = np.count_nonzero(_between(p, q, self.cells * 2))
+        others = np.setdiff1d(np.arange(len(self.edges)), own)
+        if others.size:
+            p, q = start[others, None], end[others, None]
+            struck += np.count_nonzero(_between(p, q, middle[own]))
+            covered += np.count_nonzero(_between(p, q, self.cells[moved] * 2))
+        return CROSSING * crossings + COVERED * covered + STRUCK * struck
+
+    def improve(self) -> None:
+        """Move vertices, with their ground symbols, and whole branches, as long as that helps and the budget lasts."""
+        branches = self._branches()
+        better = True
+        while better and self.tries < BUDGET:
+            better = False
+            for v in range(len(self.cells)):
+                groups = [[v]] if not self.children[v] else [[v, *self.children[v]], [v]]
+                for group in groups:
+                    better |= self._best(group, (self._moves(group, target) for target in self._targets(group)))
+            for root, branch in branches:
+                better |= self._best(branch, self._turns(root, branch))
+            better |= self._close_gaps()
+
+    def _targets(self, group: list[int]) -> list[tuple[int, int]]:
+        """Cells near the neighbours of ``group[0]``, and near where it is."""
+        v = group[0]
+        others = [int(u) for e in self.incident[v] for u in self.edges[e] if u != v and u not in group]
+        x, y = (self.cells[others].mean(0).round().astype(int) if others else self.cells[v]).tolist()
+        here = self.cells[v].tolist()
+        near = [(x + dx, y + dy) for dx, dy in REACH[:25]] + [(here[0] + dx, here[1] + dy) for dx, dy in REACH[1:9]]
+        return list(dict.fromkeys(near))
+
+    def _moves(self, group: list[int], target: tuple[int, int]) -> dict[int, tuple[int, int]] | None:
+        """New cells if ``group[0]`` goes to ``target``: the group moves along, whoever is there swaps places."""
+        here = self.cells[group[0]].tolist()
+        shift = target[0] - here[0], target[1] - here[1]
+        if shift == (0, 0):
+            return None
+        moves = {v: (int(self.cells[v, 0]) + shift[0], int(self.cells[v, 1]) + shift[1]) for v in group}
+        for cell in moves.values():
+            there = self.at.get(cell)
+            if there is not None and there not in moves:
+                if len(group) > 1:
+                    return None
+                return {**moves, there: (here[0], here[1])}
+        return moves
+
+    def _branches(self) -> list[tuple[int, list[int]]]:
+        """Groups of vertices that one vertex (the root) connects to the rest: what can be turned as a whole."""
+        found = []
+        half = len(self.cells) / 2
+        for u, v in self.edges.tolist():
+            for root, first in ((u, v), (v, u)):
+                branch, stack = {first}, [first]
+                while stack:
+                    w = stack.pop()
+                    for x in {int(x) for e in self.incident[w] for x in self.edges[e]} - branch - {root}:
+                        branch.add(x)
+                        stack.append(x)
+                outside = {int(x) for e in self.incident[root] for x in self.edges[e]} - branch - {root}
+                if 1 < len(branch) <= half + 1 and (outside or len(branch) < half):
+                    found.append((root, [first, *sorted(branch - {first})]))
+        return found
+
+    def _turns(self, root: int, branch: list[int]) -> Iterator[dict[int, tuple[int, int]] | None]:
+        """The branch turned and mirrored in all ways, its first vertex on each cell near the root."""
+        shape = self.cells[branch] - self.cells[branch[0]]
+        inside = set(branch)
+        for mirror in (1, -1):
+            for turn in ((1, 0, 0, 1), (0, -1, 1, 0), (-1, 0, 0, -1), (0, 1, -1, 0)):
+                turned = (shape * [mirror, 1]) @ np.array(turn).reshape(2, 2)
+                for dx, dy in REACH[1:9]:
+                    cells = (turned + self.cells[root] + [dx, dy]).tolist()
+                    moves = {v: (x, y) for v, (x, y) in zip(branch, cells)}
+                    free = all(self.at.get(cell, v) in inside for v, cell in moves.items())
+                    yield moves if free else None
+
+    def _best(self, group: list[int], options: Iterable[dict[int, tuple[int, int]] | None]) -> bool:
+        """Make the best of the options if it lowers the cost. The cheap part of the cost sorts out most of them."""
+        rated = []
+        for order, moves in enumerate(options):
+            if moves is not None:
+                moved = sorted({*moves, *group})
+                old = self.cells[moved].copy()
+                self.cells[list(moves)] = list(moves.values())
+                rated.append((self._lengths(self._edges_of(moved)) - self._base(moved, old), order, moves))
+        for cheap, _, moves in sorted(rated, key=lambda item: item[:2]):
+            moved = list(moves)
+            if self.tries >= BUDGET:
+                break
+            own = self._edges_of(moved)
+            before = self._conflicts(own, moved)
+            if cheap >= before - 1e-9:
+                continue
+            self.tries += 1
+            old = self.cells[moved].copy()
+            self.cells[moved] = list(moves.values())
+            if cheap + self._conflicts(own, moved) < before - 1e-9:
+                for cell in old.tolist():
+                    del self.at[tuple(cell)]
+                self.at.update({cell: v for v, cell in moves.items()})
+                return True
+            self.cells[moved] = old
+        return False
+
+    def _base(self, moved: list[int], old: np.ndarray) -> float:
+        """Put ``moved`` back to their ``old`` cells; the cheap part of the cost there."""
+        self.cells[moved] = old
+        return self._lengths(self._edges_of(moved))
+
+    def _close_gaps(self) -> bool:
+        """Push everything beyond a row or column one cell nearer where nothing is in the way and it helps."""
+        closed = False
+        for axis, cut in self._cuts():
+            beyond = np.flatnonzero(self.cells[:, axis] > cut)
+            old = self.cells.copy()
+            before = self.cost()
+            self.cells[beyond, axis] -= 1
+            if len({tuple(c) for c in self.cells.tolist()}) == len(old) and self.cost() < before - 1e-9:
+                self.at = {(x, y): v for v, (x, y) in enumerate(self.cells.tolist())}
+                closed = True
+            else:
+                self.cells = old
+        return closed
+
+    def _cuts(self) -> Iterator[tuple[int, int]]:
+        for axis in (0, 1):
+            low, high = int(self.cells[:, axis].min()), int(self.cells[:, axis].max())
+            yield from ((axis, cut) for cut in range(low, high))
+
+
+def _side(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """On which side of the line p→q the points r lie: −1, 0, 1."""
+    along, apart = q - p, r - p
+    return np.sign(along[..., 0] * apart[..., 1] - along[..., 1] * apart[..., 0])
+
+
+def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Whether the points r lie on the segments p–q, strictly between the ends."""
+    inside = ((r - p) * (r - q)).sum(-1) < 0
+    return (_side(p, q, r) == 0) & inside

@@ -1,0 +1,88 @@
+"""Where the vertices of a sketch go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.plotting.embed import embed
+from circuitsim.plotting.grid import Grid
+from circuitsim.plotting.sketch import Sketch
+from circuitsim.program.components import component_labels
+
+ON_GRID = 160
+"""Up to this many vertices a connected part is drawn on a grid; beyond, the embedding is what can be shown."""
+
+GAP = 1.6
+"""Cells between two parts."""
+
+
+def place(sketch: Sketch, leftmost: int | None = None) -> np.ndarray:
+    """Positions of the vertices, in cells; x to the right, y up.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    leftmost : int, optional
+        A vertex that would rather be on the left (a source).
+
+    Returns
+    -------
+    (n, 2) float array
+    """
+    n = len(sketch.node)
+    ends = np.array([(b.start, b.end) for b in sketch.bundles], dtype=np.int64).reshape(-1, 2)
+    part = component_labels(n, ends[:, 0], ends[:, 1])
+    parent = np.array(sketch.parent, dtype=np.int64)
+    weight = np.array([float(len(b.elements)) for b in sketch.bundles])
+    pieces = []
+    for root in np.unique(part).tolist():
+        members = np.flatnonzero(part == root)
+        local = np.full(n, -1, dtype=np.int64)
+        local[members] = np.arange(members.size)
+        own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
+        left = int(local[leftmost]) if leftmost is not None and local[leftmost] >= 0 else None
+        own = part[ends[:, 0]] == root
+        pieces.append((members, _component(local[ends[own]], own_parent, weight[own], left)))
+    return _packed(n, pieces)
+
+
+def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: int | None) -> np.ndarray:
+    core = np.flatnonzero(parent < 0)
+    number = np.cumsum(parent < 0) - 1
+    inner = edges[parent[edges[:, 1]] < 0]
+    wish = np.zeros((parent.size, 2))
+    wish[core] = _upright(embed(core.size, number[inner]), number, parent, left)
+    if parent.size > ON_GRID:
+        hangs = np.flatnonzero(parent >= 0)
+        wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
+        return wish
+    tried = []
+    for scale in (1.0, 2.0) if core.size > 1 else (1.0,):
+        grid = Grid(wish * scale, edges, parent, weight)
+        grid.improve()
+        tried.append((grid.cost(), grid.cells))
+    return min(tried, key=lambda item: item[0])[1].astype(float)
+
+
+def _upright(x: np.ndarray, number: np.ndarray, parent: np.ndarray, left: int | None) -> np.ndarray:
+    """Mirror so that ``left`` is on the left, and most nodes with a ground symbol are in the lower half."""
+    if left is not None and x[number[left], 0] > x[:, 0].mean():
+        x = x * np.array([-1.0, 1.0])
+    grounded = number[parent[parent >= 0]]
+    if grounded.size and x[grounded, 1].mean() > x[:, 1].mean() + 1e-9:
+        x = x * np.array([1.0, -1.0])
+    return x
+
+
+def _packed(n: int, pieces: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Parts beside each other, in rows about as wide as the whole is high; the tallest of a row sets its height."""
+    positions = np.zeros((n, 2))
+    sizes = [np.ptp(x, axis=0) + GAP for _, x in pieces]
+    width = max(max((s[0] for s in sizes), default=0.0), float(np.sqrt(sum(1.5 * s[0] * s[1] for s in sizes))))
+    x = top = height = 0.0
+    for (members, local), size in zip(pieces, sizes):
+        if x and x + size[0] > width + 1e-9:
+            x, top, height = 0.0, top - height, 0.0
+        positions[members] = local - [local[:, 0].min(), local[:, 1].max()] + [x, top]
+        x, height = x + size[0], max(height, float(size[1]))
+    return positions

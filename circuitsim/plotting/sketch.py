@@ -1,0 +1,75 @@
+"""A circuit as something to draw: vertices to place, and bundles of elements between them.
+
+Ground is no vertex: every node that is connected to it gets a ground symbol of its own, as in a hand-drawn schematic.
+That keeps the many wires to ground from crossing everything else.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from circuitsim.circuit import GROUND, Circuit
+
+
+class Bundle(NamedTuple):
+    """Elements (positions in the circuit) that join the same two vertices, side by side."""
+
+    start: int
+    end: int
+    elements: tuple[int, ...]
+
+
+class Sketch(NamedTuple):
+    """What there is to place.
+
+    Attributes
+    ----------
+    node : list of int
+        The circuit's node at each vertex; ``GROUND`` at a ground symbol.
+    parent : list of int
+        The vertex that a ground symbol hangs on; −1 at other vertices.
+    bundles : list of Bundle
+        A ground symbol is always the end of its bundle.
+    loops : list of int
+        Elements with both ends on one node: there is nothing to draw between.
+    """
+
+    node: list[int]
+    parent: list[int]
+    bundles: list[Bundle]
+    loops: list[int]
+
+
+def sketch(circuit: Circuit) -> Sketch:
+    """The vertices and bundles of a circuit, in the order of its elements."""
+    _, first, second, _, _ = circuit.arrays()
+    node: list[int] = []
+    parent: list[int] = []
+    vertex: dict[int, int] = {}
+    symbol: dict[int, int] = {}
+    bundles: dict[tuple[int, int], list[int]] = {}
+    loops: list[int] = []
+
+    def place(key: int) -> int:
+        if key not in vertex:
+            vertex[key] = len(node)
+            node.append(key)
+            parent.append(-1)
+        return vertex[key]
+
+    for k, (a, b) in enumerate(zip(first.tolist(), second.tolist())):
+        if a == b:
+            loops.append(k)
+            continue
+        if GROUND in (a, b):
+            end = place(max(a, b))
+            if end not in symbol:
+                symbol[end] = len(node)
+                node.append(GROUND)
+                parent.append(end)
+            key = end, symbol[end]
+        else:
+            u, v = place(a), place(b)
+            key = min(u, v), max(u, v)
+        bundles.setdefault(key, []).append(k)
+    return Sketch(node, parent, [Bundle(*key, tuple(elements)) for key, elements in bundles.items()], loops)

@@ -1,0 +1,76 @@
+"""Columns of a sweep over the value that runs fastest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.plotting.figure import INK, new_figure, plain, title
+from circuitsim.units import format_quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from circuitsim.analysis import Sweep
+
+QUANTITIES = {"v": "potential, V", "i": "current, A", "p": "power, W"}
+
+CURVES = 200
+"""Curves a panel shows at most; what is left out is said."""
+
+
+def plot_sweep(sweep: Sweep) -> Figure:
+    """One panel a quantity, one curve a column and a combination of the slower values."""
+    panels = {kind: [name for name in sweep.columns if name[0] == kind] for kind in QUANTITIES}
+    panels = {kind: names for kind, names in panels.items() if names}
+    figure = new_figure(7.5, 1.0 + 3.2 * len(panels))
+    for k, (kind, names) in enumerate(panels.items()):
+        axes = figure.add_subplot(len(panels), 1, k + 1)
+        _panel(axes, sweep, names)
+        axes.set_ylabel(QUANTITIES[kind], color=INK)
+        if k == 0:
+            title(axes, sweep.title)
+    axes.set_xlabel(plain(next(iter(sweep.axes))), color=INK)
+    figure.tight_layout()
+    return figure
+
+
+def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
+    x = next(iter(sweep.axes.values())).reshape(-1, sweep.shape[0])
+    slow = list(sweep.axes.items())[1:]
+    curves = [(name, row) for name in names for row in range(x.shape[0])]
+    colours = _colours(min(len(curves), CURVES))
+    for (name, row), colour in zip(curves, colours):
+        y = sweep.columns[name].reshape(x.shape)
+        settings = ", ".join(f"{n}={format_quantity(float(v.reshape(x.shape)[row, 0]), '', 4)}" for n, v in slow)
+        label = plain(f"{name}  {settings}".rstrip())
+        marker = "o" if x.shape[1] < 30 else None
+        axes.plot(x[row], y[row], color=colour, label=label, linewidth=1.3, marker=marker, markersize=3)
+    if _geometric(x[0]):
+        axes.set_xscale("log")
+    axes.grid(True, linewidth=0.4, alpha=0.6)
+    axes.tick_params(labelsize=8, colors=INK)
+    if len(curves) <= 14:
+        axes.legend(fontsize=7, loc="best", frameon=False)
+    else:
+        shown = f"first {CURVES} of {len(curves)}" if len(curves) > CURVES else f"{len(curves)}"
+        axes.text(0.01, 0.97, f"{shown} curves, dark to light in the order of the columns", fontsize=7, va="top",
+                  transform=axes.transAxes, color=INK)  # fmt: skip
+
+
+def _colours(count: int) -> list[tuple[float, ...]]:
+    import matplotlib
+
+    if count <= 10:
+        return [tuple(c) for c in matplotlib.colormaps["tab10"](np.arange(count))]
+    return [tuple(c) for c in matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, count))]
+
+
+def _geometric(x: np.ndarray) -> bool:
+    """Whether the values grow by a factor rather than by a step, over at least a factor of 30."""
+    if x.size < 3 or (x <= 0).any() or x.max() < 30 * x.min():
+        return False
+    ratio, step = np.diff(np.log(x)), np.diff(x)
+    return bool(np.ptp(ratio) / np.abs(ratio).max() < np.ptp(step) / np.abs(step).max())
