@@ -49,9 +49,9 @@ def jit(**options: Any) -> Callable[[F], F]:
 
 
 def with_threads(threads: int, kernel: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a parallel kernel with at most so many of numba's threads, and put the setting back."""
+    """Call a parallel kernel with at most so many of the threads numba may use now, and put the setting back."""
     before = numba.get_num_threads()
-    numba.set_num_threads(max(1, min(threads, numba.config.NUMBA_NUM_THREADS)))
+    numba.set_num_threads(max(1, min(threads, before)))
     try:
         return kernel(*arguments)
     finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 Graph = tuple[int, np.ndarray, np.ndarray, np.ndarray]
 
@@ -29,10 +31,11 @@ def bad_grid(side: int, seed: int = 0) -> Graph:
 
 
 def random_graph(n: int, seed: int = 0) -> Graph:
-    """Erdős–Rényi, mean degree 4; a twentieth of the nodes tied to earth."""
+    """Erdős–Rényi, mean degree 4; a twentieth of the nodes, and one of each component, tied to earth."""
     rng = np.random.default_rng(seed)
     a, b = rng.integers(0, n, 2 * n), rng.integers(0, n, 2 * n)
-    tied = rng.choice(n, n // 20, replace=False)
+    _, part = connected_components(sp.coo_matrix((np.ones(2 * n), (a, b)), shape=(n, n)), directed=False)
+    tied = np.append(rng.choice(n, n // 20, replace=False), np.unique(part, return_index=True)[1])
     a, b = np.append(a, tied), np.append(b, np.full(tied.size, n))
     return n, a, b, _lognormal(a.size, seed)
 

@@ -241,3 +241,13 @@ def test_residual_and_refinement():
     np.testing.assert_allclose(refine(made, rhs, spoiled), x, rtol=1e-9, atol=1e-12 * np.abs(x).max())
     matrix = np.diag(twin.weight_matrix(n, a, b, w).sum(axis=0)[:n]) - twin.weight_matrix(n, a, b, w)[:n, :n]
     np.testing.assert_allclose(missing, rhs - matrix @ x, atol=1e-13 * scale.max())
+
+
+def test_a_factor_in_parallel_has_the_same_bits():
+    n, a, b = grid(150)
+    symbolic = analyse(n, a, b)
+    assert symbolic.panels > 2000
+    w = weights_for(a, 15)
+    one, two = factor(symbolic, w), factor(symbolic, w, threads=2)
+    assert np.array_equal(one.values, two.values)
+    assert np.array_equal(one.pivots, two.pivots)

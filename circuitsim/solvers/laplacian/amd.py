@@ -194,7 +194,8 @@ def amd(ptr, idx, dense, late):
     """
     n = ptr.size - 1
     store = np.empty(idx.size + idx.size // 5 + 2 * n + 1, np.int32)
-    store[: idx.size] = idx
+    for p in range(idx.size):
+        store[p] = idx[p]
     used = np.int64(idx.size)
     start = ptr[:n].copy()
     size = np.empty(n, np.int32)
@@ -209,15 +210,17 @@ def amd(ptr, idx, dense, late):
     chain = np.full(n, -1, np.int32)
     code = np.zeros(n, np.int32)
     after_member = np.full(n, -1, np.int32)
-    tail = np.arange(n).astype(np.int32)
+    tail = np.empty(n, np.int32)
     order = np.empty(n, np.int64)
     done = 0
     eliminated = late.size
     postponed = n - late.size
-    order[postponed:] = late
     is_late = np.zeros(n, np.bool_)
-    is_late[late] = True
+    for q in range(late.size):
+        order[postponed + q] = late[q]
+        is_late[late[q]] = True
     for i in range(n - 1, -1, -1):
+        tail[i] = i
         size[i] = ptr[i + 1] - ptr[i]
         degree[i] = size[i]
         if is_late[i]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from circuitsim._jit import with_threads
 from circuitsim.solvers.laplacian import panel
 from circuitsim.solvers.laplacian.symbolic import Symbolic
 from circuitsim.solvers.laplacian.tile import OVERREAD
@@ -13,6 +14,11 @@ from circuitsim.solvers.laplacian.tile import OVERREAD
 #: Weight of an ideal short, for weights scaled to about one. Products of a weight and a share (≤ 1) never exceed the
 #: largest weight, so nothing overflows; the weakest share, 1e-30 / 1e120 times a weight 1e-30, is far from underflow.
 SHORT = 1e120
+
+#: With fewer panels than this, threads cost more than they bring.
+PARALLEL = 2000
+#: Independent parts a thread.
+PIECES = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,8 +87,20 @@ def _memory(symbolic: Symbolic, previous: Factor | None, recycle: bool) -> tuple
     return values, pivots
 
 
+def _run(
+    symbolic: Symbolic, active: np.ndarray, weights: np.ndarray, values: np.ndarray, pivots: np.ndarray, threads: int
+) -> None:
+    """Factor the active panels."""
+    arrays = symbolic.arrays
+    if threads > 1 and symbolic.panels > PARALLEL:
+        task, rest = panel.independent_ranges(active, symbolic.above, arrays, PIECES * threads)
+        with_threads(threads, panel.factor_tasks, task, active, arrays, weights, values, pivots)
+        active = rest
+    panel.factor_range(0, symbolic.panels, active, arrays, weights, values, pivots)
+
+
 def factor(
-    symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False
+    symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False, threads: int = 1
 ) -> Factor:
     """Factor the Laplacian with these edge weights.
 
@@ -96,6 +114,8 @@ def factor(
         a factorisation from nothing.
     recycle : bool
         Take the memory of `previous`, which cannot be used afterwards; saves a copy as long as the factor.
+    threads : int
+        Threads that share independent parts of a large factorisation; the result does not depend on it.
 
     Raises
     ------
@@ -111,12 +131,8 @@ def factor(
             raise ValueError("previous factor's memory was recycled for a later one")
         active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
     values, pivots = _memory(symbolic, previous, recycle)
-    s = symbolic
-    panel.factor_panels(
-        active, s.first, s.row_ptr, s.rows, s.offset, s.update_ptr, s.update_source, s.update_lo, s.update_hi,
-        s.edge_ptr, s.edges, s.place, weights, values, pivots,
-    )  # fmt: skip
-    pinned = np.sort(s.pattern.order[pivots == 0.0])
+    _run(symbolic, active, weights, values, pivots, threads)
+    pinned = np.sort(symbolic.pattern.order[pivots == 0.0])
     for array in (weights, values, pivots, pinned):
         array.setflags(write=False)
     return Factor(symbolic, weights, values, pivots, pinned)

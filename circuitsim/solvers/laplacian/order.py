@@ -8,7 +8,7 @@ from circuitsim.solvers.laplacian.amd import amd
 from circuitsim.solvers.laplacian.dissect import separate
 from circuitsim.solvers.laplacian.peel import peel
 
-METHODS = ("auto", "amd", "dissect", "metis", "natural")
+METHODS = ("auto", "amd", "dissect", "natural")
 #: Parts that nested dissection leaves to minimum degree.
 SMALLEST = 5000
 #: Peeling goes on while a pass removes more than this share of the nodes.
@@ -19,34 +19,32 @@ def _minimum_degree(ptr: np.ndarray, idx: np.ndarray, late: np.ndarray) -> np.nd
     return amd(ptr, idx, max(16, int(10 * np.sqrt(ptr.size - 1))), late)
 
 
-def _nested_dissection(ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
-    import pymetis
-
-    order, _ = pymetis.nested_dissection(xadj=ptr, adjncy=idx)
-    return np.asarray(order, dtype=np.int64)
-
-
 def _core(ptr: np.ndarray, idx: np.ndarray, method: str) -> np.ndarray:
-    if method == "metis":
-        return _nested_dissection(ptr, idx)
     late = np.zeros(0, np.int64)
     if method == "dissect" or (method == "auto" and ptr.size > 2 * SMALLEST):
         late = separate(ptr, idx, SMALLEST)
     return _minimum_degree(ptr, idx, late)
 
 
-def fill_reducing(ptr: np.ndarray, idx: np.ndarray, method: str = "auto") -> np.ndarray:
+def _permutation(order: np.ndarray, n: int) -> np.ndarray:
+    order = np.array(order, dtype=np.int64)
+    if order.shape != (n,) or not np.array_equal(np.sort(order), np.arange(n)):
+        raise ValueError(f"an elimination order must name each of the {n} nodes once")
+    return order
+
+
+def fill_reducing(ptr: np.ndarray, idx: np.ndarray, method: str | np.ndarray = "auto") -> np.ndarray:
     """Elimination order of a symmetric graph.
 
     Parameters
     ----------
     ptr, idx : ndarray
         Sorted adjacency (`graph.adjacency`).
-    method : {"auto", "amd", "dissect", "metis", "natural"}
+    method : {"auto", "amd", "dissect", "natural"} or array_like of int
         ``"amd"``: approximate minimum degree. ``"dissect"``: nested dissection by distances down to parts of
         `SMALLEST` nodes, these by minimum degree; the same as ``"amd"`` where no thin separator exists. ``"auto"``:
-        ``"dissect"`` for graphs of more than twice `SMALLEST` nodes, else ``"amd"``. ``"metis"``: by the optional
-        package pymetis. ``"natural"``: nodes as numbered. All but the last peel nodes of degree up to two first.
+        ``"dissect"`` for graphs of more than twice `SMALLEST` nodes, else ``"amd"``. All three peel nodes of degree up
+        to two first. ``"natural"``: nodes as numbered. An array is an order from elsewhere.
 
     Returns
     -------
@@ -56,14 +54,15 @@ def fill_reducing(ptr: np.ndarray, idx: np.ndarray, method: str = "auto") -> np.
     Raises
     ------
     ValueError
-        Unknown method.
-    ImportError
-        ``"metis"`` without pymetis.
+        Unknown method, or an array that is no permutation.
     """
+    n = ptr.size - 1
+    if not isinstance(method, str):
+        return _permutation(method, n)
     if method not in METHODS:
         raise ValueError(f"unknown ordering {method!r}; known: dense, {', '.join(METHODS)}")
     if method == "natural":
-        return np.arange(ptr.size - 1)
+        return np.arange(n)
     first, core, core_ptr, core_idx = peel(ptr, idx, WORTH_A_PASS)
     if core.size == 0:
         return first

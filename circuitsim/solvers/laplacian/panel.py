@@ -8,6 +8,7 @@ There is no subtraction anywhere, so every number is accurate to a few roundings
 from __future__ import annotations
 
 import numpy as np
+from numba import prange
 
 from circuitsim._jit import jit
 from circuitsim.solvers.laplacian.tile import ACROSS, OVERREAD, product
@@ -98,30 +99,19 @@ def add_update(values, base, height, rows, local, first, across, tall, work, roo
 
 
 @jit()
-def factor_panels(
-    active, first, row_ptr, rows, offset, update_ptr, source, lo, hi, edge_ptr, edges, place, weight, values, pivots
-):
-    """Left-looking factorisation of the panels marked active, in order; the others are taken as they are.
-
-    Parameters
-    ----------
-    active : ndarray of bool
-        Must be closed upwards in the elimination tree.
-    weight : ndarray
-        Weights of all edges.
-    values, pivots : ndarray
-        Overwritten for active panels. ``values`` is `OVERREAD` longer than the panels.
-    """
-    panels = first.size - 1
-    local = np.empty(first[panels] + 1, np.int64)
-    tallest, widest = 1, 1
-    for t in range(panels):
+def factor_range(begin, end, active, arrays, weight, values, pivots):
+    """Left-looking factorisation of the active panels in ``begin:end``, in order; the others are taken as they are."""
+    first, row_ptr, rows, offset, update_ptr, source, lo, hi, edge_ptr, edges, place = arrays
+    local = np.empty(first[first.size - 1] + 1, np.int32)
+    tallest, widest, most = 1, 1, BLOCK
+    for t in range(first.size - 1):
         tallest = max(tallest, row_ptr[t + 1] - row_ptr[t])
         widest = max(widest, first[t + 1] - first[t])
-    across = max(widest, BLOCK) + ACROSS
-    packed = np.empty((widest + ACROSS) * across, np.float64)
-    work = np.empty((tallest + OVERREAD) * across, np.float64)
-    for t in range(panels):
+    for u in range(source.size):
+        most = max(most, hi[u] - lo[u])
+    packed = np.empty((widest + ACROSS) * (most + ACROSS), np.float64)
+    work = np.empty((tallest + OVERREAD) * (most + ACROSS), np.float64)
+    for t in range(begin, end):
         if not active[t]:
             continue
         height = row_ptr[t + 1] - row_ptr[t]
@@ -132,16 +122,71 @@ def factor_panels(
             local[rows[p]] = p - row_ptr[t]
         for u in range(update_ptr[t], update_ptr[t + 1]):
             s = source[u]
-            across = hi[u] - lo[u]
+            row = lo[u]
+            across = hi[u] - row
             high = row_ptr[s + 1] - row_ptr[s]
             depth = first[s + 1] - first[s]
-            tall = high - lo[u]
+            tall = high - row
             room = tall + OVERREAD
-            pack_weights(values, offset[s], high, depth, lo[u], across, pivots, first[s], packed)
-            product(values, offset[s] + lo[u], high, depth, tall, packed, across, work, room)
-            names = rows[row_ptr[s] + lo[u] : row_ptr[s + 1]]
+            pack_weights(values, offset[s], high, depth, row, across, pivots, first[s], packed)
+            product(values, offset[s] + row, high, depth, tall, packed, across, work, room)
+            names = rows[row_ptr[s] + row : row_ptr[s + 1]]
             add_update(values, offset[t], height, names, local, first[t], across, tall, work, room)
         factor_panel(values, offset[t], height, first[t + 1] - first[t], pivots, first[t], packed, work)
+
+
+@jit(parallel=True)
+def factor_tasks(task, active, arrays, weight, values, pivots):
+    """The ranges ``task[:, 0]:task[:, 1]`` of independent panels, on numba's threads."""
+    for q in prange(task.shape[0]):
+        factor_range(task[q, 0], task[q, 1], active, arrays, weight, values, pivots)
+
+
+@jit()
+def independent_ranges(active, above, arrays, pieces):
+    """Cut the active panels into about so many ranges that need nothing of each other, and the rest.
+
+    Returns
+    -------
+    task : ndarray of int64, shape (tasks, 2)
+        Ranges of whole subtrees, none with much more than its share of the work.
+    rest : ndarray of bool
+        The active panels in no range; they come afterwards, in order.
+    """
+    first, row_ptr, _, _, update_ptr, source, lo, hi, _, _, _ = arrays
+    m = above.size
+    own = np.zeros(m, np.float64)
+    below = np.zeros(m, np.float64)
+    low = np.arange(m)
+    for t in range(m):
+        if active[t]:
+            width = float(first[t + 1] - first[t])
+            own[t] = 1e3 + width * width * (row_ptr[t + 1] - row_ptr[t])
+            for u in range(update_ptr[t], update_ptr[t + 1]):
+                s = source[u]
+                tall = row_ptr[s + 1] - row_ptr[s] - lo[u]
+                own[t] += 300.0 + float(tall) * (hi[u] - lo[u]) * (first[s + 1] - first[s] + 16)
+        below[t] += own[t]
+        if above[t] >= 0:
+            below[above[t]] += below[t]
+            low[above[t]] = min(low[above[t]], low[t])
+    share = own.sum() / pieces
+    task = np.empty((m, 2), np.int64)
+    rest = active.copy()
+    many = 0
+    held = np.inf
+    for t in range(m):
+        if below[t] > share or (above[t] >= 0 and below[above[t]] <= share):
+            continue
+        rest[low[t] : t + 1] = False
+        if many > 0 and task[many - 1, 1] == low[t] and held + below[t] <= share:
+            held += below[t]
+        else:
+            many += 1
+            held = below[t]
+            task[many - 1, 0] = low[t]
+        task[many - 1, 1] = t + 1
+    return task[:many].copy(), rest
 
 
 @jit()

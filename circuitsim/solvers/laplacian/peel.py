@@ -83,6 +83,8 @@ def peel(ptr, idx, least):
         for i in removed:
             first[done] = core[i]
             done += 1
-        core = core[rest]
+        for s in range(rest.size):
+            rest[s] = core[rest[s]]
+        core = rest
         ptr, idx = adjacency(core.size, a, b)
     return first[:done].copy(), core, ptr, idx

@@ -8,6 +8,28 @@ from circuitsim._jit import jit
 
 
 @jit()
+def _sort_lists(n, ptr, values):
+    """Sort each list of numbers below n, all together: hand them out again in ascending order of the number."""
+    place = np.zeros(n + 1, np.int64)
+    for v in values:
+        place[v + 1] += 1
+    for v in range(n):
+        place[v + 1] += place[v]
+    owner = np.empty(values.size, np.int32)
+    for s in range(ptr.size - 1):
+        for p in range(ptr[s], ptr[s + 1]):
+            owner[place[values[p]]] = s
+            place[values[p]] += 1
+    free = ptr.copy()
+    q = 0
+    for v in range(n):
+        while q < place[v]:  # by now the end of v's owners
+            values[free[owner[q]]] = v
+            free[owner[q]] += 1
+            q += 1
+
+
+@jit()
 def supernode_rows(ptr, idx, parent, count, first):
     """Rows below each (uncut) supernode, sorted.
 
@@ -45,11 +67,11 @@ def supernode_rows(ptr, idx, parent, count, first):
                     rows[put] = i
                     put += 1
             c = sibling[c]
-        rows[row_ptr[s] : put].sort()
         if parent[end - 1] >= 0:
             above = owner[parent[end - 1]]
             sibling[s] = child[above]
             child[above] = s
+    _sort_lists(n, row_ptr, rows)
     return row_ptr, rows
 
 
@@ -94,13 +116,13 @@ def updates(cut, ptr, rows):
             for t in range(m):
                 begin[t + 1] += begin[t]
             source = np.empty(begin[m], np.int32)
-            lo = np.empty(begin[m], np.int32)
-            hi = np.empty(begin[m], np.int32)
+            lo = np.empty(begin[m], np.int64)
+            hi = np.empty(begin[m], np.int64)
             free = begin[:m].copy()
         else:
             source = np.empty(0, np.int32)
-            lo = np.empty(0, np.int32)
-            hi = np.empty(0, np.int32)
+            lo = np.empty(0, np.int64)
+            hi = np.empty(0, np.int64)
             free = np.empty(0, np.int64)
         for s in range(m):
             p = ptr[s] + cut[s + 1] - cut[s]

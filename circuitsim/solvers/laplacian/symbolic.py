@@ -13,6 +13,8 @@ from circuitsim.solvers.laplacian.order import fill_reducing
 WIDEST = 64
 #: Largest number of unknowns for which `analyse` does not look for a sparse order.
 DENSE = 64
+#: Largest number of unknowns for which a graph with many edges is taken as dense.
+FULL = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +91,14 @@ class Symbolic:
         """Doubles one numeric factor stores."""
         return int(self.offset[-1])
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the kernels of `panel` take."""
+        return (
+            self.first, self.row_ptr, self.rows, self.offset, self.update_ptr, self.update_source, self.update_lo,
+            self.update_hi, self.edge_ptr, self.edges, self.place,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         return f"Symbolic(n={self.n}, edges={self.pattern.a.size}, panels={self.panels}, stored={self.stored})"
 
@@ -105,7 +115,7 @@ def _ends(n: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return a, b
 
 
-def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Pattern:
+def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "auto") -> Pattern:
     """Order the graph and predict the cost of its factorisation.
 
     Parameters
@@ -114,7 +124,7 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Pat
         Unknowns 0..n-1; index n is earth.
     a, b : array_like of int, shape (m,)
         Edge ends. Repeated edges add up, loops are ignored.
-    ordering : str
+    ordering : str or array_like of int
         See `order.fill_reducing`.
     """
     a, b = _ends(n, a, b)
@@ -133,7 +143,7 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Pat
     return Pattern(n, a, b, order, position, parent, count, int(count.sum()), float(width @ width), ptr, idx)
 
 
-def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Symbolic:
+def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "auto") -> Symbolic:
     """Symbolic factorisation of the Laplacian of a graph with earth.
 
     Parameters
@@ -142,13 +152,18 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str = "auto") -> Sym
         Unknowns 0..n-1; index n is earth.
     a, b : array_like of int, shape (m,)
         Edge ends. Repeated edges add up, loops are ignored.
-    ordering : str
-        ``"auto"``: `dense` for at most `DENSE` unknowns, else as in `order.fill_reducing`. ``"dense"``, or a method of
-        `order.fill_reducing`.
+    ordering : str or array_like of int
+        ``"auto"``: `dense` for few unknowns or nearly complete graphs, else as in
+        `order.fill_reducing`. ``"dense"``, or what `order.fill_reducing` takes.
     """
-    if ordering == "dense" or (ordering == "auto" and n <= DENSE):
+    if isinstance(ordering, str) and (ordering == "dense" or (ordering == "auto" and _small_or_full(n, len(a)))):
         return dense(n, a, b)
     return panels(predict(n, a, b, ordering))
+
+
+def _small_or_full(n: int, edges: int) -> bool:
+    """Whether looking for a sparse order costs more than it saves: few nodes, or an edge for every eighth pair."""
+    return n <= DENSE or (n <= FULL and 16 * edges >= n * n)
 
 
 def dense(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
@@ -175,8 +190,8 @@ def dense(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
         above=np.full(one, -1, np.int32),
         update_ptr=np.zeros(one + 1, np.int64),
         update_source=nothing,
-        update_lo=nothing,
-        update_hi=nothing,
+        update_lo=names[:0],
+        update_hi=names[:0],
         edge_ptr=np.array([0, edges.size][: one + 1]),
         edges=edges,
         place=place,

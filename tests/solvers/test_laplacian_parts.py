@@ -1,0 +1,201 @@
+"""The parts of the Laplacian factorisation one by one: orderings, separators, tiles, compilation without a cache."""
+
+import numba
+import numpy as np
+import pytest
+
+from circuitsim._jit import jit
+from circuitsim.solvers.laplacian import graph, order, panels, predict, structure, tile
+from circuitsim.solvers.laplacian import reference as twin
+from circuitsim.solvers.laplacian.amd import amd
+from circuitsim.solvers.laplacian.dissect import separate
+from circuitsim.solvers.laplacian.peel import peel
+
+
+def mesh(rows, columns):
+    i = np.arange(rows * columns).reshape(rows, columns)
+    a = np.concatenate([i[:, :-1].ravel(), i[:-1].ravel()])
+    b = np.concatenate([i[:, 1:].ravel(), i[1:].ravel()])
+    return rows * columns, a, b
+
+
+def tangle(n, edges, seed):
+    rng = np.random.default_rng(seed)
+    return n, rng.integers(0, n, edges), rng.integers(0, n, edges)
+
+
+def minimum_degree_fill(n, a, b):
+    """Fill of the exact minimum degree order, by brute force."""
+    linked = twin.weight_matrix(n, a, b, np.ones(len(a)))[:n, :n] > 0
+    left = np.ones(n, bool)
+    fill = 0
+    for _ in range(n):
+        degree = np.where(left, (linked & left).sum(axis=1), n + 1)
+        k = int(degree.argmin())
+        left[k] = False
+        others = np.flatnonzero(linked[k] & left)
+        linked[np.ix_(others, others)] = True
+        linked[others, others] = False
+        fill += 1 + others.size
+    return fill
+
+
+@pytest.mark.parametrize("case", [tangle(40, 60, 0), tangle(70, 300, 1), tangle(1, 1, 2), mesh(5, 9)])
+def test_adjacency_is_sorted_without_loops_or_repetitions(case):
+    n, a, b = case
+    ptr, idx = graph.adjacency(n, a, b)
+    linked = twin.weight_matrix(n, a, b, np.ones(len(a)))[:n, :n] > 0
+    for i in range(n):
+        assert np.array_equal(idx[ptr[i] : ptr[i + 1]], np.flatnonzero(linked[i]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_minimum_degree_is_about_as_good_as_the_exact_one(seed):
+    n, a, b = tangle(80, 40 + 30 * seed, seed)
+    ptr, idx = graph.adjacency(n, a, b)
+    found = amd(ptr, idx, n, np.zeros(0, np.int64))
+    fill = twin.fill_pattern(n, a, b, found).sum()
+    assert fill <= 1.1 * minimum_degree_fill(n, a, b)
+
+
+def test_minimum_degree_leaves_late_and_dense_nodes_to_the_end():
+    n, a, b = mesh(12, 12)
+    hub = np.arange(n)
+    a, b, n = np.append(a, np.full(n, n)), np.append(b, hub), n + 1
+    ptr, idx = graph.adjacency(n, a, b)
+    late = np.array([17, 5, 80])
+    found = amd(ptr, idx, 50, late)
+    assert sorted(found) == list(range(n))
+    assert list(found[-4:]) == [144, 17, 5, 80]
+
+
+def test_separators_separate():
+    n, a, b = mesh(40, 40)
+    ptr, idx = graph.adjacency(n, a, b)
+    late = separate(ptr, idx, 300)
+    part = np.arange(n)
+    kept = ~np.isin(np.arange(n), late)
+    inside = kept[a] & kept[b]
+    for _ in range(100):
+        np.minimum.at(part, a[inside], part[b[inside]])
+        np.minimum.at(part, b[inside], part[a[inside]])
+    sizes = np.bincount(part[kept])
+    assert sizes.max() <= 300
+    assert late.size <= 4 * 40
+    assert np.array_equal(late, np.unique(late)[np.argsort(np.argsort(late))])  # nobody twice
+
+
+def test_random_graphs_and_disconnected_parts_are_left_whole():
+    n, a, b = tangle(1000, 4000, 3)
+    ptr, idx = graph.adjacency(n, a, b)
+    assert separate(ptr, idx, 100).size == 0
+    n, a, b = mesh(10, 10)
+    two = graph.adjacency(2 * n, np.append(a, a + n), np.append(b, b + n))
+    assert separate(*two, 100).size == 0
+
+
+def test_dissection_beats_minimum_degree_on_a_mesh():
+    case = mesh(250, 250)
+    assert predict(*case, "dissect").flops < 0.85 * predict(*case, "amd").flops
+
+
+def test_peeling_makes_no_fill():
+    ring = (30, np.arange(30), (np.arange(30) + 1) % 30)
+    first, core, ptr, _ = peel(*graph.adjacency(*ring), 0.0)
+    assert core.size == 0
+    assert sorted(first) == list(range(30))
+    n, a, b = mesh(6, 6)
+    subdivided = (
+        n + a.size,
+        np.concatenate([a, np.arange(n, n + a.size)]),
+        np.concatenate([np.arange(n, n + a.size), b]),
+    )
+    first, core, ptr, _ = peel(*graph.adjacency(*subdivided), 0.05)
+    assert np.all(np.isin(np.arange(n, n + a.size), first))
+    assert ptr[-1] <= 2 * a.size
+
+
+@pytest.mark.parametrize("method", order.METHODS)
+def test_orders_are_permutations_and_repeatable(method):
+    for case in (mesh(9, 14), tangle(200, 500, 4), tangle(50, 20, 5), (3, np.zeros(0, int), np.zeros(0, int))):
+        adjacency = graph.adjacency(*case)
+        found = order.fill_reducing(*adjacency, method)
+        assert np.array_equal(np.sort(found), np.arange(case[0]))
+        assert np.array_equal(found, order.fill_reducing(*adjacency, method))
+
+
+def test_an_order_from_elsewhere_is_checked_and_used():
+    n, a, b = mesh(5, 5)
+    back = np.arange(n)[::-1]
+    adjacency = graph.adjacency(n, a, b)
+    assert np.array_equal(order.fill_reducing(*adjacency, back), back)
+    assert predict(n, a, b, back).fill == predict(n, a, b, "natural").fill
+    with pytest.raises(ValueError, match="each of the 25 nodes once"):
+        order.fill_reducing(*adjacency, np.zeros(n, int))
+
+
+@pytest.mark.parametrize("widest", [1, 3, 64])
+def test_panels_hold_the_filled_pattern(widest):
+    n, a, b = mesh(9, 11)
+    pattern = predict(n, a, b)
+    symbolic = panels(pattern, widest)
+    filled = twin.fill_pattern(n, a, b, pattern.order)
+    width = np.diff(symbolic.first)
+    assert width.max() <= widest
+    for t in range(symbolic.panels):
+        rows = symbolic.rows[symbolic.row_ptr[t] : symbolic.row_ptr[t + 1]]
+        assert np.all(np.diff(rows) > 0)
+        assert rows[-1] == n
+        assert np.array_equal(rows[: width[t]], np.arange(symbolic.first[t], symbolic.first[t + 1]))
+        needed = np.flatnonzero(filled[:, symbolic.first[t] : symbolic.first[t + 1]].any(axis=1))
+        assert np.all(np.isin(needed, rows))
+
+
+def test_lists_are_sorted_together():
+    rng = np.random.default_rng(6)
+    sizes = rng.integers(0, 9, 20)
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    values = np.concatenate([rng.choice(50, size, replace=False) for size in sizes]).astype(np.int32)
+    expected = np.concatenate([np.sort(part) for part in np.split(values, ptr[1:-1])])
+    structure._sort_lists(50, ptr, values)
+    assert np.array_equal(values, expected)
+
+
+@pytest.mark.parametrize(("tall", "depth", "across"), [(1, 1, 1), (7, 3, 2), (8, 4, 4), (45, 9, 10), (70, 64, 33)])
+def test_tile_product_is_a_matrix_product(tall, depth, across):
+    rng = np.random.default_rng(7)
+    lda = tall + 2
+    a = rng.uniform(size=lda * depth + 3 + tile.OVERREAD)
+    left = a[3 : 3 + lda * depth].reshape(depth, lda).T[:tall]
+    right = rng.uniform(size=(depth, across))
+    fours = -(-across // tile.ACROSS)
+    padded = np.zeros((depth, fours * tile.ACROSS))
+    padded[:, :across] = right
+    b = np.ascontiguousarray(padded.reshape(depth, fours, tile.ACROSS).transpose(1, 0, 2)).ravel()
+    ldc = tall + tile.OVERREAD
+    c = np.zeros(ldc * fours * tile.ACROSS)
+    tile.product(a, 3, lda, depth, tall, b, across, c, ldc)
+    found = c.reshape(-1, ldc).T[:tall, :across]
+    lower = np.arange(tall)[:, None] >= np.arange(across)[None, :]
+    np.testing.assert_allclose(found[lower], (left @ right)[lower], rtol=1e-14)
+
+
+def test_kernels_compile_where_no_cache_can_be_written(monkeypatch):
+    real = numba.njit
+
+    def njit(**settings):
+        if settings["cache"]:
+            raise RuntimeError("cannot cache function 'f': no locator available for file 'f.py'")
+        return real(**settings)
+
+    monkeypatch.setattr(numba, "njit", njit)
+    assert jit()(lambda v: v + 1)(41) == 42
+
+
+def test_other_compiler_complaints_are_not_hidden(monkeypatch):
+    def njit(**settings):
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(numba, "njit", njit)
+    with pytest.raises(RuntimeError, match="something else"):
+        jit()(lambda v: v)
