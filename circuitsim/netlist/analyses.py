@@ -154,7 +154,8 @@ def points(start: float, stop: float, step: float) -> Sequence[float]:
     if not steps < limits.SWEEP_POINTS:
         raise ValueError(f"more than {limits.SWEEP_POINTS:,} points")
     count = math.floor(steps + 1e-9) + 1
-    values = array("d", [start + k * step for k in range(count)])
+    # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow on its way.
+    values = array("d", [4 * (start / 4 + k * (step / 4)) for k in range(count)])
     if abs(values[-1] - stop) <= 1e-9 * abs(step):
         values[-1] = stop
     return values

@@ -85,6 +85,7 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     marked = ";" in text or "$" in text or "//" in text
     held, at = "", 0
     more: list[tuple[int, str]] = []
+    directives: list[Card] = []  # wait for the card before them, which may go on behind them
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.lstrip()
         head = stripped[:1]
@@ -92,7 +93,7 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
             continue
         if head == "*":
             if stripped[1:2] == "!":
-                yield Card(source, number, line)
+                directives.append(Card(source, number, line))
             continue
         if marked:
             line = uncommented(line)
@@ -106,11 +107,15 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
             more = []
         elif at and not taker.simple(held, at):
             yield Card(source, at, held)
+        if directives:
+            yield from directives
+            directives = []
         held, at = line, number
     if more:
         yield joined(Card(source, at, held), more)
     elif at and not taker.simple(held, at):
         yield Card(source, at, held)
+    yield from directives
 
 
 def joined(card: Card, more: list[tuple[int, str]]) -> Card:

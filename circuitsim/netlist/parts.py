@@ -341,7 +341,8 @@ class Parts:
         for key, value in sorted_.pairs:
             word = key.text.lower()
             if word in passed:
-                raise CardError("duplicate", f"{short(name.text)} passes {short(key.text)} twice", key.offset)
+                raise CardError("duplicate", f"{short(name.text)} passes {short(key.text)} twice", key.offset,
+                                "leave one out")  # fmt: skip
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.text.lower()] = -1 - len(scope.calls)
         scope.calls.append(

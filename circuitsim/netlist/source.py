@@ -114,13 +114,16 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
     else:
         # O_NONBLOCK: opening a pipe that nobody writes to must not wait.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
                 raise ValueError("is a directory")
             if not stat.S_ISREG(mode):
                 raise ValueError("is no regular file (a pipe or a device)")
-            data = file.read(limit + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
+        finally:
+            os.close(descriptor)
     if len(data) > limit:
         raise ValueError(f"is larger than {limit // 1_000_000} MB")
     return data

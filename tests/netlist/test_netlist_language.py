@@ -1,0 +1,208 @@
+"""Decks as people write them: comments, continuation lines, elements, sub-circuits, analyses."""
+
+from __future__ import annotations
+
+import pytest
+
+from circuitsim.errors import NetlistError, UsageError
+from circuitsim.netlist import loads, read_deck_text
+from circuitsim.netlist.deck import DcSweep, OperatingPointRequest, Output, ParameterStep, Temperature
+
+
+def flat(text: str) -> list[tuple]:
+    """Name, nodes and value of each element."""
+    return [(e.name, e.first, e.second, e.value) for e in loads(f"t\n{text}\n")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "R1 a b 1k",
+        "  R1\ta  b\t1k  ",
+        "R1 a b 1k ; a comment",
+        "R1 a b 1k;a comment",
+        "R1 a b 1k $ a comment",
+        "R1 a b 1k\t$ a comment",
+        "R1 a b 1k // a comment",
+        "* c\nR1 a\n* c\n+ b\n\n  + 1k\n* c",
+        "R1 a\n+b\n+1k",
+        "R1 a b ; c\n+ 1k $ c",
+        "R1 (a b) 1k",
+        "R1 (a,b) 1k",
+        "R1 a,b,1k",
+        "R1 a b R=1k",
+        "R1 a b r = 1k",
+        "R1 a b {1k}",
+        "R1 a b '2 * 500'",
+        "R1 a b R={2*500}",
+        "R1 a b R='2*500'",
+        "R1 a b 1000ohm",
+        "R1 a b 2k m=2",
+        "R1 a b 2k M = {1+1}",
+        "R1 a b 1k tc=1,2",
+        "R1 a b 1k\n.end\nR2 a b 1",
+        "R1 a b rr\n.param rr=1k",
+        "$ all of it a comment\nR1 a b 1k",
+        "R1 a b 1k\n.control\nQ1 a b c\n+ x\n.endc",
+    ],
+)
+def test_one_resistor_in_many_ways(text):
+    assert flat(text) == [("R1", "a", "b", 1000.0)]
+    assert flat(text.replace("\n", "\r\n")) == flat(text.replace("\n", "\r")) == [("R1", "a", "b", 1000.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5), ("DC 5", 5), ("dc=5", 5), ("DC 5 AC 1", 5), ("5 AC 1 90", 5), ("AC 1 DC 5", 5), ("AC 1", 0), ("DC", 0),
+        ("AC 1 90 5 ", None), ("PULSE(3 5 1 1 1 1 1)", 3), ("7 PULSE(3 5)", 7), ("PULSE(3 5) DC 7", 7), ("pulse (3,5)", 3),
+        ("SIN(3 5)", 3), ("sin 3 5 1k 0 0 90", 8), ("PWL(0 4 1 5)", 4), ("PWL(1 4 2 5)", 4), ("PWL(-1 2 1 4)", 3),
+        ("PWL(-2 2 -1 4)", 4), ("EXP(3 5 1 1 1 1)", 3), ("SFFM(3 5 1 1 1)", 3), ("AM(3 5 1 1)", 0),
+        ("DC {2+3} AC 1 SIN(0 1 1k)", 5), ("SIN({1+2} 1 1k)", 3), ("TRNOISE(1 1) DC 5", None), ("5 TRNOISE(1 1)", 5), ("-5m", -0.005),
+    ],
+)  # fmt: skip
+def test_sources(text, value):
+    if value is None:
+        with pytest.raises(NetlistError):
+            flat(f"V1 a 0 {text}")
+    else:
+        assert flat(f"V1 a 0 {text}") == [("V1", "a", "0", pytest.approx(value, rel=1e-15))]
+        assert flat(f"I1 a 0 {text}") == [("I1", "a", "0", pytest.approx(value, rel=1e-15))]
+
+
+def test_multipliers_fold_into_values():
+    found = {n: v for n, _, _, v in flat("R1 a b 6 m=2\nI1 a b 6 m=2\nL1 a b 6 m=2\nC1 a b 6 m=2\nV1 a b 6 m=2")}
+    assert found == {"R1": 3, "I1": 12, "L1": 3, "C1": 12, "V1": 6}
+    sub = ".subckt s a\nR1 a 0 6 m=2\nI1 a 0 6\nV1 a 0 6\nD1 a 0\n.ends\n.subckt o a\nX1 a s m=2\n.ends\nX1 n o m={1+1}"
+    assert [v for *_, v in flat(sub)] == [0.75, 24, 6, None]
+    declared = ".subckt s a m=1\nR1 a 0 6\n.ends\nX1 n s m=2"
+    assert flat(declared) == [("X1.R1", "n", "0", 6)]
+
+
+def test_ground_and_names_as_first_written():
+    assert flat("R1 GND Out 1\nR2 oUT 0 1\nr3 gnd 00 1") == [
+        ("R1", "0", "Out", 1), ("R2", "Out", "0", 1), ("r3", "0", "00", 1)]  # fmt: skip
+
+
+def test_node_names_with_the_signs_ngspice_allows():
+    for name in ("n[1]", "n<1>", "n:1", "a#b", "a%b&c!d", "x@y~z", "n/1|h^i", "-5", "+5", "n-1", "n*1", "n?1", "n.1", "a$b", "µ"):
+        assert flat(f"R1 {name} 0 1") == [("R1", name, "0", 1)]
+
+
+def test_diodes():
+    text = "D1 a b\nD2 a b 1N4148\nD3 a b dd 2 off\n.model 1N4148 D(is=1n)\n.model DD d"
+    assert flat(text) == [("D1", "a", "b", None), ("D2", "a", "b", None), ("D3", "a", "b", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [  # each computed by ngspice 39
+        (".param r=1\n.subckt t a b\nR1 a b {r}\n.ends\n.subckt s a b r=4\nX1 a b t\n.ends\nX1 n 0 s", 4),
+        (".param r=1\n.subckt t a b r=2\nR1 a b {r}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\nX1 n 0 s", 2),
+        (".param r=1\n.subckt t a b\n.param q={r*2}\nR1 a b {q}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\nX1 n 0 s", 8),
+        (".subckt t a b\nR1 a b {q}\n.param q={w*2}\n.param w=3\n.ends\nX1 n 0 t", 6),
+        (".subckt s a b \n.param r=3\nR1 a b {r}\n.ends\nX1 n 0 s r=4", 4),
+        (".subckt s a b r=3 q={r*2}\nR1 a b {q}\n.ends\nX1 n 0 s r=4", 8),
+        (".subckt s a b PARAMS: r=3\nR1 a b {r}\n.ends\nX1 n 0 s PARAMS: r = 4", 4),
+        (".subckt s a b params: r=3\nR1 a b {r}\n.ends\nX1 n 0 s", 3),
+        (".param k=3\n.subckt s a b r={k}\nR1 a b {r}\n.ends\nX1 n 0 s ", 3),
+        (".param r=7\n.subckt s a b r=3\nR1 a b {r}\n.ends\nX1 n 0 s r={r}", 7),
+        (".subckt s a b\n.func f(x) {x*3}\nR1 a b {f(3)}\n.ends\nX1 n 0 s", 9),
+        ("X1 n 0 s\n.subckt s (a b)\nR1 a b 2\n.ENDS S", 2),
+    ],
+)  # fmt: skip
+def test_parameters_of_subcircuits(text, value):
+    assert [v for *_, v in flat(text)] == [value]
+
+
+def test_nesting_local_names_and_global_nodes():
+    text = """
+.subckt outer in out
+.subckt inner p q
+Rin p m 1
+Rout m vdd 2
+.ends inner
+X1 in k inner
+.model local D
+D1 k out local
+.ends outer
+.global VDD
+Xa a b outer
+V1 Vdd 0 5
+"""
+    assert flat(text) == [
+        ("Xa.X1.Rin", "a", "Xa.X1.m", 1),
+        ("Xa.X1.Rout", "Xa.X1.m", "Vdd", 2),
+        ("Xa.D1", "Xa.k", "b", None),
+        ("V1", "Vdd", "0", 5),
+    ]
+
+
+def test_an_inner_node_may_be_named_from_outside():
+    assert flat(".subckt s a\nR1 a m 1\n.ends\nX1 n s\nR2 x1.M 0 1") == [("X1.R1", "n", "x1.M", 1), ("R2", "x1.M", "0", 1)]
+
+
+def test_a_port_called_ground_is_ground():
+    assert flat(".subckt s a 0\nR1 a 0 1\n.ends\nX1 n 0 s") == [("X1.R1", "n", "0", 1)]
+
+
+def test_origins():
+    circuit = loads("t\nR1 a 0 1\n.subckt s a\n\nR1 a 0\n+ 1\n.ends\nX1 a s\nX2 a s\nR2 a 0 1\n", file="f.cir")
+    assert [circuit.origin(k) for k in range(5)] == [("f.cir", 2), ("f.cir", 5), ("f.cir", 5), ("f.cir", 10), None]
+
+
+def test_analyses():
+    deck = read_deck_text(
+        "t\nV1 a 0 1\nI1 a 0 1\nR1 a 0 1\n.param top=1 r=5\n.op\n.DC v1 0 {top} .25 I1 1 0 -.5\n.step param R list 1 2k\n"
+        ".step param r 1 3 1\n.temp 27 50\n.print dc v(a, 0) i(V1) a\n.save all\n"
+    )
+    op, dc, listed, stepped, temp, print_, save = deck.analyses
+    assert isinstance(op, OperatingPointRequest) and op.location.line == 6
+    assert isinstance(dc, DcSweep) and isinstance(listed, ParameterStep) and isinstance(temp, Temperature)
+    assert [(s.name, s.start, s.stop, s.step, list(s.values)) for s in dc.sweeps] == [
+        ("v1", 0, 1, 0.25, [0, 0.25, 0.5, 0.75, 1]), ("I1", 1, 0, -0.5, [1, 0.5, 0])]  # fmt: skip
+    assert (listed.sweep.name, list(listed.sweep.values)) == ("R", [1, 2000])
+    assert isinstance(stepped, ParameterStep) and list(stepped.sweep.values) == [1, 2, 3]
+    assert temp.values == (27, 50)
+    assert isinstance(print_, Output) and print_.requests == ("dc", "v(a, 0)", "i(V1)", "a")
+    assert save == Output("save", ("all",), save.location)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step", "expected"),
+    [("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]), ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]), ("5", "5", "0", [5]),
+     ("0", "1", "2", [0]), ("1e308", "-1e308", "-1e308", [1e308, 0, -1e308])],
+)  # fmt: skip
+def test_points_of_a_sweep(start, stop, step, expected):
+    (dc,) = read_deck_text(f"t\nV1 a 0 1\n.dc V1 {start} {stop} {step}\n").analyses
+    assert list(dc.sweeps[0].values) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_deck_elaborates_again_with_other_parameters():
+    deck = read_deck_text("t\n.param r=1 q={2*r}\n.subckt s a\nR1 a 0 {q}\n.ends\nX1 n s\nR2 n 0 {sqrt(r)}\n")
+    assert deck.parameters == {"r": 1, "q": 2}
+    again = deck.elaborate({"R": 9})
+    assert [e.value for e in again] == [18, 3] and [e.value for e in deck.circuit] == [2, 1]
+    assert [e.value for e in deck.elaborate({"q": 7})] == [7, 1] and [e.value for e in deck.elaborate()] == [2, 1]
+    with pytest.raises(UsageError, match="no parameter of the deck is called 'x'"):
+        deck.elaborate({"x": 1})
+    with pytest.raises(UsageError, match="not finite"):
+        deck.elaborate({"r": float("nan")})
+    with pytest.raises(NetlistError, match=r"sqrt\(-1\)"):
+        deck.elaborate({"r": -1})
+    with pytest.raises(AttributeError):
+        deck.title = "other"
+
+
+def test_directives_are_comments_that_are_kept():
+    deck = read_deck_text("t\nR1 a\n*! input  V1\n+ 0 1\n  *!output a b\n* ! no\n.end\n*! after\n")
+    assert [(d.text, d.location.line, d.location.column) for d in deck.directives] == [
+        ("input  V1", 3, 1), ("output a b", 5, 3)]  # fmt: skip
+    assert len(deck.circuit) == 1
+
+
+def test_title_and_notes_of_the_circuit():
+    deck = read_deck_text("  my title \nR1 a 0 1M\n.options x\n")
+    assert deck.title == deck.circuit.title == "my title"
+    assert [p.kind for p in deck.circuit.notes] == ["mega", "no-effect"]
+    assert [p.kind for p in deck.problems] == ["mega"] and [p.kind for p in deck.notes] == ["no-effect"]
