@@ -1,0 +1,123 @@
+"""Writes the larger decks of this folder. They are committed; a test holds them equal to what this prints.
+
+Usage: ``python netlists/generate.py`` rewrites ``mesh-10x10.cir``, ``crossbar-1r.cir``, ``crossbar-1d1r.cir`` and
+``deep-resistive-network.cir`` beside this file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def mesh(n: int = 10) -> str:
+    """A square mesh of 1 Ω resistors, 1 A through two nodes a knight's move apart near its middle."""
+    lines = [
+        f"Resistor mesh {n} x {n}, a knight's move",
+        "* On an endless mesh of 1 Ω resistors the resistance of a knight's move is 4/pi - 1/2 = 0.773 Ω; the edges of",
+        "* this small one make it a little more. Node x4y5 is held at 0 V, and 1 A goes in at x5y3.",
+        "I1 0 x5y3 1",
+        "V0 x4y5 0 0",
+    ]
+    for x in range(n):
+        for y in range(n):
+            if x + 1 < n:
+                lines.append(f"Rh{x}{y} x{x}y{y} x{x + 1}y{y} 1")
+            if y + 1 < n:
+                lines.append(f"Rv{x}{y} x{x}y{y} x{x}y{y + 1} 1")
+    return "\n".join([*lines, ".op", ".end", ""])
+
+
+def low(row: int, column: int) -> bool:
+    """Whether the memristor of a crossbar cell is in its low-resistance state."""
+    return (3 * row + 5 * column + row * column) % 7 < 3
+
+
+def crossbar(n: int = 8, selector: bool = False) -> str:
+    """A memristor crossbar with wire resistance: rows driven from the left, columns sensed at the bottom."""
+    if selector:
+        lines = [
+            f"Memristor crossbar {n} x {n} with diode selectors and wire resistance (1D1R)",
+            "* Row 3 is raised to 1 V and column 5 lowered to 0 V; every other cell sees its diode the wrong way",
+            "* round, so what column 5 delivers is the one cell's current alone, wires included.",
+        ]
+    else:
+        lines = [
+            f"Memristor crossbar {n} x {n} with wire resistance (1R)",
+            "* Rows carry a vector of voltages, columns end in virtual grounds: their currents are a matrix-vector",
+            "* product, a few percent short of the ideal because every wire segment has 2.5 Ω.",
+        ]
+    lines.append(".param wire=2.5")
+    for row in range(n):
+        volts = (1.0 if row == 3 else 0.0) if selector else (row + 1) / 10
+        lines += [f"Vrow{row} row{row} 0 {volts:g}", f"Rw{row}_0 row{row} r{row}_0 {{wire}}"]
+        lines += [f"Rw{row}_{c} r{row}_{c - 1} r{row}_{c} {{wire}}" for c in range(1, n)]
+    for column in range(n):
+        lines += [f"Rb{r}_{column} c{r}_{column} c{r + 1}_{column} {{wire}}" for r in range(n - 1)]
+        volts = (0.0 if column == 5 else 1.0) if selector else 0.0
+        lines += [
+            f"Rb{n - 1}_{column} c{n - 1}_{column} col{column} {{wire}}",
+            f"Vcol{column} col{column} 0 {volts:g}",
+        ]
+    for row in range(n):
+        for c in range(n):
+            ohms = "1k" if low(row, c) else "100k"
+            if selector:
+                lines.append(f"Ds{row}_{c} r{row}_{c} d{row}_{c} ideal")
+            lines.append(f"Rm{row}_{c} {'d' if selector else 'r'}{row}_{c} c{row}_{c} {ohms}")
+    if selector:
+        lines.append(".model ideal D")
+    return "\n".join([*lines, ".op", ".end", ""])
+
+
+LAYERS = (6, 4, 4, 2)
+INPUT = (0.3, -0.7, 0.5)
+GAIN = 8.0
+
+
+def conductance(layer: int, j: int, k: int) -> float:
+    """Conductance between unit j of ``layer`` and unit k of the next, in siemens; some are missing (0)."""
+    return ((7 * j + 11 * k + 5 * layer + 3 * j * k) % 10) / 10
+
+
+def bias(layer: int, k: int) -> float:
+    """Current injected into unit k of ``layer``, in amperes."""
+    return ((3 * k + layer) % 5 - 2) / 10
+
+
+def network() -> str:
+    """A deep resistive network: doubled inputs, two hidden layers of diodes to ground, a linear output layer."""
+    lines = [
+        "A deep resistive network, 6-4-4-2",
+        "* Three inputs, each with its negative, amplified eight times; in each hidden layer diodes keep the first two",
+        "* units above ground and the last two below: a neural network that relaxes instead of computing.",
+    ]
+    for j, x in enumerate(x for value in INPUT for x in (value, -value)):
+        lines.append(f"V{j} u0_{j} 0 {GAIN * x:g}")
+    for layer in range(1, len(LAYERS)):
+        for k in range(LAYERS[layer]):
+            unit = f"u{layer}_{k}"
+            if layer < len(LAYERS) - 1:
+                ends = f"0 {unit}" if k < LAYERS[layer] // 2 else f"{unit} 0"
+                lines.append(f"D{layer}_{k} {ends} ideal")
+            lines.append(f"I{layer}_{k} 0 {unit} {bias(layer, k):g}")
+            for j in range(LAYERS[layer - 1]):
+                g = conductance(layer - 1, j, k)
+                if g:
+                    lines.append(f"R{layer - 1}_{j}_{k} u{layer - 1}_{j} {unit} {{1/{g:g}}}")
+    return "\n".join([*lines, ".model ideal D", ".op", ".end", ""])
+
+
+DECKS = {
+    "mesh-10x10.cir": mesh,
+    "crossbar-1r.cir": crossbar,
+    "crossbar-1d1r.cir": lambda: crossbar(selector=True),
+    "deep-resistive-network.cir": network,
+}
+
+
+if __name__ == "__main__":
+    for name, text in DECKS.items():
+        (HERE / name).write_text(text(), encoding="utf-8")
+        print(name)
