@@ -82,20 +82,23 @@ def factor_panel(values, offset, height, width, pivots, first, packed, work):
 
 
 @jit()
-def add_update(values, base, height, rows, local, first, across, tall, work, room):
+def add_update(values, base, height, rows, local, first, across, tall, work, room, place):
     """Add the update in ``work`` to the panel at ``base``; ``rows`` names its rows, the first `across` its columns."""
-    start = local[rows[0]]
-    together = local[rows[tall - 1]] - start == tall - 1
+    for i in range(tall):
+        place[i] = local[rows[i]]
+    start = place[0]
+    together = place[tall - 1] - start == tall - 1
     for j in range(across):
         column = base + (rows[j] - first) * height
+        added = work[j * room : j * room + tall]
         if together:
             target = values[column + start : column + start + tall]
-            added = work[j * room : j * room + tall]
             for i in range(j + 1, tall):
                 target[i] += added[i]
         else:
+            target = values[column : column + height]
             for i in range(j + 1, tall):
-                values[column + local[rows[i]]] += work[j * room + i]
+                target[place[i]] += added[i]
 
 
 @jit()
@@ -110,6 +113,7 @@ def factor_range(begin, end, active, arrays, weight, values, pivots):
     for u in range(source.size):
         most = max(most, hi[u] - lo[u])
     packed = np.empty((widest + ACROSS) * (most + ACROSS), np.float64)
+    found = np.empty(tallest, np.int64)
     work = np.empty((tallest + OVERREAD) * (most + ACROSS), np.float64)
     for t in range(begin, end):
         if not active[t]:
@@ -131,7 +135,7 @@ def factor_range(begin, end, active, arrays, weight, values, pivots):
             pack_weights(values, offset[s], high, depth, row, across, pivots, first[s], packed)
             product(values, offset[s] + row, high, depth, tall, packed, across, work, room)
             names = rows[row_ptr[s] + row : row_ptr[s + 1]]
-            add_update(values, offset[t], height, names, local, first[t], across, tall, work, room)
+            add_update(values, offset[t], height, names, local, first[t], across, tall, work, room, found)
         factor_panel(values, offset[t], height, first[t + 1] - first[t], pivots, first[t], packed, work)
 
 
