@@ -134,29 +134,6 @@ class Sweep:
         return f"Sweep of {self.title!r} over {over}: {len(self)} points, {len(self.columns)} columns{failed}"
 
 
-def ramp(start: float, stop: float, step: float) -> tuple[float, ...]:
-    """The values from ``start`` to ``stop``; the stop is included where a step ends on it but for rounding.
-
-    >>> ramp(0, 0.3, 0.1)
-    (0.0, 0.1, 0.2, 0.3)
-
-    Raises
-    ------
-    UsageError
-        A step that is zero or leads away from the stop; more than a million points.
-    """
-    if not step or (stop - start) * step < 0:
-        way = "zero" if not step else "away from the stop"
-        raise UsageError(f"a step of {step:g} from {start:g} to {stop:g} leads {way}; give it the sign of stop − start")
-    count = (stop - start) / step
-    if not count < MAX_POINTS:
-        raise UsageError(f"a step of {step:g} from {start:g} to {stop:g} makes more than {MAX_POINTS:,} points")
-    # Rounded to 15 digits of the largest, so that 3 × 0.1 is 0.3 and −1 + 10 × 0.1 is 0.
-    largest = max(abs(start), abs(stop))
-    digits = 14 - math.floor(math.log10(largest)) if largest else 0
-    return tuple(round(start + k * step, digits) + 0.0 for k in range(math.floor(count * (1 + 1e-12) + 1e-9) + 1))
-
-
 def sweep(
     source: Circuit | Deck,
     vary: Mapping[str, Sequence[float]],
@@ -239,7 +216,7 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
         index = circuit.element_index(name)
         code = int(circuit.arrays().kind[index])
         if not ELEMENTS[code].parameter:
-            raise UsageError(f"{circuit.names[index]} is a {ELEMENTS[code].name}: it has no value to vary")
+            raise UsageError(f"{circuit.names[index]} is an {ELEMENTS[code].name}: it has no value to vary")
         for value in column.tolist():
             checked_value(code, circuit.names[index], value)
         return _Axis(circuit.names[index], False, column)

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
         problems.append(("error", _as_problem(found.contradiction)))
     _deliver(args, deck.title, problems, found.report, deck)
     if found.contradiction is not None:
-        raise found.contradiction
+        # The report has the whole message; this line says how it ended.
+        raise type(found.contradiction)(f"{args.deck}: {_count(problems)}; the circuit has no steady state")
     return 0
 
 

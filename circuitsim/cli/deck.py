@@ -32,15 +32,14 @@ def read(args: argparse.Namespace) -> Deck:
     NetlistError
         A deck with problems.
     """
+    import os
+
     from circuitsim.netlist import read_deck
 
     check_folders(args.allow_include)
-    try:
-        return read_deck(args.deck, allow_include=tuple(args.allow_include))
-    except FileNotFoundError as error:
-        if error.filename not in (args.deck, None):
-            raise
-        raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck)) from None
+    if args.deck != "-" and not os.path.lexists(args.deck):
+        raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
+    return read_deck(args.deck, allow_include=tuple(args.allow_include))
 
 
 def check_folders(folders: Iterable[str]) -> None:
@@ -61,7 +60,7 @@ def _near(path: str) -> str:
     try:
         names = sorted(os.listdir(folder or "."))[:5000]
     except OSError:
-        return f" (nor a folder {folder!r})"
+        return f" (and no folder {folder!r})"
     near = difflib.get_close_matches(name, names, n=3)
     return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
 

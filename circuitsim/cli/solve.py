@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_output, check_target, deliver
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
             deliver(dumps(failure(error, circuit)), args.output)
         raise
     report([*deck.problems, *deck.notes, *point.warnings])
+    if any(type(analysis).__name__ in ("DcSweep", "ParameterStep") for analysis in deck.analyses):
+        print(f"note: .dc and .step are run by: circuitsim sweep {args.deck}", file=sys.stderr)
     deliver(_formatted(point.to_dict(), args.format), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw

@@ -30,6 +30,9 @@ examples:
   circuitsim sweep my.cir --format table
 """
 
+OTHER_ANALYSES = ("tran", "ac", "noise", "disto", "tf", "pz", "sp")
+"""What a ``.print`` card may name that is not done here: its columns are not the sweep's."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sweep``."""
@@ -62,9 +65,8 @@ def run(args: argparse.Namespace) -> int:
     report([*deck.problems, *deck.notes])
     line = _ProgressLine()
     try:
-        found = sweep(
-            deck, vary or _asked(deck), args.columns or _printed(deck), args.solver, args.tolerance, line.update
-        )
+        columns = args.columns or _printed(deck)
+        found = sweep(deck, vary or _asked(deck), columns, args.solver, args.tolerance, line.update)
     finally:
         line.close()
     report(w for w in found.warnings if w not in deck.problems and w not in deck.notes)
@@ -94,12 +96,12 @@ def _named(text: str) -> tuple[str, tuple[float, ...]]:
     try:
         return name.strip(), _values(values.strip())
     except (UsageError, ValueError) as error:
-        hint = getattr(error, "hint", "")
-        raise UsageError(f"--vary {text!r}: {error}" + (f"\n    hint: {hint}" if hint else "")) from None
+        hint = getattr(error, "hint", "") or "start:stop:step, for instance 0:5:0.1, or a,b,c"
+        raise UsageError(f"--vary {text!r}: {error}\n    hint: {hint}") from None
 
 
 def _values(text: str) -> tuple[float, ...]:
-    from circuitsim.analysis.sweep import ramp
+    from circuitsim.netlist.analyses import points
     from circuitsim.units import parse
 
     if ":" not in text:
@@ -107,7 +109,7 @@ def _values(text: str) -> tuple[float, ...]:
     parts = [parse(part.strip()) for part in text.split(":")]
     if len(parts) != 3:
         raise UsageError(f"a range has three numbers, start:stop:step, not {len(parts)}")
-    return ramp(*parts)
+    return tuple(points(*parts))
 
 
 def _asked(deck: Deck) -> dict[str, tuple[float, ...]]:
@@ -127,10 +129,15 @@ def _asked(deck: Deck) -> dict[str, tuple[float, ...]]:
 
 
 def _printed(deck: Deck) -> str | None:
-    """The columns that the deck's ``.print`` and ``.save`` cards name; None where they name none, or ask for all."""
+    """The columns that the deck's ``.print dc`` and ``.save`` cards name; None where they name none, or ask for all."""
     from circuitsim.netlist.deck import Output
 
-    words = [word for card in deck.analyses if isinstance(card, Output) for word in card.requests]
+    words: list[str] = []
+    for card in deck.analyses:
+        if isinstance(card, Output) and card.requests:
+            kind = card.requests[0].lower()
+            if card.card == "save" or kind not in OTHER_ANALYSES:
+                words += card.requests[kind in ("dc", "op") :]
     return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
 
 

@@ -12,6 +12,12 @@ from circuitsim.program.components import component_labels
 ON_GRID = 160
 """Up to this many vertices a connected part is drawn on a grid; beyond, the embedding is what can be shown."""
 
+SCALES = (1.0, 1.15, 1.3, 1.5, 2.0)
+"""Cells an element is long at first. The search is local: other starts end elsewhere, the best is kept."""
+
+MANY_STARTS = 60
+"""Up to this many nodes all of them are tried."""
+
 GAP = 1.6
 """Cells between two parts."""
 
@@ -56,12 +62,20 @@ def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: 
         hangs = np.flatnonzero(parent >= 0)
         wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
         return wish
-    tried = []
-    for scale in (1.0, 2.0) if core.size > 1 else (1.0,):
+    best = None
+    starts: set[bytes] = set()
+    for scale in SCALES if core.size <= MANY_STARTS else SCALES[1:2]:
         grid = Grid(wish * scale, edges, parent, weight)
+        if grid.cells.tobytes() in starts:
+            continue
+        starts.add(grid.cells.tobytes())
         grid.improve()
-        tried.append((grid.cost(), grid.cells))
-    return min(tried, key=lambda item: item[0])[1].astype(float)
+        if best is None or grid.cost() < best.cost() - 1e-9:
+            best = grid
+        if best.cost() < 1.0:
+            break  # at most one ground symbol lies sideways: nothing to gain
+    assert best is not None
+    return best.cells.astype(float)
 
 
 def _upright(x: np.ndarray, number: np.ndarray, parent: np.ndarray, left: int | None) -> np.ndarray:
