@@ -35,3 +35,6 @@ PROBLEMS = 10_000
 
 SWEEP_POINTS = 1_000_000
 """Points of one sweep."""
+
+PATH = 4096
+"""Characters of an included file's path (resolving one takes the square of its length)."""

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from typing import BinaryIO
 
 from circuitsim.errors import Location, NetlistError, Problem
 from circuitsim.netlist import limits
@@ -110,7 +111,7 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
         A directory, a pipe, a device, or a file larger than ``limit``; the message says so.
     """
     if path == "-":
-        data = sys.stdin.buffer.read(limit + 1)
+        data = _all_of(sys.stdin.buffer, limit)
     else:
         # O_NONBLOCK: opening a pipe that nobody writes to must not wait.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -121,12 +122,21 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
             if not stat.S_ISREG(mode):
                 raise ValueError("is no regular file (a pipe or a device)")
             with open(descriptor, "rb", closefd=False) as file:
-                data = file.read(limit + 1)
+                data = _all_of(file, limit)
         finally:
             os.close(descriptor)
     if len(data) > limit:
         raise ValueError(f"is larger than {limit // 1_000_000} MB")
     return data
+
+
+def _all_of(file: BinaryIO, limit: int) -> bytes:
+    """What is left of ``file``, little more than ``limit`` bytes at most, in steps so that memory grows with need."""
+    chunks, size = [], 0
+    while size <= limit and (chunk := file.read(1 << 22)):
+        chunks.append(chunk)
+        size += len(chunk)
+    return b"".join(chunks)
 
 
 class Files:
@@ -147,8 +157,8 @@ class Files:
         ValueError
             It lies outside the folders that may be read.
         """
-        if "\0" in path:
-            raise ValueError("has a NUL in its name")
+        if len(path) > limits.PATH:
+            raise ValueError("is too long a file name")
         folder = os.path.dirname(including.path) if including.path else (self.roots[0] if self.roots else ".")
         real = os.path.realpath(os.path.join(folder, path))
         for root in self.roots:

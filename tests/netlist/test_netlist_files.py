@@ -79,7 +79,8 @@ def test_sections_of_a_library(tmp_path, section, values):
         (".include loop.inc", 10, "loop.inc includes itself"),
         (".include my file.inc", 13, ".include takes one file"),
         (".lib x.lib ss", 6, "x.lib has no section 'ss'"),
-        (".include " + "x" * 5000, 10, "ile name too long"),
+        (".include " + "x" * 300, 10, "file name too long"),
+        (".include " + "x/" * 3000, 10, "is too long a file name"),
     ],
 )
 def test_what_may_not_be_included(tmp_path, card, column, message):
