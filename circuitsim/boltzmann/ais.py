@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -83,7 +84,7 @@ def estimate_log_partition(
             kernels.sample(hidden, rng.random(hidden.shape))
             mixed = (1 - beta) * start + beta * exact.visible_bias
             visible = sample_layer(beta * hidden, by_hidden, mixed, rng)
-    start_log_z = exact.hidden * np.log(2) + float(np.logaddexp(0, start).sum())
+    start_log_z = exact.hidden * math.log(2) + float(np.logaddexp(0, start).sum())
     return _summarise(log_weight, start_log_z)
 
 
@@ -102,12 +103,12 @@ def _summarise(log_weight: np.ndarray, start_log_z: float) -> PartitionEstimate:
     top = float(log_weight.max())
     weight = np.exp(log_weight - top)
     mean = float(weight.mean())
-    error = float(weight.std(ddof=1)) / np.sqrt(len(weight))
+    error = float(weight.std(ddof=1)) / math.sqrt(len(weight))
     offset = top + start_log_z
     return PartitionEstimate(
-        log_z=offset + float(np.log(mean)),
-        low=offset + float(np.log(mean - 3 * error)) if mean > 3 * error else -np.inf,
-        high=offset + float(np.log(mean + 3 * error)),
+        log_z=offset + math.log(mean),
+        low=offset + math.log(mean - 3 * error) if mean > 3 * error else -math.inf,
+        high=offset + math.log(mean + 3 * error),
         standard_error=error / mean,
         effective_chains=float(weight.sum() ** 2 / (weight**2).sum()),
     )

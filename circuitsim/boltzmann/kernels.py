@@ -109,7 +109,7 @@ def affine(units, weights, bias, out):
             for j in range(first, last):
                 # Without a branch: whether a unit is on is a coin toss that no processor predicts.
                 active[count] = j
-                count += np.int64(units[s, j] != 0)
+                count += 1 if units[s, j] != 0 else 0
             add_rows(units[s], weights, active, count, out[s])
 
 
