@@ -60,7 +60,7 @@ def scan(text: str, start: int) -> tuple[float, int, str]:
     """
     found = _NUMBER.match(text, start)
     if found is None:
-        raise NumberError(f"{short(text[start:start + 80])!r} is not a number", hint_for(text[start : start + 80]))
+        raise NumberError(f"{short(text[start : start + 80])!r} is not a number", hint_for(text[start : start + 80]))
     digits, exponent, letters = found.groups()
     end = found.end()
     if letters and (text[end : end + 1].isalnum() or letters in "eE"):

@@ -247,5 +247,3 @@ class Evaluator:
         shown = ", ".join(exact(v) for v in values[:4])
         what = f"{exact(values[0])} {name} {exact(values[1])}" if name in OPERATORS else f"{name}({shown})"
         raise ExpressionError("number", f"{what}: {why}", at, "", code) from None
-
-

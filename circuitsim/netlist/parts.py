@@ -190,9 +190,7 @@ class Parts:
         """Note an instance parameter that changes nothing."""
         self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, offset, name)
 
-    def passive_value(
-        self, scope: Scope, card: Card, name: Token, sorted_: Fields, code: int
-    ) -> tuple[int, Value]:
+    def passive_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields, code: int) -> tuple[int, Value]:
         """The value of R, L or C: the word behind the nodes, or ``R=``."""
         row = ELEMENTS[code]
         values = [*sorted_.words, *(value for _, value in sorted_.pairs)]
@@ -263,7 +261,7 @@ class Parts:
         value: Value | Wave | None = None
         for _, token in sorted_.pairs:
             offset, value = token.offset, self.number(scope, card, name, token)
-        wave: tuple[int, Value | Wave] | None = None
+        wave: tuple[Token, list[Token]] | None = None
         k = 0
         while k < len(words):
             token = words[k]
@@ -278,7 +276,7 @@ class Parts:
                 self.no_effect(word, card, token.offset, name.text)
             elif word in FUNCTIONS or word in UNSETTLED:
                 stop = next((j for j in range(k, len(words)) if not self.numeric(words[j])), len(words))
-                wave = self.wave(scope, card, token, word, words[k:stop], value is not None)
+                wave = (token, words[k:stop])
                 k = stop
             elif value is None and k == 1:
                 offset, value = token.offset, self.number(scope, card, name, token)
@@ -286,7 +284,7 @@ class Parts:
                 raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
                                 token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
         if value is None and wave is not None:
-            offset, value = wave
+            offset, value = self.wave(scope, card, *wave)
         if value is None:
             self.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
             value = 0.0
@@ -303,17 +301,13 @@ class Parts:
         self.warn_letters(card, name, token, value, VOLTAGE)
         return value
 
-    def wave(
-        self, scope: Scope, card: Card, token: Token, word: str, numbers: list[Token], known: bool
-    ) -> tuple[int, Value | Wave] | None:
+    @staticmethod
+    def wave(scope: Scope, card: Card, token: Token, numbers: list[Token]) -> tuple[int, Value | Wave]:
         """The value of a time function at the operating point, now or (where it has parameters) later."""
+        word = token.text.lower()
         if word in UNSETTLED:
-            if known:
-                return None
             raise CardError("unsupported", f"{word.upper()} has no value at the operating point", token.offset,
-                            "write the DC value before it")  # fmt: skip
-        if known:
-            return None
+                            "write its DC value")  # fmt: skip
         values = [constant(value_of(number, card, scope)) for number in numbers]
         if any(isinstance(value, Code) for value in values):
             return token.offset, Wave(word, values)
@@ -345,9 +339,7 @@ class Parts:
                                 "leave one out")  # fmt: skip
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.text.lower()] = -1 - len(scope.calls)
-        scope.calls.append(
-            Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind))
-        )
+        scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))
 
 
 def checked(code: int, name: str, value: float, offset: int) -> float:

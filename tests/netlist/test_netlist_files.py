@@ -25,9 +25,13 @@ def problem(path, **options):
     return caught.value.problems[0]
 
 
-@pytest.mark.parametrize("card", [".include sub/b.inc", '.inc "sub/b.inc"', ".INCLUDE 'sub/b.inc' ; why", ".lib sub/b.inc"])
+@pytest.mark.parametrize(
+    "card", [".include sub/b.inc", '.inc "sub/b.inc"', ".INCLUDE 'sub/b.inc' ; why", ".lib sub/b.inc"]
+)
 def test_paths_are_relative_to_the_including_file(tmp_path, card):
-    main = write(tmp_path, main=f"t\n{card}\nR1 a 0 1\n", sub__b_inc=".include deep/c.inc\n", sub__deep__c_inc="R2 a 0 2\n")
+    main = write(
+        tmp_path, main=f"t\n{card}\nR1 a 0 1\n", sub__b_inc=".include deep/c.inc\n", sub__deep__c_inc="R2 a 0 2\n"
+    )
     assert list(load(main).names) == ["R2", "R1"]
 
 

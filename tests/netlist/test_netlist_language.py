@@ -54,11 +54,14 @@ def test_one_resistor_in_many_ways(text):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("5", 5), ("DC 5", 5), ("dc=5", 5), ("DC 5 AC 1", 5), ("5 AC 1 90", 5), ("AC 1 DC 5", 5), ("AC 1", 0), ("DC", 0),
-        ("AC 1 90 5 ", None), ("PULSE(3 5 1 1 1 1 1)", 3), ("7 PULSE(3 5)", 7), ("PULSE(3 5) DC 7", 7), ("pulse (3,5)", 3),
+        ("5", 5), ("DC 5", 5), ("dc=5", 5), ("DC 5 AC 1", 5), ("5 AC 1 90", 5), ("AC 1 DC 5", 5), ("AC 1", 0),
+        ("DC", 0),
+        ("AC 1 90 5 ", None), ("PULSE(3 5 1 1 1 1 1)", 3), ("7 PULSE(3 5)", 7), ("PULSE(3 5) DC 7", 7),
+        ("pulse (3,5)", 3),
         ("SIN(3 5)", 3), ("sin 3 5 1k 0 0 90", 8), ("PWL(0 4 1 5)", 4), ("PWL(1 4 2 5)", 4), ("PWL(-1 2 1 4)", 3),
         ("PWL(-2 2 -1 4)", 4), ("EXP(3 5 1 1 1 1)", 3), ("SFFM(3 5 1 1 1)", 3), ("AM(3 5 1 1)", 0),
-        ("DC {2+3} AC 1 SIN(0 1 1k)", 5), ("SIN({1+2} 1 1k)", 3), ("TRNOISE(1 1) DC 5", None), ("5 TRNOISE(1 1)", 5), ("-5m", -0.005),
+        ("DC {2+3} AC 1 SIN(0 1 1k)", 5), ("SIN({1+2} 1 1k)", 3), ("TRNOISE(1 1) DC 5", 5), ("SIN(0 1 1 -1) DC 5", 5), ("5 TRNOISE(1 1)", 5),
+        ("-5m", -0.005),
     ],
 )  # fmt: skip
 def test_sources(text, value):
@@ -85,7 +88,23 @@ def test_ground_and_names_as_first_written():
 
 
 def test_node_names_with_the_signs_ngspice_allows():
-    for name in ("n[1]", "n<1>", "n:1", "a#b", "a%b&c!d", "x@y~z", "n/1|h^i", "-5", "+5", "n-1", "n*1", "n?1", "n.1", "a$b", "µ"):
+    for name in (
+        "n[1]",
+        "n<1>",
+        "n:1",
+        "a#b",
+        "a%b&c!d",
+        "x@y~z",
+        "n/1|h^i",
+        "-5",
+        "+5",
+        "n-1",
+        "n*1",
+        "n?1",
+        "n.1",
+        "a$b",
+        "µ",
+    ):
         assert flat(f"R1 {name} 0 1") == [("R1", name, "0", 1)]
 
 
@@ -99,7 +118,8 @@ def test_diodes():
     [  # each computed by ngspice 39
         (".param r=1\n.subckt t a b\nR1 a b {r}\n.ends\n.subckt s a b r=4\nX1 a b t\n.ends\nX1 n 0 s", 4),
         (".param r=1\n.subckt t a b r=2\nR1 a b {r}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\nX1 n 0 s", 2),
-        (".param r=1\n.subckt t a b\n.param q={r*2}\nR1 a b {q}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\nX1 n 0 s", 8),
+        (".param r=1\n.subckt t a b\n.param q={r*2}\nR1 a b {q}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\n"
+         "X1 n 0 s", 8),
         (".subckt t a b\nR1 a b {q}\n.param q={w*2}\n.param w=3\n.ends\nX1 n 0 t", 6),
         (".subckt s a b \n.param r=3\nR1 a b {r}\n.ends\nX1 n 0 s r=4", 4),
         (".subckt s a b r=3 q={r*2}\nR1 a b {q}\n.ends\nX1 n 0 s r=4", 8),
@@ -139,7 +159,10 @@ V1 Vdd 0 5
 
 
 def test_an_inner_node_may_be_named_from_outside():
-    assert flat(".subckt s a\nR1 a m 1\n.ends\nX1 n s\nR2 x1.M 0 1") == [("X1.R1", "n", "x1.M", 1), ("R2", "x1.M", "0", 1)]
+    assert flat(".subckt s a\nR1 a m 1\n.ends\nX1 n s\nR2 x1.M 0 1") == [
+        ("X1.R1", "n", "x1.M", 1),
+        ("R2", "x1.M", "0", 1),
+    ]
 
 
 def test_a_port_called_ground_is_ground():
@@ -153,8 +176,8 @@ def test_origins():
 
 def test_analyses():
     deck = read_deck_text(
-        "t\nV1 a 0 1\nI1 a 0 1\nR1 a 0 1\n.param top=1 r=5\n.op\n.DC v1 0 {top} .25 I1 1 0 -.5\n.step param R list 1 2k\n"
-        ".step param r 1 3 1\n.temp 27 50\n.print dc v(a, 0) i(V1) a\n.save all\n"
+        "t\nV1 a 0 1\nI1 a 0 1\nR1 a 0 1\n.param top=1 r=5\n.op\n.DC v1 0 {top} .25 I1 1 0 -.5\n"
+        ".step param R list 1 2k\n.step param r 1 3 1\n.temp 27 50\n.print dc v(a, 0) i(V1) a\n.save all\n"
     )
     op, dc, listed, stepped, temp, print_, save = deck.analyses
     assert isinstance(op, OperatingPointRequest) and op.location.line == 6

@@ -18,7 +18,9 @@ from circuitsim.netlist import dump, dumps, load, loads
 needs_ngspice = pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
-TRICKY = st.sampled_from(["0", "GND", "x1.m", "time", "//", "a b", "a\n.end", "*", "+", "$x", "n'", "{q}", "R1", "VR1", "é", "=", ""])
+TRICKY = st.sampled_from(
+    ["0", "GND", "x1.m", "time", "//", "a b", "a\n.end", "*", "+", "$x", "n'", "{q}", "R1", "VR1", "é", "=", ""]
+)
 VALUES = st.one_of(st.just(0.0), st.floats(1e-300, 1e300), st.integers(0, 10**6).map(float))
 
 
@@ -77,7 +79,9 @@ def test_a_zero_ohm_part_gets_a_name_of_its_own():
     assert list(names) == ["VR1_3", "VR1", "VR1_2", "VR2"]
 
 
-@pytest.mark.parametrize("title", ["", "R1 a 0 1", ".include /etc/passwd", ".end", "x\\", "a\nb", "é", "  x", "+ 1", "* c", "a\0b"])
+@pytest.mark.parametrize(
+    "title", ["", "R1 a 0 1", ".include /etc/passwd", ".end", "x\\", "a\nb", "é", "  x", "+ 1", "* c", "a\0b"]
+)
 def test_titles_are_safe(title):
     circuit = Circuit(title)
     circuit.resistor("R1", "a", "0", 5.0)
@@ -108,8 +112,10 @@ RUNS = {
     "divider": ("t\nV1 a 0 6\nR1 a b 1k\nR2 b 0 2k\n", {"b": 4}),
     "zero ohm": ("t\nI1 0 a 1\nR1 a b 0\nR2 b 0 2\n", {"a": 2, "b": 2}),
     # in –1– out, out –1– 0; out –1– y, y –1– 0: 2 V over 1 Ω and 1 ∥ 2 Ω.
-    "hierarchy": ("t\n.subckt s a b\nR1 a m 1\nR2 m b 0\nR3 b 0 1\n.ends\nV1 in 0 2\nX1 in out s\nX.2 out x1.y s\n",
-                  {"out": 0.8, "x1.m": 0.8, "x1.y": 0.4}),
+    "hierarchy": (
+        "t\n.subckt s a b\nR1 a m 1\nR2 m b 0\nR3 b 0 1\n.ends\nV1 in 0 2\nX1 in out s\nX.2 out x1.y s\n",
+        {"out": 0.8, "x1.m": 0.8, "x1.y": 0.4},
+    ),
     "diode": ("t\nV1 a 0 5\nR1 a b 1k\nD1 b c\nR2 c 0 1k\nD2 0 b\n", {"c": 2.5}),
     "signs in names": ("t\nV1 n[1] 0 5\nR#1 n[1] n<2> 1\nR!2 n<2> 0 4\n", {"n<2>": 4}),
     "shorts": ("t\nV1 a 0 5\nL1 a b 1m\nR1 b 0 1\nC1 b 0 1u\n", {"b": 5}),
