@@ -85,13 +85,18 @@ def test_separators_separate():
     assert np.array_equal(late, np.unique(late)[np.argsort(np.argsort(late))])  # nobody twice
 
 
-def test_random_graphs_and_disconnected_parts_are_left_whole():
+def test_random_graphs_are_left_whole_and_components_cut_apart():
     n, a, b = tangle(1000, 4000, 3)
     ptr, idx = graph.adjacency(n, a, b)
     assert separate(ptr, idx, 100).size == 0
     n, a, b = mesh(10, 10)
     two = graph.adjacency(2 * n, np.append(a, a + n), np.append(b, b + n))
     assert separate(*two, 100).size == 0
+    n, a, b = mesh(20, 20)
+    three = np.arange(3)[:, None] * n
+    late = separate(*graph.adjacency(3 * n, (a + three).ravel(), (b + three).ravel()), 250)
+    assert np.array_equal(np.unique(late // n), [0, 1, 2])
+    assert late.size <= 3 * 20
 
 
 def test_dissection_beats_minimum_degree_on_a_mesh():

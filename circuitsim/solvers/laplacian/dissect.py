@@ -15,6 +15,8 @@ from circuitsim._jit import jit
 
 #: A separator may take at most one node in so many.
 THIN = 12
+#: Where the cube of a separator's width is less than this share of the part, minimum degree does as well alone.
+NECK = 0.25
 
 
 @jit()
@@ -64,12 +66,15 @@ def _threshold(ptr, idx, part, mine, nodes, plus, minus, many, wide):
         wide[top] -= 1
     best = np.inf
     chosen = lowest
+    neck = (NECK * size) ** (1.0 / 3.0)
     below, width = np.int64(0), np.int64(0)
     for t in range(span - 1):
         below += many[t]
         width += wide[t]
         lower, upper = below - width, size - below
         if min(lower, upper) * 4 >= size and width * THIN <= size:
+            if width < neck:
+                return np.inf, lowest
             cost = width * (1.0 + 2.0 * abs(lower - upper) / size)
             if cost < best:
                 best, chosen = cost, t + lowest
@@ -101,17 +106,23 @@ def _divide(ptr, idx, part, mine, nodes, plus, minus, threshold, late, taken, sp
 
 
 @jit()
-def _component(part, mine, nodes, reached, spare):
-    """Put the ``reached`` nodes of a part in front of the others."""
-    put = reached.size
-    for i in reached:
-        part[i] = 0
+def _components(ptr, idx, part, mine, nodes, reached, distance, spare):
+    """Lay out a part component by component (the first is ``spare[:reached]``); returns where each ends."""
+    ends = np.empty(nodes.size, np.int64)
+    many = 1
+    ends[0] = reached
+    for q in range(reached):
+        part[spare[q]] = 0
     for i in nodes:
         if part[i] == mine:
-            spare[put] = i
-            put += 1
-    nodes[: reached.size] = reached
-    nodes[reached.size :] = spare[reached.size : nodes.size]
+            begin = reached
+            reached = _distances(ptr, idx, part, mine, i, spare, begin, distance)
+            for q in range(begin, reached):
+                part[spare[q]] = 0
+            ends[many] = reached
+            many += 1
+    nodes[:] = spare[: nodes.size]
+    return ends[:many]
 
 
 @jit()
@@ -154,9 +165,11 @@ def separate(ptr, idx, smallest):
             part[i] = mine
         found = _distances(ptr, idx, part, mine, nodes[0], spare, 0, da)
         if found < nodes.size:
-            _component(part, mine, nodes, spare[:found].copy(), spare)
-            stack.append((begin + found, end))
-            stack.append((begin, begin + found))
+            start = begin
+            for stop in _components(ptr, idx, part, mine, nodes, found, da, spare):
+                if begin + stop - start > smallest:
+                    stack.append((start, begin + stop))
+                start = begin + stop
             continue
         a = spare[found - 1]
         _distances(ptr, idx, part, mine, a, spare, 0, da)

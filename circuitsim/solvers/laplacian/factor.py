@@ -14,6 +14,8 @@ from circuitsim.solvers.laplacian.tile import OVERREAD
 #: Weight of an ideal short, for weights scaled to about one. Products of a weight and a share (≤ 1) never exceed the
 #: largest weight, so nothing overflows; the weakest share, 1e-30 / 1e120 times a weight 1e-30, is far from underflow.
 SHORT = 1e120
+#: Weights beyond this could add up to infinity.
+LARGEST = 1e280
 
 #: With fewer panels than this, threads cost more than they bring.
 PARALLEL = 2000
@@ -57,8 +59,8 @@ def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != symbolic.pattern.a.shape:
         raise ValueError(f"{symbolic.pattern.a.size} weights wanted, got an array of shape {weights.shape}")
-    if not np.all((weights >= 0.0) & (weights < np.inf)):
-        raise ValueError("weights must be finite and not negative")
+    if not np.all((weights >= 0.0) & (weights <= LARGEST)):
+        raise ValueError(f"weights must lie between 0 and {LARGEST:g}")
     return weights
 
 
@@ -108,7 +110,7 @@ def factor(
     ----------
     symbolic : Symbolic
     weights : array_like, shape (m,)
-        Finite, not negative; zero is an open edge, `SHORT` an ideal connection.
+        From 0 to `LARGEST`; zero is an open edge, `SHORT` an ideal connection.
     previous : Factor, optional
         Of the same `symbolic`: only panels that a changed weight can reach are computed again, with the same bits as
         a factorisation from nothing.
@@ -120,7 +122,7 @@ def factor(
     Raises
     ------
     ValueError
-        Wrong number of weights, a negative or non-finite one, or a `previous` of another analysis or already recycled.
+        Wrong number of weights, a negative, too large or undefined one, or a `previous` of another analysis or already recycled.
     """
     weights = _checked(symbolic, weights)
     active = np.ones(symbolic.panels, np.bool_)
