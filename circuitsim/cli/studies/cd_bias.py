@@ -136,25 +136,27 @@ def _table(results: dict[str, Curves]) -> str:
 
 
 def _draw(settings: Settings, results: dict[str, Curves], path: Path) -> None:
-    """One panel for each pattern set, as in the paper: bias, bound, and the older bound at its ceiling."""
+    """Each pattern set as the paper draws it, and below on a scale on which the older bound can be seen."""
     from matplotlib.figure import Figure
 
     from circuitsim.training.curves import save_figure
 
-    figure = Figure(figsize=(5.2 * len(results), 4), layout="constrained")
+    figure = Figure(figsize=(5.2 * len(results), 7), layout="constrained")
     for place, (name, curves) in enumerate(results.items(), start=1):
-        axes = figure.add_subplot(1, len(results), place)
-        for values, label in ((curves.bound, "bound (Fischer & Igel)"), (curves.largest_bias, "largest |bias|")):
-            mean, deviation = values.mean(axis=0), values.std(axis=0)
-            (line,) = axes.plot(curves.updates, mean, label=label)
-            axes.fill_between(curves.updates, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.2)
-        axes.set(title=f"{TITLES[name]}, CD-{settings.k}", xlabel="updates", ylabel="expected error of the gradient")
-        axes.set_ylim(0, 1)
-        axes.text(0.98, 0.97, _older_note(curves), transform=axes.transAxes, ha="right", va="top", fontsize="small")
-        axes.legend(frameon=False, loc="center right")
+        above = figure.add_subplot(2, len(results), place)
+        below = figure.add_subplot(2, len(results), place + len(results))
+        lines = {"bound (Fischer & Igel)": curves.bound, "largest |bias|": curves.largest_bias}
+        _draw_bands(above, curves.updates, lines)
+        _draw_bands(below, curves.updates, {**lines, "older bound (Bengio & Delalleau)": curves.older})
+        above.set(title=f"{TITLES[name]}, CD-{settings.k}", ylabel="error of the expected gradient", ylim=(0, 1))
+        below.set(xlabel="updates", ylabel="the same, logarithmic", yscale="log")
+        above.legend(frameon=False)
+        below.legend(frameon=False)
     save_figure(figure, path)
 
 
-def _older_note(curves: Curves) -> str:
-    least, last = curves.older.mean(axis=0).min(), curves.older[:, -1].mean()
-    return f"older bound (Bengio & Delalleau): {least:.3g} to {last:.3g}, off the scale"
+def _draw_bands(axes: Any, updates: Any, lines: dict[str, Any]) -> None:
+    """Mean over the runs, and a band from the least to the largest run."""
+    for label, values in lines.items():
+        (line,) = axes.plot(updates, values.mean(axis=0), label=label)
+        axes.fill_between(updates, values.min(axis=0), values.max(axis=0), color=line.get_color(), alpha=0.2)
