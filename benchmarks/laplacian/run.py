@@ -114,11 +114,11 @@ def main(arguments: list[str]) -> int:
     ours(small, np.ones(small[0]), 1)  # compile
     print("# Sparse factorisation of grounded Laplacians\n")
     print("\n".join(machine()))
-    print(f"- medians of {options.repeats} (of two beyond 5e5 nodes), one thread, one process, kernels compiled beforehand")
+    print(f"- medians of {options.repeats} (of two beyond 5e5 nodes), one thread, kernels compiled beforehand")
     print("- `again`: all weights new, same pattern, memory reused; `0.1 %`: so many weights changed; `solve, of 16`:")
     print("  per right-hand side of sixteen. `residual`: largest |r_k| / (Σ w(|x_k| + |x_j|) + |b_k|).")
     print("- What is unfair: most others do all steps within `numeric`, so compare with our sum; SuperLU, CHOLMOD")
-    print("  here offer no refactorisation; the others reach ordinary backward stability, ours is accurate entry by entry.")
+    print("  here offer no refactorisation; theirs is ordinary backward stability, ours accuracy entry by entry.")
     for name in options.families:
         graph = FAMILIES[name]()
         n = graph[0]

@@ -122,7 +122,8 @@ def factor(
     Raises
     ------
     ValueError
-        Wrong number of weights, a negative, too large or undefined one, or a `previous` of another analysis or already recycled.
+        Wrong number of weights, a negative, too large or undefined one, or a `previous` of another analysis or
+        already recycled.
     """
     weights = _checked(symbolic, weights)
     active = np.ones(symbolic.panels, np.bool_)
