@@ -15,6 +15,8 @@ from circuitsim.boltzmann.enumeration import log_partition
 LIVE_LAYER = 16
 LIVE_JOINT_UNITS = 20
 _PSEUDO_SAMPLES = 1000
+# Up to so many units in all samples together every unit is flipped, and no chance is left in the pseudo-likelihood.
+_PSEUDO_EXACT = 5000
 
 
 class Monitor:
@@ -74,8 +76,11 @@ class Monitor:
         return float(self._shares @ -machine.free_energy(self._patterns)) - log_z
 
     def _pseudo_likelihood(self, rng: np.random.Generator) -> float:
+        machine = self.learner.machine
+        if self.data.size <= _PSEUDO_EXACT:
+            return float(machine.pseudo_log_likelihood(self._states(self.data)).mean())
         rows = rng.permutation(len(self.data))[:_PSEUDO_SAMPLES]
-        return float(self.learner.machine.pseudo_log_likelihood(self._states(self.data[rows]), rng).mean())
+        return float(machine.pseudo_log_likelihood(self._states(self.data[rows]), rng).mean())
 
     def _exact_bias(self, steps: int) -> float:
         if not self.exact_bias:

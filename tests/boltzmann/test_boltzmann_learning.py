@@ -176,6 +176,16 @@ def test_monitor_measures_what_it_says():
     assert row["exact_bias"] == pytest.approx(largest(bias(machine, start, 2)))
     assert row["bound"] == pytest.approx(bias_bound(machine, 2, row["distance"]))
     assert row["exact_bias"] <= row["bound"] and row["vacuous"] is False
+    assert row["pseudo_likelihood"] == pytest.approx(machine.pseudo_log_likelihood(patterns).mean())
+
+
+def test_monitor_estimates_the_pseudo_likelihood_of_large_data():
+    machine = random_machine(5, 4)
+    data = np.random.default_rng(0).integers(0, 2, (3000, 5)).astype(float)
+    monitor = Monitor(ContrastiveDivergence(machine), data, binary=True)
+    draws = [monitor(np.random.default_rng(seed))["pseudo_likelihood"] for seed in range(30)]
+    exact = machine.pseudo_log_likelihood(data).mean()
+    assert len(set(draws)) == 30 and abs(np.mean(draws) - exact) < 5 * np.std(draws) / np.sqrt(30)
 
 
 def test_monitor_where_little_is_known():
