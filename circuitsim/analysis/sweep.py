@@ -54,6 +54,8 @@ class Sweep:
         The varied values, Ω, V, A or the parameter's unit; the first runs fastest.
     columns : dict of str to (n_rows,) float array
         ``v(node)`` in V, ``i(element)`` in A, ``p(element)`` in W; nan in rows without an operating point.
+    units : dict of str to str
+        Unit of each axis (empty for parameters) and column.
     status : tuple of Status
         One a row.
     failures : tuple of Failure
@@ -64,10 +66,10 @@ class Sweep:
     """
 
     def __init__(
-        self, title: str, axes: dict[str, np.ndarray], columns: dict[str, np.ndarray], failures: Sequence[Failure],
-        warnings: Sequence[Problem], shape: tuple[int, ...],
+        self, title: str, axes: dict[str, np.ndarray], columns: dict[str, np.ndarray], units: dict[str, str],
+        failures: Sequence[Failure], warnings: Sequence[Problem], shape: tuple[int, ...],
     ) -> None:  # fmt: skip
-        self.title, self.axes, self.columns, self.shape = title, axes, columns, shape
+        self.title, self.axes, self.columns, self.units, self.shape = title, axes, columns, units, shape
         self.failures, self.warnings = tuple(failures), tuple(warnings)
         failed = {failure.row: failure.status for failure in failures}
         self.status = tuple(failed.get(row, Status.SOLVED) for row in range(math.prod(shape)))
@@ -180,6 +182,9 @@ def sweep(
     """
     circuit = source if isinstance(source, Circuit) else source.circuit
     axes = [_axis(name, values, source) for name, values in vary.items()]
+    twice = [axis.label for k, axis in enumerate(axes) if axis.label in [a.label for a in axes[:k]]]
+    if twice:
+        raise UsageError(f"{twice[0]} is varied twice")
     shape = tuple(len(axis.values) for axis in axes)
     probes = _probes(columns, circuit)
     points = math.prod(shape)
@@ -195,14 +200,19 @@ def sweep(
     table, failures, warnings = _run(source, axes, varied, probes, (solver, tolerance), progress)
     return Sweep(
         circuit.title,
-        {axis.name: values for axis, values in zip(axes, varied)},
+        {axis.label: values for axis, values in zip(axes, varied)},
         {str(probe): table[k] for k, probe in enumerate(probes)},
+        {axis.label: axis.unit for axis in axes} | {str(probe): probe.unit for probe in probes},
         failures, warnings, shape,
     )  # fmt: skip
 
 
 class _Axis(NamedTuple):
+    """One varied name: its heading, the name itself, its unit, whether it is a parameter, its values."""
+
+    label: str
     name: str
+    unit: str
     parameter: bool
     values: np.ndarray
 
@@ -219,10 +229,11 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
             raise UsageError(f"{circuit.names[index]} is an {ELEMENTS[code].name}: it has no value to vary")
         for value in column.tolist():
             checked_value(code, circuit.names[index], value)
-        return _Axis(circuit.names[index], False, column)
+        return _Axis(circuit.names[index], circuit.names[index], ELEMENTS[code].unit, False, column)
     parameters = {key.lower(): key for key in known}
     if bare.lower() in parameters:
-        return _Axis(parameters[bare.lower()], True, column)
+        own = parameters[bare.lower()]
+        return _Axis(PARAMETER + own if own in circuit else own, own, "", True, column)
     raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
 
 

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         check_drawing(args.plot, [args.deck], args.output)
     vary = dict(_named(text) for text in args.vary)
     if len(vary) < len(args.vary):
-        raise UsageError("--vary names something twice")
+        raise UsageError("--vary names one thing twice; give it one range or one list")
     deck = read(args)
     report([*deck.problems, *deck.notes])
     line = _ProgressLine()
@@ -150,10 +150,9 @@ def _formatted(found: Sweep, form: str) -> str:
 
     if form == "csv":
         return columns.csv(found.header, found.rows())
-    units = {"v": "V", "i": "A", "p": "W"}
-    suffix = ["" for _ in found.axes] + [""] + [units[name[0]] for name in found.columns]
+    units = [found.units.get(name, "") for name in found.header]
     rows = [
-        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, suffix)]
+        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, units)]
         for row in found.rows()
     ]
     return "\n".join([found.title, "", *columns.table(found.header, rows)]).lstrip("\n") + "\n"

@@ -32,7 +32,8 @@ def plot_sweep(sweep: Sweep) -> Figure:
         axes.set_ylabel(QUANTITIES[kind], color=INK)
         if k == 0:
             title(axes, sweep.title)
-    axes.set_xlabel(plain(next(iter(sweep.axes))), color=INK)
+    fast = next(iter(sweep.axes))
+    axes.set_xlabel(plain(f"{fast}, {sweep.units[fast]}".removesuffix(", ")), color=INK)
     figure.tight_layout()
     return figure
 
@@ -44,7 +45,8 @@ def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
     colours = _colours(min(len(curves), CURVES))
     for (name, row), colour in zip(curves, colours):
         y = sweep.columns[name].reshape(x.shape)
-        settings = ", ".join(f"{n}={format_quantity(float(v.reshape(x.shape)[row, 0]), '', 4)}" for n, v in slow)
+        at = [(n, float(values.reshape(x.shape)[row, 0])) for n, values in slow]
+        settings = ", ".join(f"{n}={format_quantity(value, sweep.units[n], 4)}" for n, value in at)
         label = plain(f"{name}  {settings}".rstrip())
         marker = "o" if x.shape[1] < 30 else None
         axes.plot(x[row], y[row], color=colour, label=label, linewidth=1.3, marker=marker, markersize=3)
