@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     experiment = _family(options["model"]).build(options)
     if directory is not None and not resume:
         directory.create(options)
-    return _train(experiment, directory, resume)
+    return _train(experiment, directory, options if resume else None)
 
 
 def _family(model: str | None) -> ModuleType:
@@ -108,7 +108,8 @@ def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[st
     return {**COMMON, **recorded, **given}
 
 
-def _train(experiment: Any, directory: Any, resume: bool) -> int:
+def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None) -> int:
+    """Train an experiment, new or ``resumed`` with these options."""
     from circuitsim.training import ProgressLine, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
@@ -120,8 +121,10 @@ def _train(experiment: Any, directory: Any, resume: bool) -> int:
             experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
             ProgressLine(sys.stderr, "training"), stopped,
         )  # fmt: skip
-        if resume:
+        if resumed is not None:
             trainer.resume()
+            for change in directory.update(resumed):
+                print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
         outcome = trainer.train()
     if outcome.interrupted:
         saved = f"saved in {directory.path}; continue with --resume" if directory else "nothing saved (no --out)"

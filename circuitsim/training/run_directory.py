@@ -48,6 +48,19 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise UsageError(f"cannot make the directory {self.path}: {problem.strerror}") from problem
+        self._record(config)
+
+    def update(self, config: Mapping[str, Any]) -> list[str]:
+        """Record the configuration of a resumed run; returns what software changed since it was last recorded.
+
+        With other versions the run goes on, but not necessarily with the bits it would have had.
+        """
+        before = self._read("versions")
+        self._record(config)
+        now = software_versions()
+        return [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
+
+    def _record(self, config: Mapping[str, Any]) -> None:
         text = json.dumps({"options": dict(config), "versions": software_versions()}, indent=2, allow_nan=False)
         atomic_write(self.config, text.encode() + b"\n")
 
@@ -59,15 +72,18 @@ class RunDirectory:
         UsageError
             There is none, or it cannot be read.
         """
+        return self._read("options")
+
+    def _read(self, part: str) -> dict[str, Any]:
         if not self.config.is_file():
             raise UsageError(f"there is no run to resume in {self.path} (no {self.config.name})")
         try:
-            options = json.loads(self.config.read_text(encoding="utf-8"))["options"]
+            found = json.loads(self.config.read_text(encoding="utf-8"))[part]
         except (ValueError, KeyError, TypeError) as problem:
             raise UsageError(f"{self.config} is damaged and cannot be read ({problem})") from problem
-        if not isinstance(options, dict):
-            raise UsageError(f"{self.config} is damaged and cannot be read (its options are not a table)")
-        return options
+        if not isinstance(found, dict):
+            raise UsageError(f"{self.config} is damaged and cannot be read (its {part} are not a table)")
+        return found
 
 
 def software_versions() -> dict[str, str]:

@@ -212,11 +212,17 @@ class Trainer:
         for name, mine in (("samples", self.samples), ("batch", self.plan.batch), ("seed", self.plan.seed)):
             if facts.get(name) != mine:
                 raise CheckpointError(f"the checkpoint was written with {name} {facts.get(name)}, this run has {mine}")
+        counters = _Counters(**facts["counters"])
+        if counters.epoch + (counters.batch > 0) > self.plan.epochs:
+            raise CheckpointError(
+                f"the run is already in epoch {counters.epoch + (counters.batch > 0)}, beyond the {self.plan.epochs} "
+                "asked for"
+            )
         copy_into(dict(self.trainable.parameters), unpack(arrays, "parameters"), "parameters")
         copy_into(self._memory, unpack(arrays, "optimizer"), "optimiser memory")
         self.trainable.load_state_arrays(unpack(arrays, "state"))
         self._rng.bit_generator.state = facts["rng"]
-        self._at = _Counters(**facts["counters"])
+        self._at = counters
         self.history.restart(facts["rows"])
 
     def _remaining_batches(self) -> list[np.ndarray]:

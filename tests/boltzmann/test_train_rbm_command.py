@@ -120,6 +120,11 @@ def test_an_occupied_directory_and_a_contradicting_resumption(tmp_path, capsys):
     assert capsys.readouterr().err == "error: --lr 0.9 contradicts the run to resume, which has 0.05\n"
     assert main(["train", "--resume", "--epochs", "2", *out]) == 0
     assert [row["epoch"] for row in _rows(tmp_path / "run")] == [1, 2]
+    # The longer run is now the recorded one: resuming it again has nothing left to do, and a shorter one is refused.
+    assert main(["train", "--resume", *out]) == 0 and len(_rows(tmp_path / "run")) == 2
+    capsys.readouterr()
+    assert main(["train", "--resume", "--epochs", "1", *out]) == 2
+    assert capsys.readouterr().err == "error: the run is already in epoch 2, beyond the 1 asked for\n"
 
 
 def test_a_corrupted_checkpoint_is_named(tmp_path, capsys):

@@ -122,6 +122,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (NoisyQuadratic(), DATA[:20], _plan(), "the checkpoint was written with samples 23, this run has 20"),
         (NoisyQuadratic(), DATA, _plan(batch=4), "the checkpoint was written with batch 5, this run has 4"),
         (NoisyQuadratic(), DATA, _plan(seed=4), "the checkpoint was written with seed 3, this run has 4"),
+        (NoisyQuadratic(), DATA, _plan(epochs=3), "the run is already in epoch 4, beyond the 3 asked for"),
         (NoisyQuadratic(4), DATA, _plan(), "the checkpoint's parameters 'point' is float64 (3,), the model's is"),
         (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "the checkpoint's optimiser memory are ["),
     ]:
