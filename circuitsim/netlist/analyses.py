@@ -6,6 +6,7 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 from circuitsim.circuit import Circuit
 from circuitsim.netlist import limits
@@ -136,6 +137,30 @@ class Analyses:
         return Sweep(name, start, stop, step, values, card.place(at.offset))
 
 
+class Points(Sequence[float]):
+    """Equidistant values, computed when they are asked for: a sweep of a million points costs nothing to read."""
+
+    def __init__(self, start: float, stop: float, step: float, count: int) -> None:
+        self._start, self._step, self._count = start, step, count
+        self._stop = stop if abs(self._at(count - 1) - stop) <= 1e-9 * abs(step) else self._at(count - 1)
+
+    def _at(self, k: int) -> float:
+        # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow on its way.
+        return 4 * (self._start / 4 + k * (self._step / 4))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, slice):
+            return [self[k] for k in range(*item.indices(self._count))]
+        k = range(self._count)[item]
+        return self._stop if k == self._count - 1 else self._at(k)
+
+    def __repr__(self) -> str:
+        return f"<{self._count} points from {exact(self[0])} to {exact(self[-1])}>"
+
+
 def points(start: float, stop: float, step: float) -> Sequence[float]:
     """``start``, ``start + step`` … as far as ``stop``, which belongs to them where a step ends on it.
 
@@ -144,18 +169,13 @@ def points(start: float, stop: float, step: float) -> Sequence[float]:
     ValueError
         A step of zero or of the wrong sign, or too many points; the message says which.
     """
-    if start == stop:
-        return array("d", [start])
     if step == 0:
         raise ValueError("the step is zero")
+    if start == stop:
+        return Points(start, stop, step, 1)
     steps = stop / step - start / step  # the difference stop − start may overflow
     if steps < 0:
         raise ValueError(f"a step of {exact(step)} never leads from {exact(start)} to {exact(stop)}")
     if not steps < limits.SWEEP_POINTS:
         raise ValueError(f"more than {limits.SWEEP_POINTS:,} points")
-    count = math.floor(steps + 1e-9) + 1
-    # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow on its way.
-    values = array("d", [4 * (start / 4 + k * (step / 4)) for k in range(count)])
-    if abs(values[-1] - stop) <= 1e-9 * abs(step):
-        values[-1] = stop
-    return values
+    return Points(start, stop, step, math.floor(steps + 1e-9) + 1)

@@ -151,6 +151,11 @@ class Elaborator:
             if own is None:
                 return
             multiplier *= own
+            if not SMALLEST <= multiplier < math.inf:
+                self.reporter.error("number", f"{short(frame.prefix + call.name)}: the multipliers m of the calls "
+                                    "multiply to more or less than a double can hold", call.card, call.offsets["m"],
+                                    "", [frame.prefix + call.name], self.callers())  # fmt: skip
+                return
         environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
         prefix = f"{frame.prefix}{call.name}."
         outside = frame.nodes

@@ -80,7 +80,8 @@ class _Reader:
     """Recursive descent with one token of look-ahead; depth is counted, so that no text exhausts Python's stack."""
 
     def __init__(self, text: str, start: int, stop: int, code: Code, arguments: tuple[str, ...]) -> None:
-        self.text, self.stop, self.code, self.arguments = text, stop, code, arguments
+        self.text, self.stop, self.code = text, stop, code
+        self.arguments = {name: k for k, name in enumerate(arguments)}
         self.end = start  # just behind the last token taken
         self.emit = code.program.append
         self.look(start)
@@ -214,7 +215,7 @@ class _Reader:
         if self.token == "(":
             self.call(name, at, depth)
         elif name in self.arguments:
-            self.emit((LOCAL, self.arguments.index(name), at))
+            self.emit((LOCAL, self.arguments[name], at))
         else:
             self.code.names.setdefault(name, at)
             self.emit((NAME, name, at))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.netlist import limits
@@ -9,6 +11,9 @@ from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, Model, Scope
 from circuitsim.units import NumberError, parse, short
+
+HINTS = 200
+"""Errors that look for a near name, and names they look at."""
 
 
 class Extent(NamedTuple):
@@ -28,38 +33,45 @@ class Linker:
         self.extents: dict[int, Extent] = {}
         self.targets: dict[int, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
+        self.hints = 0
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
-        stack, path = [top], {id(top): top}
+        stack, path = [(top, self.begin(top))], {id(top): top}
         while stack:
-            scope = stack[-1]
-            if id(scope) not in self.targets:
-                self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
-                self.check_models(scope)
-                self.scopes.append(scope)
+            scope, numbers = stack[-1]
             waiting = None
-            for call, target in zip(scope.calls, self.targets[id(scope)]):
-                if target is None or id(target) in self.extents:
-                    continue
-                if id(target) in path:
-                    names = [s.name for s in path.values()]
-                    loop = [*names[list(path).index(id(target)) :], target.name]
-                    self.reporter.error(
-                        "subcircuit", f"sub-circuit {short(target.name)} calls itself "
-                        f"({' → '.join(short(n, 20) for n in loop[:8])})", call.card, call.target_offset,
-                        "break the loop", [call.name])  # fmt: skip
-                    self.targets[id(scope)][scope.calls.index(call)] = None
-                    continue
-                waiting = target
-                break
+            for number in numbers:
+                waiting = self.targets[id(scope)][number]
+                if waiting is not None and id(waiting) in path:
+                    self.recursion(scope, number, list(path.values()))
+                elif waiting is not None and id(waiting) not in self.extents:
+                    break
+                waiting = None
             if waiting is not None:
-                stack.append(waiting)
+                stack.append((waiting, self.begin(waiting)))
                 path[id(waiting)] = waiting
-                continue
-            self.extents[id(scope)] = self.extent(scope)
-            stack.pop()
-            del path[id(scope)]
+            else:
+                self.extents[id(scope)] = self.extent(scope)
+                stack.pop()
+                del path[id(scope)]
+
+    def begin(self, scope: Scope) -> Iterator[int]:
+        """Check the calls and models of ``scope``; the numbers of its calls, to be followed one by one."""
+        self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
+        self.check_models(scope)
+        self.scopes.append(scope)
+        return iter(range(len(scope.calls)))
+
+    def recursion(self, scope: Scope, number: int, path: list[Scope]) -> None:
+        """Report a call that leads back to a sub-circuit that is being expanded, and drop it."""
+        call, target = scope.calls[number], self.targets[id(scope)][number]
+        assert target is not None
+        loop = [*(s.name for s in path[path.index(target) :]), target.name]
+        self.reporter.error("subcircuit", f"sub-circuit {short(target.name)} calls itself "
+                            f"({' → '.join(short(n, 20) for n in loop[:8])})", call.card, call.target_offset,
+                            "break the loop", [call.name])  # fmt: skip
+        self.targets[id(scope)][number] = None
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit that ``call`` means, its ports and parameters checked."""
@@ -67,7 +79,7 @@ class Linker:
         fail = self.reporter.error
         if target is None:
             fail("subcircuit", f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}", call.card,
-                 call.target_offset, near(call.target, scope), [call.name])  # fmt: skip
+                 call.target_offset, self.near(call.target, scope), [call.name])  # fmt: skip
             return None
         if len(call.nodes) != len(target.ports):
             need, have = len(target.ports), len(call.nodes)
@@ -88,6 +100,23 @@ class Linker:
                      f"{short(key)!r}", call.card, at, f"it has: {known}" if known else "it has none",
                      [call.name])  # fmt: skip
         return target
+
+    def near(self, name: str, scope: Scope) -> str:
+        """A hint with the sub-circuits whose names are near to ``name``; for the first few errors, it takes time."""
+        known: list[str] = []
+        here: Scope | None = scope
+        while here is not None and self.hints < HINTS and len(known) < HINTS:
+            known += [s.name for s in islice(here.subcircuits.values(), HINTS)]
+            here = here.parent
+        self.hints += 1
+        if len(name) > 60 or not known:
+            return "define it with .subckt … .ends"
+        import difflib
+
+        close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60], n=3)
+        if close:
+            return f"did you mean {', '.join(close)}?"
+        return f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
 
     def extent(self, scope: Scope) -> Extent:
         """What ``scope`` expands to, its calls included."""
@@ -151,20 +180,3 @@ def is_number(text: str) -> bool:
     except NumberError:
         return False
     return True
-
-
-def near(name: str, scope: Scope) -> str:
-    """A hint with the sub-circuits whose names are near to ``name``."""
-    known: list[str] = []
-    here: Scope | None = scope
-    while here is not None:
-        known += [s.name for s in here.subcircuits.values()]
-        here = here.parent
-    if len(name) > 60 or not known:
-        return "define it with .subckt … .ends"
-    import difflib
-
-    close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60][:500], n=3)
-    if close:
-        return f"did you mean {', '.join(close)}?"
-    return f"defined here: {', '.join(short(k, 20) for k in known[:8])}"

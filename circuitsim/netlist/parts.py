@@ -21,6 +21,8 @@ NO_EFFECT = frozenset(
 """Instance parameters that change nothing at the operating point of an ideal circuit."""
 
 _VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "capacitance"), "I": ("dc", "c")}
+# By first character in either case; no upper(), which would turn a dotless ı into I.
+CODES = {**BY_LETTER, **{letter.lower(): code for letter, code in BY_LETTER.items()}}
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
@@ -54,7 +56,7 @@ class Parts:
         if len(words) != 4:
             return False
         name, first, second, text = words
-        code = BY_LETTER.get(name[0].upper())
+        code = CODES.get(name[0])
         if code is None or code == DIODE:
             return False
         value = self.simple_values.get(text)
@@ -100,7 +102,7 @@ class Parts:
         """
         found = tokens(card)
         name = found[0]
-        code = BY_LETTER[name.text[0].upper()]
+        code = CODES[name.text[0]]
         row = ELEMENTS[code]
         self.check_name(scope, name, card)
         if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.circuit.elements import BY_LETTER
 from circuitsim.netlist import definitions, includes, refused
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
-from circuitsim.netlist.parts import Parts
+from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
@@ -80,7 +79,7 @@ class Reader:
                 return
             elif head == "x":
                 self.parts.call(self.scope, card)
-            elif head.upper() in BY_LETTER:
+            elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
                 self.refuse(card, start, head)

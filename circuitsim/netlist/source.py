@@ -87,6 +87,7 @@ def plain_lines(text: str) -> str:
     """``text`` with every line ended by ``\\n``, without a byte-order mark."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text[:-1] if text[-1:] == "\x1a" else text  # DOS ended its files with it
     return text[1:] if text[:1] == "\ufeff" else text
 
 

@@ -68,7 +68,7 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
         zero if code == RESISTOR and value == 0 else letters[code]
         for code, value in zip(circuit.columns()[0], circuit.columns()[3])
     ]
-    keep = [name[:1].upper() == letter and is_legal(name) for name, letter in zip(circuit.names, written)]
+    keep = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
     new = Names(name for name, kept in zip(circuit.names, keep) if kept)
     names = [
         str(name) if kept else new.legal(str(name), with_letter(str(name), letter))
@@ -79,7 +79,7 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
 
 def with_letter(name: str, letter: str) -> str:
     """``name`` begun with the letter of its kind; ``x1.r1`` becomes ``R.x1.r1``, as ngspice flattens it."""
-    if name[:1].upper() == letter:
+    if name[:1] in (letter, letter.lower()):
         return name
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 

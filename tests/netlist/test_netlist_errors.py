@@ -35,6 +35,7 @@ ERRORS = [
     (".connect a b", "unsupported", 2, 1, (), ".connect: it would join nodes"),
     (".control\nrun", "syntax", 2, 1, (), ".control without its .endc"),
     ("+ R1 a b 1k", "syntax", 2, 1, (), "continues nothing"),
+    ("ı1 a b 5", "unknown-card", 2, 1, (), "'ı1' begins no card"),
     ("R1 a b {1", "syntax", 2, 8, (), "a '{' without its '}'"),
     ("R1 a b 1}", "syntax", 2, 9, (), "a '}' without its '{'"),
     ("R1 a b '1", "syntax", 2, 8, (), "a ' without its partner"),
@@ -124,6 +125,11 @@ ERRORS = [
     ),
     (".subckt s a 0\nR1 a 0 1\n.ends\nX1 a b s", "subcircuit", 5, 8, ("X1",), "X1 connects node b to a port called 0"),
     (".subckt s a\n.subckt t a\nR1 a 0 1\n.ends\nX1 a t\n.ends\nX1 a s\nX2 a t", "subcircuit", 9, 6, ("X2",), "'t'"),
+    (
+        ".subckt s a\nR1 a 0 1\n.ends\n.subckt t a\nX1 a s m=1e-200\n.ends\nX1 a t m=1e-200",
+        "number", 6, 8, ("X1.X1",), "the multipliers m of the calls",
+    ),
+    (".subckt s a\nR1 a 0 1\n.ends\n.subckt t a\nX2 a s\n.ends\nX1 a t\nX1.X2 a s", "duplicate", 9, 1, ("X1.X2.R1",), "twice"),
     # ---------------------------------------------------------------- parameters, functions, expressions
     (".param", "syntax", 2, 6, (), ".param needs name=value"),
     (".param a", "syntax", 2, 8, (), ".param a has no =value"),
@@ -172,6 +178,7 @@ ERRORS = [
     ("D1 a 0\n.dc D1 0 1 1", "analysis", 3, 5, (), ".dc sweeps D1, which has no value to sweep"),
     ("V1 a 0 1\n.dc temp 0 1 1", "analysis", 3, 5, (), ".dc sweeps temp, the temperature"),
     ("V1 a 0 1\n.dc V1 0 1 0", "analysis", 3, 12, (), "V1: the step is zero"),
+    ("V1 a 0 1\n.dc V1 1 1 0", "analysis", 3, 12, (), "V1: the step is zero"),
     ("V1 a 0 1\n.dc V1 0 1 -1", "analysis", 3, 12, (), "V1: a step of -1 never leads from 0 to 1"),
     ("V1 a 0 1\n.dc V1 0 1 1n", "analysis", 3, 12, (), "V1: more than 1,000,000 points"),
     ("V1 a 0 1\n.dc V1 0 1 .1 v1 0 1 .1", "analysis", 3, 15, (), ".dc sweeps V1 twice"),

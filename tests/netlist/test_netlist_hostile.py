@@ -74,6 +74,10 @@ def test_problems_without_end_are_cut_off(monkeypatch):
         ("R1 a 0 1" + "0" * 3_000_000 + "e-3000000\n", 1),
         (".param " + " ".join(f"p{k}={k}" for k in range(50_000)) + "\nR1 a 0 {p7}\n", 1),
         ("".join(f"R{k} n{k} 0 1\n" for k in range(100_000)), 100_000),
+        ("".join(f".subckt s{k} a\nR1 a 0 1\n.ends\nX{k} a s{k}\n" for k in range(10_000)), 10_000),
+        (".func f(" + ",".join(f"x{k}" for k in range(20_000)) + ") {" + "+".join(f"x{k}" for k in range(20_000))
+         + "}\nR1 a 0 {f(" + ",".join(["1"] * 20_000) + ")}\n", 1),
+        ("R1 a 0 1\n\x1a", 1),
     ],
     ids=lambda v: str(v)[:12],
 )  # fmt: skip

@@ -193,7 +193,7 @@ def test_analyses():
 
 @pytest.mark.parametrize(
     ("start", "stop", "step", "expected"),
-    [("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]), ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]), ("5", "5", "0", [5]),
+    [("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]), ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]), ("5", "5", "-1", [5]),
      ("0", "1", "2", [0]), ("1e308", "-1e308", "-1e308", [1e308, 0, -1e308])],
 )  # fmt: skip
 def test_points_of_a_sweep(start, stop, step, expected):
