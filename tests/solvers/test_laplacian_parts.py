@@ -204,3 +204,17 @@ def test_other_compiler_complaints_are_not_hidden(monkeypatch):
     monkeypatch.setattr(numba, "njit", njit)
     with pytest.raises(RuntimeError, match="something else"):
         jit()(lambda v: v)
+
+
+def test_scrambled_numbers_cost_little_fill():
+    n, a, b = mesh(60, 60)
+    scrambled = np.random.default_rng(8).permutation(n)
+    ptr, idx = graph.adjacency(n, scrambled[a], scrambled[b])
+    assert graph.mean_reach(ptr, idx) > order.FAR > graph.mean_reach(*graph.adjacency(n, a, b))
+    near = graph.breadth_first(ptr, idx)
+    assert np.array_equal(np.sort(near), np.arange(n))
+    place = np.argsort(near)
+    assert graph.mean_reach(*graph.relabel(ptr, idx, near, place)) < order.FAR
+    assert predict(n, scrambled[a], scrambled[b]).flops < 1.15 * predict(n, a, b).flops
+    parts = graph.adjacency(5, np.array([0, 3]), np.array([4, 1]))
+    assert sorted(graph.breadth_first(*parts)) == [0, 1, 2, 3, 4]

@@ -78,3 +78,42 @@ def relabel(ptr, idx, order, position):
             q += 1
         new_ptr[k + 1] = q
     return new_ptr, new_idx
+
+
+@jit()
+def mean_reach(ptr, idx):
+    """Mean of |i − j| over the edges, as a share of the number of nodes: small where neighbours have near numbers."""
+    n = ptr.size - 1
+    reach = 0.0
+    for i in range(n):
+        for p in range(ptr[i], ptr[i + 1]):
+            reach += abs(idx[p] - i)
+    return reach / max(1, n * idx.size)
+
+
+@jit()
+def breadth_first(ptr, idx):
+    """Nodes in breadth-first order, component by component, each from a far end: neighbours come close together."""
+    n = ptr.size - 1
+    queue = np.empty(n, np.int64)
+    seen = np.zeros(n, np.int8)  # how many of the two searches have met the node
+    end = 0
+    for first in range(n):
+        if seen[first] > 0:
+            continue
+        begin = end
+        root = np.int64(first)
+        for search in range(2):
+            queue[begin] = root
+            seen[root] = search + 1
+            get, end = begin, begin + 1
+            while get < end:
+                i = queue[get]
+                get += 1
+                for p in range(ptr[i], ptr[i + 1]):
+                    if seen[idx[p]] == search:
+                        seen[idx[p]] = search + 1
+                        queue[end] = idx[p]
+                        end += 1
+            root = queue[end - 1]
+    return queue

@@ -6,11 +6,15 @@ import numpy as np
 
 from circuitsim.solvers.laplacian.amd import amd
 from circuitsim.solvers.laplacian.dissect import separate
+from circuitsim.solvers.laplacian.graph import breadth_first, mean_reach, relabel
 from circuitsim.solvers.laplacian.peel import peel
 
 METHODS = ("auto", "amd", "dissect", "natural")
 #: Parts that nested dissection leaves to minimum degree.
 SMALLEST = 5000
+#: Where neighbours' numbers differ by more than this share of all, nodes are renumbered first: numbers that mean
+#: nothing cost cache misses (a factor of four at half a million nodes) and some fill.
+FAR = 0.05
 #: Peeling goes on while a pass removes more than this share of the nodes.
 WORTH_A_PASS = 0.0005
 
@@ -20,6 +24,16 @@ def _minimum_degree(ptr: np.ndarray, idx: np.ndarray, late: np.ndarray) -> np.nd
 
 
 def _core(ptr: np.ndarray, idx: np.ndarray, method: str) -> np.ndarray:
+    if mean_reach(ptr, idx) > FAR:
+        near = breadth_first(ptr, idx)
+        place = np.empty_like(near)
+        place[near] = np.arange(near.size)
+        ptr, idx = relabel(ptr, idx, near, place)
+        return near[_choose(ptr, idx, method)]
+    return _choose(ptr, idx, method)
+
+
+def _choose(ptr: np.ndarray, idx: np.ndarray, method: str) -> np.ndarray:
     late = np.zeros(0, np.int64)
     if method == "dissect" or (method == "auto" and ptr.size > 2 * SMALLEST):
         late = separate(ptr, idx, SMALLEST)
