@@ -87,8 +87,13 @@ def data_distance(
     The patterns must be distinct rows of zeros and ones. All other states together hold the same amount with the
     opposite sign, so that only log Z has to be enumerated, which needs one layer of at most 24 units.
     """
-    model = np.exp(log_likelihood(machine, patterns, log_z))
-    return float(np.maximum(probability - model, 0).sum())
+    return distance_of(log_likelihood(machine, patterns, log_z), probability)
+
+
+def distance_of(log_model: np.ndarray, probability: np.ndarray) -> float:
+    """The same, from the model's log-likelihood of each pattern."""
+    # Round-off of the shares can lead past 1.
+    return min(1.0, float(np.maximum(probability - np.exp(log_model), 0).sum()))
 
 
 def pattern_distance(machine: RestrictedBoltzmannMachine, pattern: np.ndarray, log_z: float | None = None) -> float:

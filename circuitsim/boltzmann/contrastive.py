@@ -67,30 +67,24 @@ class ContrastiveDivergence:
             ``k``, and ``reconstruction``: mean squared difference of the data and the chain's visible probabilities
             after its first step (not for persistent chains, which reconstruct nothing: there it is left out).
         """
-        data = self._as_states(batch[0])
         machine = self.machine
+        data = as_states(batch[0], machine.visible, machine.dtype)
         steps = self.rule.steps(machine)
-        kernels.transpose(machine.weights.T, self._by_hidden)
-        positive = np.empty((len(data), machine.hidden), machine.dtype)
-        kernels.affine(data, machine.weights.T, machine.hidden_bias, positive)
-        kernels.logistic(positive)
-        hidden = self._chains
-        if hidden is None:
-            hidden = (rng.random(positive.shape, dtype=positive.dtype.type) < positive).astype(machine.dtype)
         metrics: dict[str, float] = {"k": steps}
+        kernels.transpose(machine.weights.T, self._by_hidden)
+        positive = machine.hidden_probability(data)
+        hidden = _draw(positive, rng) if self._chains is None else self._chains
         for step in range(steps):
-            visible = self._visible_activation(hidden)
+            visible = np.empty((len(hidden), machine.visible), machine.dtype)
+            kernels.affine(hidden, self._by_hidden, machine.visible_bias, visible)
             if step == 0 and self._chains is None:
                 metrics["reconstruction"] = _reconstruction_error(visible, data)
             kernels.sample(visible, rng.random(visible.shape, dtype=visible.dtype.type))
             if step < steps - 1:
                 hidden = sample_layer(visible, machine.weights.T, machine.hidden_bias, rng)
-        negative = np.empty_like(hidden)
-        kernels.affine(visible, machine.weights.T, machine.hidden_bias, negative)
-        kernels.logistic(negative)
+        negative = machine.hidden_probability(visible)
         if self._chains is not None:
-            draws = rng.random(negative.shape, dtype=negative.dtype.type)
-            self._chains = (draws < negative).astype(machine.dtype)
+            self._chains = _draw(negative, rng)
         return self._contrast(data, positive, visible, negative), metrics
 
     def project(self) -> None:
@@ -108,14 +102,6 @@ class ContrastiveDivergence:
             raise CheckpointError(f"the checkpoint's chains are {theirs}, this run's are {mine}")
         if self._chains is not None:
             self._chains = arrays[_CHAINS].astype(self.machine.dtype)
-
-    def _as_states(self, batch: np.ndarray) -> np.ndarray:
-        return as_states(batch, self.machine.visible, self.machine.dtype)
-
-    def _visible_activation(self, hidden: np.ndarray) -> np.ndarray:
-        out = np.empty((len(hidden), self.machine.visible), self.machine.dtype)
-        kernels.affine(hidden, self._by_hidden, self.machine.visible_bias, out)
-        return out
 
     def _contrast(self, data: np.ndarray, positive: np.ndarray, chain: np.ndarray, negative: np.ndarray) -> Arrays:
         """Chain minus data, each averaged over its own samples."""
@@ -138,6 +124,11 @@ def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
     if batch.dtype == np.uint8:
         return batch.astype(dtype) / dtype.type(255)
     return np.ascontiguousarray(batch, dtype=dtype)
+
+
+def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Zeros and ones with these probabilities."""
+    return (rng.random(probability.shape, dtype=probability.dtype.type) < probability).astype(probability.dtype)
 
 
 def _reconstruction_error(activation: np.ndarray, data: np.ndarray) -> float:

@@ -7,14 +7,15 @@ import math
 import numpy as np
 
 from circuitsim.boltzmann import exact
-from circuitsim.boltzmann.bounds import VACUOUS, data_distance, distinct, max_energy_change, mixing_factor
+from circuitsim.boltzmann.bounds import VACUOUS, distance_of, distinct, max_energy_change, mixing_factor
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
-from circuitsim.boltzmann.enumeration import log_partition
+from circuitsim.boltzmann.enumeration import log_likelihood, log_partition
 
 # Measured on every row of the history, so the sums are kept to a fraction of a second.
 LIVE_LAYER = 16
 LIVE_JOINT_UNITS = 20
 _PSEUDO_SAMPLES = 1000
+_CHUNK = 4096
 # Up to so many units in all samples together every unit is flipped, and no chance is left in the pseudo-likelihood.
 _PSEUDO_EXACT = 5000
 
@@ -45,19 +46,19 @@ class Monitor:
         # The bound's distance is from the chain's start: the data, or for persistent chains anything (1).
         self.knows_start = self.exact_likelihood and not persistent
         if self.exact_likelihood:
-            self._patterns, self._shares = distinct(self._states(data))
+            self._patterns, self._shares = distinct(data)
 
     def __call__(self, rng: np.random.Generator) -> dict[str, float]:
         """The columns of one row; NaN where a quantity cannot be computed for this machine."""
         machine = self.learner.machine
         steps = self.learner.rule.steps(machine)
         delta = max_energy_change(machine)
-        log_z = log_partition(machine) if self.exact_likelihood else math.nan
+        log_model = self._log_model() if self.exact_likelihood else None
         # ½‖p_e − p‖₁ is 1 at most: what is not known is replaced by that.
-        distance = data_distance(machine, self._patterns, self._shares, log_z) if self.knows_start else 1.0
+        distance = 1.0 if log_model is None or not self.knows_start else distance_of(log_model, self._shares)
         bound = distance * mixing_factor(delta, machine.visible + machine.hidden, steps)
         return {
-            "log_likelihood": self._log_likelihood(log_z),
+            "log_likelihood": math.nan if log_model is None else float(self._shares @ log_model),
             "pseudo_likelihood": self._pseudo_likelihood(rng),
             "delta": delta,
             "distance": distance,
@@ -69,11 +70,12 @@ class Monitor:
     def _states(self, data: np.ndarray) -> np.ndarray:
         return as_states(data, self.learner.machine.visible, np.dtype(np.float64))
 
-    def _log_likelihood(self, log_z: float) -> float:
-        if not self.exact_likelihood:
-            return math.nan
-        machine = self.learner.machine.astype(np.float64)
-        return float(self._shares @ -machine.free_energy(self._patterns)) - log_z
+    def _log_model(self) -> np.ndarray:
+        """log p of each distinct pattern, some at a time: as floats all of them could be many times the data."""
+        log_z = log_partition(self.learner.machine)
+        starts = range(0, len(self._patterns), _CHUNK)
+        parts = (self._states(self._patterns[start : start + _CHUNK]) for start in starts)
+        return np.concatenate([log_likelihood(self.learner.machine, part, log_z) for part in parts])
 
     def _pseudo_likelihood(self, rng: np.random.Generator) -> float:
         machine = self.learner.machine
@@ -85,5 +87,5 @@ class Monitor:
     def _exact_bias(self, steps: int) -> float:
         if not self.exact_bias:
             return math.nan
-        start = exact.empirical_distribution(self._patterns, self._shares)
+        start = exact.empirical_distribution(self._states(self._patterns), self._shares)
         return exact.largest(exact.bias(self.learner.machine, start, steps))
