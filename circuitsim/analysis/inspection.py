@@ -63,13 +63,7 @@ class Inspection(NamedTuple):
 
 
 def inspect_circuit(circuit: Circuit) -> Inspection:
-    """Analyse a circuit without solving it.
-
-    Raises
-    ------
-    TopologyError
-        A circuit without elements.
-    """
+    """Analyse a circuit without solving it."""
     structure = analyse(circuit)
     contradiction = None
     try:

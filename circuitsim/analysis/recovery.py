@@ -113,7 +113,7 @@ def _forest_currents(flow: _Flow, edges: np.ndarray) -> tuple[np.ndarray, np.nda
     kept = np.arange(edges.size)
     while True:
         e = edges[kept]
-        carried[kept], noise[kept] = forest_flow(flow.n_nodes, flow.first[e], flow.second[e], flow.need, flow.scale)
+        carried[kept], noise[kept] = forest_flow(flow.n_nodes - 1, flow.first[e], flow.second[e], flow.need, flow.scale)
         rounding = flow.one_way[e] & (carried[kept] < 0.0) & (carried[kept] >= -NOISE * noise[kept])
         if not rounding.any():
             return carried, noise
@@ -145,13 +145,14 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
     middle = np.arange(one_way.size) + int(free.sum())
     a, b = number[flow.first], number[flow.second]
     b[one_way] = middle
-    injected = np.zeros(size)
+    injected = np.zeros(size + 1)
     injected[: size - one_way.size] = need[free]
+    injected[size] = need[roots].sum()
     real = a != b
-    fed = np.flatnonzero(injected)
+    fed = np.flatnonzero(injected[:size])
     program = QuadraticProgram(
         n=size, a=a[real], b=b[real], g=np.ones(int(real.sum())), e=np.zeros(int(real.sum())), c=injected,
-        c_low=np.zeros(size), c_scale=np.abs(injected), origin=np.full(fed.size, size), target=fed,
+        c_low=np.zeros(size + 1), c_scale=np.abs(injected), origin=np.full(fed.size, size), target=fed,
         tail=middle, head=number[flow.second[one_way]], bound=np.zeros(one_way.size), diode=one_way,
         offset=np.zeros(0),
     )  # fmt: skip
@@ -171,7 +172,7 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
 def _correction(flow: _Flow, kept: np.ndarray, need: np.ndarray) -> np.ndarray:
     """Currents that carry ``need`` along the forest of edges ``kept`` (0 elsewhere)."""
     carried = np.zeros(flow.first.size)
-    carried[kept], _ = forest_flow(flow.n_nodes, flow.first[kept], flow.second[kept], need, flow.scale)
+    carried[kept], _ = forest_flow(flow.n_nodes - 1, flow.first[kept], flow.second[kept], need, flow.scale)
     return carried
 
 

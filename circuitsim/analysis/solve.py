@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.recovery import recover
+from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
@@ -106,18 +106,14 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
 
 
 def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> OperatingPoint:
-    value = structure.arrays.value
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        program, start = feasible_program(structure, quadratic_program(structure))
-        check_bounded(structure, program)
-        solution = solver.solve(program, start)
-        voltages = _node_voltages(structure, program, solution)
-        if not np.isfinite(voltages).all():
-            raise ConvergenceError(
-                "the potentials exceed the range of a double: check the largest sources and resistances"
-            )
-        branches = recover(structure, value, voltages, max(TIGHT, solution.slack))
-        certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
+        attempt = _attempt(structure, solver, tolerance, None)
+        if not attempt.certificate.ok and np.isfinite(attempt.voltages).all():
+            # Knowing roughly where every node lies, super-nodes can be described without losing digits.
+            attempt = _attempt(structure, solver, tolerance, attempt.voltages)
+    voltages, branches, certificate, solution = attempt
+    if not np.isfinite(voltages).all():
+        raise ConvergenceError("the potentials exceed the range of a double: check the largest sources and resistances")
     if not certificate.ok:
         raise ConvergenceError(_why_not(solution, certificate))
     circuit = structure.circuit
@@ -128,6 +124,26 @@ def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> 
         circuit, voltages, branches.current, named, branches.unique, certificate,
         {"name": solution.solver, **solution.info}, warnings,
     )  # fmt: skip
+
+
+class _Attempt(NamedTuple):
+    """What one run of a solver gave."""
+
+    voltages: np.ndarray
+    branches: Branches
+    certificate: Certificate
+    solution: Solution
+
+
+def _attempt(structure: Structure, solver: Solver, tolerance: float, near: np.ndarray | None) -> _Attempt:
+    program, start = feasible_program(structure, quadratic_program(structure, near))
+    check_bounded(structure, program)
+    solution = solver.solve(program, start)
+    voltages = _node_voltages(structure, program, solution)
+    value = structure.arrays.value
+    branches = recover(structure, value, voltages, max(TIGHT, solution.slack))
+    certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
+    return _Attempt(voltages, branches, certificate, solution)
 
 
 def _node_voltages(structure: Structure, program: QuadraticProgram, solution: Solution) -> np.ndarray:

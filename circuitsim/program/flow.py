@@ -53,12 +53,12 @@ def _join(tail, head, parent, keep):
 
 
 def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> RootedForest:
-    """Root each tree of a forest on the nodes 0…n at node n (earth) if it holds it, else where ``scale`` is largest."""
+    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest."""
     ends = np.concatenate([tail, head])
     by_node = np.argsort(ends, kind="stable")
     ptr = np.searchsorted(ends[by_node], np.arange(n + 2))
     touched = np.flatnonzero(ptr[1:] > ptr[:-1])
-    candidates = touched[np.argsort(-np.append(scale, np.inf)[touched], kind="stable")]
+    candidates = touched[np.argsort(-scale[touched], kind="stable")]
     order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
     seen = np.zeros(n + 1, dtype=np.bool_)
     kernel(_walk, tail.size)(candidates, ptr, by_node % max(tail.size, 1), tail, head, seen, order, edge, parent)
@@ -90,7 +90,7 @@ def tight_potentials(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarr
     """Any potentials (n + 1,) with x_tail − x_head = bound on every edge of a forest, 0 at earth and off the forest."""
     w = np.zeros(n + 1)
     if bound.any():
-        forest = rooted(n, tail, head, np.zeros(n))
+        forest = rooted(n, tail, head, np.append(np.zeros(n), 1.0))
         kernel(_descend, tail.size)(*forest, tail, bound, w)
     return w
 
@@ -105,10 +105,10 @@ def _descend(order, edge, parent, tail, bound, w):
 def forest_flow(
     n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Currents tail → head on a forest that carry away ``need`` (n,) from its nodes, by leaf elimination.
+    """Currents tail → head on a forest that carry away ``need`` (n + 1,) from its nodes, by leaf elimination.
 
-    Each tree is rooted at earth, else at the node of the largest ``scale``: what is left over from rounding stays
-    there, where it is smallest in proportion.
+    Each tree is rooted at the node of the largest ``scale`` (n + 1,): what is left over from rounding stays there,
+    where it is smallest in proportion.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def forest_flow(
     """
     flow, noise = np.zeros(tail.size), np.zeros(tail.size)
     if tail.size:
-        rest, size = np.append(need, 0.0), np.append(scale, 0.0)
+        rest, size = need.copy(), scale.copy()
         kernel(_eliminate_leaves, tail.size)(*rooted(n, tail, head, scale), tail, rest, size, flow, noise)
     return flow, noise
 

@@ -72,11 +72,11 @@ class QuadraticProgram(NamedTuple):
         Conductances, S.
     e : (r,) float array
         Voltage offsets of the branches, V.
-    c : (n,) float array
-        Injected currents, A.
-    c_low : (n,) float array
+    c : (n + 1,) float array
+        Injected currents, A; those into the fixed potential last.
+    c_low : (n + 1,) float array
         What rounded off in adding up ``c``, A.
-    c_scale : (n,) float array
+    c_scale : (n + 1,) float array
         Sum of the magnitudes of the currents added up in ``c``, A: the scale of its rounding.
     origin, target : (s,) int arrays
         Super-nodes that each current source (of any current but zero) joins.
@@ -134,16 +134,22 @@ def analyse(circuit: Circuit) -> Structure:
     )  # fmt: skip
 
 
-def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> QuadraticProgram:
-    """The program of a structure at the element values ``value`` (Ω, V, A; by default the circuit's own).
+def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> QuadraticProgram:
+    """The program of a structure at its circuit's element values.
+
+    Parameters
+    ----------
+    structure : Structure
+    near : (n_nodes,) float array, optional
+        Roughly the solution, V: with it, every super-node is described by its node of least potential, next to which
+        no other node's potential loses digits.
 
     Raises
     ------
     InfeasibleError
         A loop of voltage sources, or of sources and one diode, that violates Kirchhoff's voltage law; named.
     """
-    kind, first, second, own, _ = structure.arrays
-    value = own if value is None else value
+    kind, first, second, value, _ = structure.arrays
     voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
     offset = structure.forest.offsets(voltage)
     _check_loops(structure, voltage, offset)
@@ -151,7 +157,7 @@ def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> 
     r = structure.resistors
     r = r[coordinate[first[r]] != coordinate[second[r]]]
     a, b = coordinate[first[r]], coordinate[second[r]]
-    offset -= _heaviest(structure, r, 1.0 / value[r], offset)
+    offset -= offset[_base(structure, r, 1.0 / value[r], near)]
     c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     i = structure.currents[value[structure.currents] != 0.0]
     origin, target = coordinate[first[i]], coordinate[second[i]]
@@ -164,24 +170,28 @@ def quadratic_program(structure: Structure, value: np.ndarray | None = None) -> 
     inner = tail == head
     _check_inner_diodes(structure, d[inner], bound[inner], voltage)
     return QuadraticProgram(
-        n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c[:n], c_low[:n], c_scale[:n], origin, target,
+        n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c, c_low, c_scale, origin, target,
         tail[~inner], head[~inner], bound[~inner], d[~inner], offset,
     )  # fmt: skip
 
 
-def _heaviest(structure: Structure, r: np.ndarray, g: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """For each node the offset of the node in its tree with the largest conductance; 0 in trees of fixed potential.
+def _base(structure: Structure, r: np.ndarray, g: np.ndarray, near: np.ndarray | None) -> np.ndarray:
+    """For each node the node of its super-node whose potential is the unknown; roots, where the potential is fixed.
 
-    Counted are the resistors ``r`` (of conductance ``g``) that lead out of trees.
-
-    The unknown of a tree is best the potential of that node: it is the one whose current rounding disturbs most.
+    The one nearest to zero where potentials are roughly known; else the one with most conductance g through the
+    resistors ``r``, whose current rounding disturbs most.
     """
     n_nodes = structure.arrays.n_nodes
-    size = np.bincount(structure.arrays.first[r], g, n_nodes) + np.bincount(structure.arrays.second[r], g, n_nodes)
-    order = np.argsort(size, kind="stable")
-    heaviest = np.arange(n_nodes)
-    heaviest[structure.forest.root[order]] = order
-    return np.where(structure.coordinate < structure.n, offset[heaviest[structure.forest.root]], 0.0)
+    if near is None:
+        first, second = structure.arrays.first[r], structure.arrays.second[r]
+        merit = np.bincount(first, g, n_nodes) + np.bincount(second, g, n_nodes)
+    else:
+        merit = -np.abs(near)
+    root = structure.forest.root
+    order = np.argsort(merit, kind="stable")
+    best = np.arange(n_nodes)
+    best[root[order]] = order
+    return np.where(structure.coordinate < structure.n, best[root], root)
 
 
 def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE, forest_flow
-from circuitsim.solvers.contracted import Network, Settled, prepare, respond, settle
+from circuitsim.solvers.contracted import Network, Settled, prepare, respond, scatter, settle
 from circuitsim.solvers.refinement import dead_resistors
 from circuitsim.solvers.solution import Solution
 
@@ -169,7 +169,7 @@ def _admit(network: Network, settled: Settled, entering: int, limit: int) -> tup
             on[entering] = True
             return settle(network, on, settled.x, previous=settled.factored), step
         on[settled.forest[leaving]] = False
-        settled = settle(network, on, settled.x, carried * unit[:n], settled.factored)
+        settled = settle(network, on, settled.x, carried * unit, settled.factored)
     return settled, limit
 
 
@@ -181,9 +181,8 @@ def _response(network: Network, settled: Settled, unit: np.ndarray) -> tuple[np.
     program = network.program
     n = program.n
     tail, head = int(np.argmin(unit)), int(np.argmax(unit))
-    x = respond(settled, unit[:n])
-    drop = program.g * (x[program.a] - x[program.b])
-    need = unit[:n] - (np.bincount(program.a, drop, n + 1) - np.bincount(program.b, drop, n + 1))[:n]
+    x = respond(settled, unit)
+    need = unit - scatter(program, program.g * (x[program.a] - x[program.b]))
     rate, _ = forest_flow(n, program.tail[settled.forest], program.head[settled.forest], need, np.abs(need))
     if settled.part[tail] != settled.part[head]:
         return rate, np.inf

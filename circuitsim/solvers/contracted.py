@@ -26,7 +26,7 @@ class Network(NamedTuple):
         Of the resistors and all diodes, in one pattern: a diode is a short or absent.
     island : (n + 1,) int array
         Smallest super-node of each part joined by resistors; index n is earth.
-    current : (n,) float array
+    current : (n + 1,) float array
         Injected currents with the branch offsets folded in, A.
     """
 
@@ -84,20 +84,18 @@ def prepare(program: QuadraticProgram) -> Network:
 
 
 def scatter(program: QuadraticProgram, branch_current: np.ndarray) -> np.ndarray:
-    """Net current out of each super-node (n,) through the resistor branches that carry ``branch_current``."""
-    n = program.n
-    out = np.bincount(program.a, branch_current, n + 1) - np.bincount(program.b, branch_current, n + 1)
-    return out[:n]
+    """Net current out of each super-node (n + 1,) through the resistor branches that carry ``branch_current``."""
+    size = program.n + 1
+    return np.bincount(program.a, branch_current, size) - np.bincount(program.b, branch_current, size)
 
 
 def demand(program: QuadraticProgram, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Current that must leave each super-node through diodes, and the scale of its rounding, both (n,), A."""
-    n = program.n
+    """Current that must leave each super-node through diodes, and the scale of its rounding, both (n + 1,), A."""
     xa, xb = x[program.a], x[program.b]
     need = program.c - scatter(program, program.g * (xa - xb + program.e))
     size = program.g * (np.abs(xa) + np.abs(xb) + np.abs(program.e))
-    scale = (np.bincount(program.a, size, n + 1) + np.bincount(program.b, size, n + 1))[:n] + program.c_scale
-    return need, scale
+    local = np.bincount(program.a, size, program.n + 1) + np.bincount(program.b, size, program.n + 1)
+    return need, local + program.c_scale
 
 
 def settle(
@@ -116,7 +114,7 @@ def settle(
     on : (d,) bool array
     before : (n + 1,) float array
         Potentials that parts without a path to earth stay near.
-    extra : (n,) float array, optional
+    extra : (n + 1,) float array, optional
         Further injected currents, A.
     previous : Factored, optional
         Of this network, with other diodes: a later factorisation repeats only what differs.
@@ -134,7 +132,7 @@ def settle(
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
     factored = network.laplacian.factor(closed, previous)
     last = _group(network, tail[closed], head[closed])
-    x = factored.solve(current)[last] + w
+    x = factored.solve(current[:n])[last] + w
     refine(program, factored, last, x, extra, thorough=dead is not None)
     part = component_labels(
         n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
@@ -164,8 +162,8 @@ def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def respond(settled: Settled, current: np.ndarray) -> np.ndarray:
-    """Change of the potentials (n + 1,) of a settled circuit for a further injected ``current`` (n,)."""
-    return settled.factored.solve(current)[settled.last]
+    """Change of the potentials (n + 1,) of a settled circuit for a further injected ``current`` (n + 1,)."""
+    return settled.factored.solve(current[:-1])[settled.last]
 
 
 def _anchor(
@@ -182,6 +180,6 @@ def _anchor(
     x[:n][loose] += before[anchor] - x[anchor]
     added = program.c if extra is None else program.c + extra
     scale = program.c_scale if extra is None else program.c_scale + np.abs(extra)
-    net = np.bincount(part[:n], np.where(loose, added, 0.0), n + 1)
-    size = np.bincount(part[:n], np.where(loose, scale, 0.0), n + 1)
+    net = np.bincount(part[:n], np.where(loose, added[:n], 0.0), n + 1)
+    size = np.bincount(part[:n], np.where(loose, scale[:n], 0.0), n + 1)
     return np.where(np.abs(net) > ROUNDING * size, net, 0.0)

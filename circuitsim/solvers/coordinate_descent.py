@@ -85,7 +85,7 @@ def incidence(program: QuadraticProgram) -> Incidence:
     ptr, (neighbour, g, drive) = _by_node(n, ends, others, g, drive)
     low_ptr, (low, low_bound) = _by_node(n, program.head, program.tail, program.bound)
     high_ptr, (high, high_bound) = _by_node(n, program.tail, program.head, program.bound)
-    return Incidence(ptr, neighbour, g, drive, low_ptr, low, low_bound, high_ptr, high, high_bound, program.c)
+    return Incidence(ptr, neighbour, g, drive, low_ptr, low, low_bound, high_ptr, high, high_bound, program.c[:n])
 
 
 def _by_node(n: int, node: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -68,7 +68,7 @@ def build(program: QuadraticProgram):
         return coo_matrix(entries, shape=(a.size, n + 1)).tocsc()[:, :n]
 
     x = cvxpy.Variable(n)
-    energy = -program.c @ x
+    energy = -program.c[:n] @ x
     if program.g.size:
         drops = difference(program.a, program.b) @ x + program.e
         energy = energy + 0.5 * cvxpy.sum_squares(cvxpy.multiply(np.sqrt(program.g), drops))

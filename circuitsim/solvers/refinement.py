@@ -10,6 +10,7 @@ import numpy as np
 
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.blocks import block_labels
+from circuitsim.program.flow import spanning_forest, tight_potentials
 from circuitsim.program.precise import add_at, two_product, two_sum
 from circuitsim.solvers.linear import Factored
 
@@ -74,7 +75,7 @@ def exact_residual(
         add_at(high, low, end[between], sign * flow[between])
         add_at(high, low, end[between], sign * flow_low[between])
     for currents in (program.c, program.c_low) if extra is None else (program.c, program.c_low, extra):
-        add_at(high, low, last[:n], currents)
+        add_at(high, low, last, currents)
     return (high + low)[:n]
 
 
@@ -92,12 +93,17 @@ def dead_resistors(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -
     w : (n + 1,) float array
         Potentials within each group, V.
     """
+    n, r = program.n, program.a.size
     a, b = last[np.concatenate([program.a, program.origin])], last[np.concatenate([program.b, program.target])]
-    live = np.concatenate([
-        program.e + w[program.a] - w[program.b] != 0.0, np.ones(program.origin.size, dtype=bool)
-    ])  # fmt: skip
-    label = block_labels(program.n + 1, a, b)
+    label = block_labels(n + 1, a, b)
+    between = np.flatnonzero(label[:r] >= 0)
     fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
-    fed[label[live & (label >= 0)]] = True
-    between = np.flatnonzero(label[: program.a.size] >= 0)
+    fed[label[r:][label[r:] >= 0]] = True
+    # Without current sources a block is dead iff its branch offsets add up to nothing around every cycle.
+    e = program.e + w[program.a] - w[program.b]
+    tree = spanning_forest(n, a[:r], b[:r], between)
+    u = tight_potentials(n, a[tree], b[tree], -e[tree])
+    ua, ub = u[a[between]], u[b[between]]
+    excess = np.abs(ua - ub + e[between]) > 1e-14 * (np.abs(ua) + np.abs(ub) + np.abs(e[between]))
+    fed[label[between[excess]]] = True
     return between[~fed[label[between]]]
