@@ -41,7 +41,8 @@ brackets); the PLL is that of one fit of {epochs} epochs, whose seconds per epoc
 NOTES = """
 What is unfair about it: circuitsim's kernels are compiled before the clock starts ({compiled:.1f} s from numba's cache;
 some seconds once for each installation); it skips units that are 0, so that its ratio grows with the sparsity of the
-data and would shrink on dense ones; BernoulliRBM would gain from more BLAS threads at large batches, circuitsim's kernels use one thread.
+data and would shrink on dense ones; BernoulliRBM would gain from more BLAS threads at large batches, circuitsim's
+kernels use one thread.
 """
 
 

@@ -6,7 +6,7 @@ A model family is a module with
     add_arguments(group)     the options that only it has, each with ``default=argparse.SUPPRESS``
     build(options)           an `Experiment` from a complete table of options
 
-and a row in `MODELS` or `FAMILIES`. Everything else (progress, history, checkpoints, resumption) is the same for all.
+and a row in `MODELS`. Everything else (progress, history, checkpoints, resumption) is the same for all.
 """
 
 from __future__ import annotations

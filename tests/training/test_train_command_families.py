@@ -1,0 +1,89 @@
+"""``circuitsim train`` with a family that it has never seen: what another model has to bring, and nothing more."""
+
+import argparse
+import sys
+import types
+
+import numpy as np
+import pytest
+from quadratic import NoisyQuadratic
+
+from circuitsim.cli import main
+from circuitsim.cli import train as train_command
+from circuitsim.training import SGD, Plan
+from circuitsim.training.experiment import Experiment
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A family named toy, with one option of its own."""
+    module = types.ModuleType("toy_family")
+    module.DEFAULTS = {"epochs": 3, "batch": 5, "lr": 0.1, "skip_every": 0}
+    module.add_arguments = lambda group: group.add_argument("--skip-every", type=int, default=argparse.SUPPRESS)
+    module.built = []
+
+    def finish(directory, history):
+        (directory / "model.txt").write_text(f"{len(history.rows)} rows")
+        return [directory / "model.txt"]
+
+    def build(options):
+        module.built.append(options)
+        model = NoisyQuadratic(skip_every=options["skip_every"])
+        data = np.random.default_rng(options["seed"]).standard_normal((10, 3))
+        plan = Plan(options["epochs"], options["batch"], options["seed"], SGD(options["lr"]))
+        return Experiment(
+            model, (data,), plan, "toy: a point", finish, lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"], notes=["n"]
+        )
+
+    module.build = build
+    monkeypatch.setitem(sys.modules, "toy_family", module)
+    monkeypatch.setitem(train_command.MODELS, "toy", "toy_family")
+    return module
+
+
+def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
+    assert main(["train", "--model", "toy", "--seed", "4", "--skip-every", "4", "--out", str(tmp_path / "o")]) == 0
+    printed = capsys.readouterr()
+    assert toy.built == [
+        {"model": "toy", "seed": 4, "evaluate_every": 1, "checkpoint_seconds": 30.0, "epochs": 3, "batch": 5, "lr": 0.1,
+         "skip_every": 4}
+    ]  # fmt: skip
+    assert printed.out.startswith("toy: a point\nlast loss ")
+    assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, history, checkpoint\n")
+    assert printed.err == "note: n\nnote: 1 steps were skipped, their gradients were not to be trusted\n"
+    assert (tmp_path / "o" / "model.txt").read_text() == "3 rows"
+
+
+def test_an_option_of_another_family_is_refused(toy, capsys):
+    assert main(["train", "--model", "toy", "--k", "3"]) == 2
+    assert capsys.readouterr().err == "error: --k is not an option of --model toy\n"
+
+
+def test_an_unknown_model_lists_all(toy, capsys):
+    assert main(["train", "--model", "cat"]) == 2
+    assert capsys.readouterr().err == "error: there is no model 'cat'; there are rbm, toy\n"
+
+
+def test_help_shows_the_options_of_each_family(toy, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["train", "--help"])
+    shown = capsys.readouterr().out
+    assert (
+        caught.value.code == 0 and "options of toy" in shown and "--skip-every" in shown and "options of rbm" in shown
+    )
+
+
+def test_interrupted_without_out_nothing_is_saved_and_it_says_so(toy, tmp_path, monkeypatch, capsys):
+    import signal
+
+    monkeypatch.chdir(tmp_path)
+    real = NoisyQuadratic.gradient
+
+    def interrupting(self, batch, rng):
+        signal.raise_signal(signal.SIGINT)
+        return real(self, batch, rng)
+
+    monkeypatch.setattr(NoisyQuadratic, "gradient", interrupting)
+    assert main(["train", "--model", "toy"]) == 130
+    assert capsys.readouterr().err == "note: n\ninterrupted after 1 updates: nothing saved (no --out)\n"
+    assert list(tmp_path.iterdir()) == []
