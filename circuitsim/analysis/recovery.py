@@ -15,6 +15,7 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram, Structure
+from circuitsim.program.blocks import block_labels
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest
 from circuitsim.solvers.active_set import ActiveSet
@@ -87,38 +88,40 @@ def recover(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
 
 
 def _settle_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Currents of the edges, whether each is unique, and the scale of its rounding."""
-    carried, noise = np.zeros(flow.first.size), np.zeros(flow.first.size)
-    unique = np.ones(flow.first.size, dtype=bool)
-    part = component_labels(flow.n_nodes, flow.first, flow.second)
-    label = part[flow.first]
-    edges_of = np.bincount(label, minlength=flow.n_nodes)
-    nodes_of = np.bincount(part, minlength=flow.n_nodes)
-    looped = edges_of[label] >= nodes_of[label]
-    tree, inside = np.flatnonzero(~looped), np.flatnonzero(looped)
-    carried[tree], noise[tree] = _forest_currents(flow, tree)
+    """Currents of the edges, whether each is unique, and the scale of its rounding.
+
+    A bridge carries what its side needs, whatever loops there are elsewhere; only edges on loops leave a choice. What
+    circulates in a self-loop is nobody's business: 0.
+    """
+    m, n = flow.first.size, flow.n_nodes
+    carried, noise = np.zeros(m), np.zeros(m)
+    proper = flow.first != flow.second
+    bridge = proper.copy()
+    edges = np.flatnonzero(proper)
+    label = block_labels(n, flow.first[edges], flow.second[edges])
+    bridge[edges] = np.bincount(label)[label] == 1 if edges.size else False
+    active = proper.copy()
+    while True:
+        kept = spanning_forest(n - 1, flow.first, flow.second, np.flatnonzero(active))
+        carried[kept], noise[kept] = forest_flow(n - 1, flow.first[kept], flow.second[kept], flow.need, flow.scale)
+        # A diode's negative rounding is zero, and its two sides settle on their own.
+        rounding = active & bridge & flow.one_way & (carried < 0.0) & (carried >= -NOISE * noise)
+        if not rounding.any():
+            break
+        active &= ~rounding
+        carried[rounding] = 0.0
+    carried[~bridge] = 0.0
+    unique = bridge.copy()
+    inside = np.flatnonzero(proper & ~bridge)
     if inside.size:
+        shed = np.bincount(flow.first, carried, n) - np.bincount(flow.second, carried, n)
         nodes, ends = np.unique(np.concatenate([flow.first[inside], flow.second[inside]]), return_inverse=True)
-        local = _Flow(nodes.size, ends[: inside.size], ends[inside.size :], flow.one_way[inside], flow.need[nodes],
-                      flow.scale[nodes])  # fmt: skip
-        _, local_part = np.unique(part[nodes], return_inverse=True)
-        carried[inside], noise[inside] = _least_norm_flow(local, local_part)
+        first, second = ends[: inside.size], ends[inside.size :]
+        local = _Flow(nodes.size, first, second, flow.one_way[inside], (flow.need - shed)[nodes], flow.scale[nodes])
+        _, part = np.unique(component_labels(nodes.size, first, second), return_inverse=True)
+        carried[inside], noise[inside] = _least_norm_flow(local, part)
         unique[inside] = _unique(local, carried[inside], noise[inside])
     return carried, unique, noise
-
-
-def _forest_currents(flow: _Flow, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Currents of edges without loops; a diode's negative rounding is zero, and its two sides settle on their own."""
-    carried, noise = np.zeros(edges.size), np.zeros(edges.size)
-    kept = np.arange(edges.size)
-    while True:
-        e = edges[kept]
-        carried[kept], noise[kept] = forest_flow(flow.n_nodes - 1, flow.first[e], flow.second[e], flow.need, flow.scale)
-        rounding = flow.one_way[e] & (carried[kept] < 0.0) & (carried[kept] >= -NOISE * noise[kept])
-        if not rounding.any():
-            return carried, noise
-        carried[kept[rounding]] = 0.0
-        kept = kept[~rounding]
 
 
 def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -50,7 +50,8 @@ def _bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray)
     last = np.full(n + 1, -1, dtype=np.int64)
     for sweep in range(n + 2):
         reach = x[head] + bound
-        improves = np.flatnonzero(reach < x[tail])
+        # Less than this is the rounding of a sum of bounds, which could go round a closed cycle for ever.
+        improves = np.flatnonzero(reach < x[tail] - 1e-15 * (np.abs(reach) + np.abs(bound)))
         if not improves.size:
             return x, None
         np.minimum.at(x, tail[improves], reach[improves])
@@ -108,12 +109,7 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
     island = component_labels(n + 1, program.a, program.b)
     earth = island[n]
     supply, scale = np.zeros(n + 1), np.zeros(n + 1)
-    _, first, second, value, _ = structure.arrays
-    i = structure.currents
-    for end, sign in ((first, -1.0), (second, 1.0)):
-        where = island[structure.coordinate[end[i]]]
-        np.add.at(supply, where, sign * value[i])
-        np.add.at(scale, where, np.abs(value[i]))
+    _gather(structure, island[structure.coordinate], supply, scale)
     supply[np.abs(supply) <= ROUNDING * scale] = 0.0
     parts = _floating_parts(structure)
     _check_part_balance(structure, parts)
@@ -141,15 +137,22 @@ def _floating_parts(structure: Structure) -> np.ndarray:
 
 def _check_part_balance(structure: Structure, part: np.ndarray) -> None:
     """A part without ground must be fed as much current as it is drained: nothing else can carry the rest."""
-    _, first, second, value, n_nodes = structure.arrays
-    i = structure.currents
+    n_nodes = structure.arrays.n_nodes
     net, scale = np.zeros(n_nodes), np.zeros(n_nodes)
-    for end, sign in ((first, -1.0), (second, 1.0)):
-        np.add.at(net, part[end[i]], sign * value[i])
-        np.add.at(scale, part[end[i]], np.abs(value[i]))
+    _gather(structure, part, net, scale)
     for reference in structure.references.tolist():
         if abs(net[reference]) > ROUNDING * scale[reference]:
             raise _cut(structure, part == reference, float(np.sign(net[reference])))
+
+
+def _gather(structure: Structure, group: np.ndarray, net: np.ndarray, scale: np.ndarray) -> None:
+    """Add up (in place) the net source current into each group of nodes, and the magnitudes it is a sum of, A."""
+    _, first, second, value, _ = structure.arrays
+    i = structure.currents
+    i = i[group[first[i]] != group[second[i]]]
+    for end, sign in ((first, -1.0), (second, 1.0)):
+        np.add.at(net, group[end[i]], sign * value[i])
+        np.add.at(scale, group[end[i]], np.abs(value[i]))
 
 
 def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, earth: int, scale: np.ndarray) -> set[int]:

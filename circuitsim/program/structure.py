@@ -79,7 +79,7 @@ class QuadraticProgram(NamedTuple):
     c_scale : (n + 1,) float array
         Sum of the magnitudes of the currents added up in ``c``, A: the scale of its rounding.
     origin, target : (s,) int arrays
-        Super-nodes that each current source (of any current but zero) joins.
+        Super-nodes that each current source (of any current but zero, between different ones) joins.
     tail, head : (d,) int arrays
         Anode and cathode super-node of each diode, tail ≠ head.
     bound : (d,) float array
@@ -160,6 +160,7 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     offset -= offset[_base(structure, r, 1.0 / value[r], near)]
     c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     i = structure.currents[value[structure.currents] != 0.0]
+    i = i[coordinate[first[i]] != coordinate[second[i]]]
     origin, target = coordinate[first[i]], coordinate[second[i]]
     for end, sign in ((origin, -1.0), (target, 1.0)):
         add_at(c, c_low, end, sign * value[i])
