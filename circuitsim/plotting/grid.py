@@ -106,7 +106,7 @@ class Grid:
     def improve(self) -> None:
         """Move vertices, with their ground symbols, and whole branches, as long as that helps and the budget lasts."""
         branches = self._branches()
-        better = True
+        better = len(self.cells) > 1
         while better and self.tries < BUDGET:
             better = False
             for v in range(len(self.cells)):

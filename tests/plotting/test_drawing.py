@@ -1,0 +1,137 @@
+"""Pictures: what is drawn, the same bytes every time, no global state."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as xml
+
+import pytest
+
+import circuitsim
+from circuitsim import Circuit, UsageError, sweep
+from circuitsim.plotting import circuit as drawing
+from circuitsim.plotting import draw_circuit, plot_sweep, rendered
+
+
+def rectifier() -> Circuit:
+    c = Circuit("rectifier $5 & <co>")
+    c.voltage_source("V1", "in", "0", 2.0)
+    c.resistor("R1", "in", "a", 1e3)
+    c.diode("D1", "a", "out")
+    c.diode("D2", "out", "a")
+    c.resistor("RL", "out", "0", 1e3)
+    c.resistor("RS", "out", "out", 1e3)
+    return c
+
+
+def words(svg: bytes) -> list[str]:
+    """All texts of a picture."""
+    return ["".join(t.itertext()) for t in xml.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_names_values_potentials_and_currents_are_written() -> None:
+    figure = draw_circuit(circuitsim.solve(rectifier()))
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    for text in ("V1  2 V", "R1  1 kΩ", "RL  1 kΩ", "D1", "D2", "1 mA", "0 A *", "-1 mA", "in\n2 V", "a\n1 V", "out\n1 V"):
+        assert text in shown
+    (footer,) = figure.texts
+    assert footer.get_text().split("   ·   ") == [
+        "wire width: current, up to 1 mA", "filled diodes conduct", "not drawn (both ends on one node): RS",
+    ]  # fmt: skip
+
+
+def test_a_title_is_text_and_no_formula() -> None:
+    assert "rectifier $5 & <co>" in words(rendered(draw_circuit(circuitsim.solve(rectifier())), "svg"))
+
+
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+def test_the_same_circuit_gives_the_same_bytes(form: str) -> None:
+    first, second = (rendered(draw_circuit(circuitsim.solve(rectifier())), form) for _ in range(2))
+    assert first == second
+    assert first.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[form])
+
+
+def test_conducting_diodes_are_filled() -> None:
+    c = rectifier()
+    figure = draw_circuit(circuitsim.solve(c))
+    bodies = figure.axes[0].collections[1].get_facecolor()
+    # In the order of the elements: the circle of V1, then D1 (conducts) and D2 (does not).
+    assert [tuple(round(float(x), 2) for x in colour[:3]) for colour in bodies] == [
+        (1.0, 1.0, 1.0), (0.19, 0.2, 0.23), (1.0, 1.0, 1.0),
+    ]  # fmt: skip
+
+
+def test_wires_are_as_wide_as_their_current() -> None:
+    c = Circuit()
+    c.current_source("I1", "0", "a", 4e-3)
+    c.resistor("R1", "a", "0", 1e3)
+    c.resistor("R2", "a", "0", 3e3)
+    figure = draw_circuit(circuitsim.solve(c))
+    widths = {round(float(w), 3) for w in figure.axes[0].collections[0].get_linewidths()}
+    thin, wide = drawing.THIN, drawing.WIDE
+    assert {round(thin + (wide - thin) * share**0.5, 3) for share in (1.0, 0.75, 0.25)} <= widths
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda c: c.resistor("R1", "a", "a", 1.0),
+        lambda c: c.resistor("R1", "a", "b", 1.0),
+        lambda c: c.voltage_source("V1", "a", "0", 0.0),
+        lambda c: [c.resistor(f"R{k}", "a", "0", 0.0) for k in range(7)],
+        lambda c: [c.add(letter, f"{letter}1", letter, "b", 1.0) for letter in "RVLC"],
+        lambda c: [c.resistor(f"R{k}", f"a{k}", f"b{k}", 1.0) for k in range(5)],
+    ],
+)
+def test_odd_circuits_are_drawn(build) -> None:
+    c = Circuit()
+    build(c)
+    assert rendered(draw_circuit(circuitsim.solve(c)), "png").startswith(b"\x89PNG")
+
+
+def test_a_large_circuit_is_drawn_as_lines() -> None:
+    c = Circuit("large")
+    c.voltage_source("V1", "n0", "0", 1.0)
+    for k in range(300):
+        c.resistor(f"R{k}", f"n{k}", f"n{k + 1}", 1.0)
+        c.diode(f"D{k}", f"n{k + 1}", "0")
+    figure = draw_circuit(circuitsim.solve(c))
+    assert not [text for text in words(rendered(figure, "svg")) if text.startswith("R1")]
+    assert len(figure.axes[0].collections[1].get_paths()) == 300, "one triangle a diode"
+
+
+def test_too_large_a_circuit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "MOST", 3)
+    with pytest.raises(UsageError) as caught:
+        draw_circuit(circuitsim.solve(rectifier()))
+    assert str(caught.value) == "the circuit has 6 elements, a drawing shows at most 3; draw a sub-circuit"
+
+
+def test_sweep_panels_and_labels() -> None:
+    found = sweep(rectifier(), {"V1": [0.0, 1.0, 2.0], "RL": [1e3, 2e3]}, "v(out) i(D1) p(RL)")
+    figure = plot_sweep(found)
+    volts, amperes, watts = figure.axes
+    assert [axes.get_ylabel() for axes in figure.axes] == ["potential, V", "current, A", "power, W"]
+    assert watts.get_xlabel() == "V1, V"
+    assert [line.get_label() for line in volts.lines] == ["v(out)  RL=1 kΩ", "v(out)  RL=2 kΩ"]
+    assert volts.lines[0].get_ydata().tolist() == pytest.approx([0, 0.5, 1])
+    assert amperes.lines[1].get_xdata().tolist() == [0, 1, 2]
+    assert volts.get_xscale() == "linear"
+
+
+def test_a_sweep_by_factors_has_a_logarithmic_axis() -> None:
+    found = sweep(rectifier(), {"RL": [1.0, 10.0, 100.0, 1000.0]}, "v(out)")
+    assert plot_sweep(found).axes[0].get_xscale() == "log"
+
+
+def test_many_curves_are_counted() -> None:
+    found = sweep(rectifier(), {"V1": [0.0, 1.0], "RL": [1e3 * k for k in range(1, 31)]}, "v(out)")
+    (axes,) = plot_sweep(found).axes
+    assert [text.get_text() for text in axes.texts] == ["30 curves, dark to light in the order of the columns"]
+
+
+def test_no_global_state_of_matplotlib_is_touched() -> None:
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    rendered(draw_circuit(circuitsim.solve(rectifier())), "svg")
+    assert dict(matplotlib.rcParams) == before

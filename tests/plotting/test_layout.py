@@ -1,0 +1,127 @@
+"""Layouts: complete, without collisions, always the same, and straight where the circuit is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from circuitsim import Circuit
+from circuitsim.circuit import GROUND
+from circuitsim.plotting.embed import embed
+from circuitsim.plotting.grid import Grid
+from circuitsim.plotting.layout import place
+from circuitsim.plotting.sketch import sketch
+
+
+def ladder(rungs: int) -> Circuit:
+    c = Circuit("ladder")
+    c.voltage_source("V1", "n0", "0", 1.0)
+    for k in range(rungs):
+        c.resistor(f"Rs{k}", f"n{k}", f"n{k + 1}", 1e3)
+        c.resistor(f"Rp{k}", f"n{k + 1}", "0", 2e3)
+    return c
+
+
+def mesh(size: int) -> Circuit:
+    c = Circuit("mesh")
+    for i in range(size):
+        for j in range(size):
+            if j + 1 < size:
+                c.resistor(f"Rh{i}_{j}", f"n{i}_{j}", f"n{i}_{j + 1}", 1.0)
+            if i + 1 < size:
+                c.resistor(f"Rv{i}_{j}", f"n{i}_{j}", f"n{i + 1}_{j}", 1.0)
+    return c
+
+
+def lengths(circuit: Circuit) -> np.ndarray:
+    """|Δx|, |Δy| of every bundle."""
+    plan = sketch(circuit)
+    where = place(plan)
+    return np.abs(np.array([where[b.end] - where[b.start] for b in plan.bundles]))
+
+
+@pytest.mark.parametrize("rungs", [1, 3, 7])
+def test_a_ladder_is_drawn_with_straight_short_wires(rungs: int) -> None:
+    assert (np.sort(lengths(ladder(rungs)), axis=1) == [0.0, 1.0]).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 6])
+def test_a_mesh_is_drawn_as_a_mesh(size: int) -> None:
+    assert (np.sort(lengths(mesh(size)), axis=1) == [0.0, 1.0]).all()
+
+
+def test_ground_symbols_hang_below() -> None:
+    plan = sketch(ladder(3))
+    where = place(plan)
+    for v, parent in enumerate(plan.parent):
+        if parent >= 0:
+            assert (where[v] - where[parent]).tolist() == [0.0, -1.0]
+
+
+def test_the_first_source_is_on_the_left() -> None:
+    c = ladder(4)
+    plan = sketch(c)
+    where = place(plan, plan.node.index(c.node_index("n0")))
+    assert where[0, 0] == where[:, 0].min()
+
+
+def test_a_large_circuit_gets_places_too() -> None:
+    plan = sketch(mesh(20))
+    where = place(plan)
+    assert np.isfinite(where).all()
+    assert len(np.unique(where.round(3), axis=0)) == 400
+
+
+@st.composite
+def circuits(draw: st.DrawFn) -> Circuit:
+    c = Circuit()
+    nodes = st.sampled_from(["0", *"abcdefgh"])
+    for k in range(draw(st.integers(1, 14))):
+        c.resistor(f"R{k}", draw(nodes), draw(nodes), 1.0)
+    return c
+
+
+@given(circuits())
+def test_every_element_is_somewhere_once(circuit: Circuit) -> None:
+    plan = sketch(circuit)
+    drawn = [k for bundle in plan.bundles for k in bundle.elements] + plan.loops
+    assert sorted(drawn) == list(range(len(circuit)))
+    _, first, second, _, _ = circuit.arrays()
+    for bundle in plan.bundles:
+        for k in bundle.elements:
+            assert {plan.node[bundle.start], plan.node[bundle.end]} == {int(first[k]), int(second[k])}
+    assert all(plan.node[v] == GROUND for v, parent in enumerate(plan.parent) if parent >= 0)
+
+
+@given(circuits())
+def test_no_two_vertices_share_a_place_and_the_layout_repeats(circuit: Circuit) -> None:
+    plan = sketch(circuit)
+    where = place(plan)
+    assert len({tuple(xy) for xy in where.round(6).tolist()}) == len(plan.node)
+    assert (place(sketch(circuit)) == where).all()
+
+
+@given(circuits())
+def test_the_search_never_makes_it_worse_and_keeps_its_books(circuit: Circuit) -> None:
+    plan = sketch(circuit)
+    n = len(plan.node)
+    edges = np.array([(b.start, b.end) for b in plan.bundles], dtype=np.int64).reshape(-1, 2)
+    weight = np.array([float(len(b.elements)) for b in plan.bundles])
+    turn = np.arange(n)
+    start = np.column_stack([turn % 3, turn // 3]).astype(float)
+    grid = Grid(start, edges, np.array(plan.parent, dtype=np.int64), weight)
+    before = grid.cost()
+    grid.improve()
+    assert grid.cost() <= before + 1e-9
+    assert grid.at == {tuple(cell): v for v, cell in enumerate(grid.cells.tolist())}
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 400])
+def test_embedding_of_a_path_is_a_line(n: int) -> None:
+    edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    x = embed(n, edges)
+    assert np.ptp(x[:, 1]) <= 0.15 * n
+    steps = np.diff(x[:, 0])
+    assert (steps > 0).all() or (steps < 0).all()
