@@ -47,9 +47,10 @@ class RestrictedBoltzmannMachine:
                 f"the weights must be a matrix (hidden units × visible units), not of shape {weights.shape}"
             )
         dtype = weights.dtype if weights.dtype in FLOATS else np.dtype(np.float64)
-        object.__setattr__(self, "weights", np.asfortranarray(weights, dtype=dtype))
+        # Copies: training a machine must not write into arrays that somebody else holds.
+        object.__setattr__(self, "weights", np.array(weights, dtype=dtype, order="F"))
         for name, length in (("visible_bias", weights.shape[1]), ("hidden_bias", weights.shape[0])):
-            bias = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            bias = np.array(getattr(self, name), dtype=dtype)
             if bias.shape != (length,):
                 raise UsageError(f"the {name.replace('_', ' ')} must have shape ({length},), not {bias.shape}")
             object.__setattr__(self, name, bias)

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path`` so that a crash at any moment leaves the old file or the new one.
 
-    The bytes go to a temporary file in the same directory, are flushed to the disk, and take the name in one rename.
+    The bytes go to a temporary file beside it, are flushed to the disk, and take the name in one rename. The temporary
+    file's name is always the same, so that what a killed process left of it is used up by the next writing.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = path.with_name(f".{path.name}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes files that only their owner can read
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+            temporary.unlink()
         raise
     _sync_directory(path.parent)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from typing import TextIO
@@ -50,7 +51,8 @@ class ProgressLine:
         gained = fraction - self._first
         if gained > 0:
             text += f"  {_span((now - self._began) * (1 - fraction) / gained)} left"
-        text = f"{text}  {note}"[:110]
+        # A line that wraps cannot be rewritten in place.
+        text = f"{text}  {note}"[: shutil.get_terminal_size().columns - 1]
         self.stream.write("\r" + text.ljust(self._width))
         self.stream.flush()
         self._width = len(text)

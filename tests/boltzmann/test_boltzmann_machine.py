@@ -10,6 +10,15 @@ from circuitsim.errors import UsageError
 from circuitsim.training import CheckpointError, save_checkpoint
 
 
+def test_a_machine_has_arrays_of_its_own():
+    given = {"weights": np.asfortranarray(np.ones((2, 3))), "visible_bias": np.ones(3), "hidden_bias": np.ones(2)}
+    machine = RestrictedBoltzmannMachine.from_parameters(given)
+    other = RestrictedBoltzmannMachine.from_parameters(machine.parameters)
+    for array in machine.parameters.values():
+        array += 1
+    assert all((array == 1).all() for array in [*given.values(), *other.parameters.values()])
+
+
 def test_energy_and_free_energy_agree_with_the_joint_distribution():
     machine = random_machine(4, 3)
     table, log_z = joint_table(machine)

@@ -91,6 +91,12 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 
 
+def test_what_a_killed_write_left_is_used_up(tmp_path):
+    (tmp_path / ".f.part").write_bytes(b"half of something lon")
+    atomic_write(tmp_path / "f", b"new")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("f", b"new")]
+
+
 def test_groups_and_copies():
     arrays = pack(a={"x": np.ones(2)}, b={"x": np.zeros(1)})
     assert list(arrays) == ["a/x", "b/x"] and list(unpack(arrays, "b")) == ["x"]
@@ -160,7 +166,15 @@ def test_progress_is_silent_where_nobody_watches():
     assert stream.getvalue() == ""
 
 
-def test_progress_tells_the_time_left():
+def test_progress_never_wraps(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    stream = _Terminal()
+    ProgressLine(stream, "training").update(0.5, "x" * 100)
+    assert stream.getvalue() == "\r" + "training  50.0 %  " + "x" * 11
+
+
+def test_progress_tells_the_time_left(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     stream, now = _Terminal(), [0.0]
     line = ProgressLine(stream, "training", clock=lambda: now[0])
     line.update(0.5)  # a resumed run begins in the middle
