@@ -20,13 +20,14 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from circuitsim.errors import NetlistError, Problem
 from circuitsim.netlist.problems import NOTE_KINDS
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
 
-__all__ = ["NOTE_KINDS", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
+__all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
 
 
 def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Deck:

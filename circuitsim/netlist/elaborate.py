@@ -10,8 +10,8 @@ from typing import NamedTuple
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import Code, ExpressionError
-from circuitsim.netlist.link import Linker
+from circuitsim.netlist.expression import NAME, Code, ExpressionError
+from circuitsim.netlist.link import Linker, doubtful_names
 from circuitsim.netlist.parts import checked
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, Scope, Special, Value, Wave
@@ -103,7 +103,7 @@ class Elaborator:
                 frame.progress[:] = [number + 1, call.position]
                 target = self.linker.targets[id(frame.scope)][number]
                 if target is not None:
-                    self.enter(frame, call, target)
+                    self.enter(frame, number, call, target)
             else:
                 self.emit(frame, position, len(frame.scope.kind))
                 self.stack.pop()
@@ -142,7 +142,7 @@ class Elaborator:
                 chain.append(f"in {short(frame.prefix[:-1])}, called at {frame.call.card.source.name}:{line}:{column}")
         return tuple(chain[:20])
 
-    def enter(self, frame: _Frame, call: Call, target: Scope) -> None:
+    def enter(self, frame: _Frame, number: int, call: Call, target: Scope) -> None:
         """Begin to expand ``call``."""
         multiplier = frame.multiplier
         passed = dict(call.passed)
@@ -157,6 +157,8 @@ class Elaborator:
                                     "", [frame.prefix + call.name], self.callers())  # fmt: skip
                 return
         environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
+        if number in self.linker.doubtful.get(id(frame.scope), ()):
+            self.warn_scope(frame, call, target, environment)
         prefix = f"{frame.prefix}{call.name}."
         outside = frame.nodes
         nodes = [-1] * len(target.node_names)
@@ -167,6 +169,25 @@ class Elaborator:
             if nodes[k] < 0:
                 nodes[k] = self.out.node(name if name.lower() in self.global_names else prefix + name)
         self.stack.append(self.frame(target, environment, prefix, nodes, multiplier, call))
+
+    def warn_scope(self, frame: _Frame, call: Call, target: Scope, inside: Environment) -> None:
+        """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""
+        for key, value in call.passed.items():
+            for name in doubtful_names(key, value, call, target):
+                if frame.environment.owner(name) is None:
+                    continue
+                read = Code(call.card, frame.scope, call.offsets[key])
+                read.program, read.names = [(NAME, name, read.start)], {name: read.start}
+                try:
+                    there, here = self.evaluator.value(read, inside), self.evaluator.value(read, frame.environment)
+                except ExpressionError:
+                    continue  # reported where the parameter is used
+                if there != here:
+                    self.reporter.warning(
+                        "parameter-scope", f"{short(call.name)}: in {short(key)} the caller's {short(name)} is meant "
+                        f"({exact(here)}); ngspice may take that of {short(target.name)} ({exact(there)})", call.card,
+                        call.offsets[key], "rename one of them", [call.name],
+                    )  # fmt: skip
 
     def multiplier(self, value: Value, frame: _Frame, call: Call) -> float | None:
         """The value of ``m=`` on a call; None where it is wrong, which is reported."""

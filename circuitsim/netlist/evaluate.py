@@ -1,8 +1,9 @@
 """Values of expressions: a stack machine with a budget, and environments of parameters that resolve on demand.
 
 A name is looked up in the call where the expression stands, then in the calls that led there, as ngspice does; the
-values that a call passes are expressions of its caller. Everything is evaluated once, without recursion over
-parameters, so that a chain of a hundred thousand parameters is as good as one.
+values that a call passes are expressions of its caller (ngspice finds some of their names in the sub-circuit, depending
+on the order in which it evaluates: where that matters there is a warning). Everything is evaluated once, without
+recursion over parameters, so that a chain of a hundred thousand parameters is as good as one.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ class Environment:
     ----------
     parent : Environment or None
         The caller's.
-    bindings : list of dict
-        Name → expression or number; earlier ones win (a call's values before the sub-circuit's own). The first is
-        evaluated in the caller, the others here.
+    passed : dict
+        The values that the call passes: name → expression or number, evaluated in the caller.
+    bindings : tuple of dict
+        The sub-circuit's own; earlier ones win, what is passed wins over all.
     """
 
     __slots__ = ("bindings", "parent", "passed", "values")

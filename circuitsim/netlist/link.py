@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
+from circuitsim.netlist.expression import Code
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, Model, Scope
+from circuitsim.netlist.scope import Call, Model, Scope, Value
 from circuitsim.units import NumberError, parse, short
 
 HINTS = 200
@@ -34,6 +35,8 @@ class Linker:
         self.targets: dict[int, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
         self.hints = 0
+        self.doubtful: dict[int, set[int]] = {}
+        """Scope → numbers of the calls whose values read a name that both caller and sub-circuit may know."""
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
@@ -59,6 +62,11 @@ class Linker:
     def begin(self, scope: Scope) -> Iterator[int]:
         """Check the calls and models of ``scope``; the numbers of its calls, to be followed one by one."""
         self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
+        self.doubtful[id(scope)] = {
+            number
+            for number, (call, target) in enumerate(zip(scope.calls, self.targets[id(scope)]))
+            if target is not None and any(doubtful_names(k, v, call, target) for k, v in call.passed.items())
+        }
         self.check_models(scope)
         self.scopes.append(scope)
         return iter(range(len(scope.calls)))
@@ -171,6 +179,13 @@ class Linker:
         listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
         self.reporter.warning("unused-parameter", f"model {short(model.name)}: diodes are ideal; not used: {listed}",
                               model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
+
+
+def doubtful_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
+    """The names that the value passed for ``key`` reads and that the sub-circuit has too."""
+    if not isinstance(value, Code):
+        return []
+    return [name for name in value.names if name != key and (name in call.passed or target.is_parameter(name))]
 
 
 def is_number(text: str) -> bool:

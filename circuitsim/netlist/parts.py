@@ -23,6 +23,8 @@ NO_EFFECT = frozenset(
 _VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "capacitance"), "I": ("dc", "c")}
 # By first character in either case; no upper(), which would turn a dotless ı into I.
 CODES = {**BY_LETTER, **{letter.lower(): code for letter, code in BY_LETTER.items()}}
+MINIMUM = [row.minimum for row in ELEMENTS]
+_NAN = float("nan")
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
@@ -57,11 +59,11 @@ class Parts:
             return False
         name, first, second, text = words
         code = CODES.get(name[0])
-        if code is None or code == DIODE:
+        if code is None:
             return False
-        value = self.simple_values.get(text)
+        value = self.simple_values.get(text) if code != DIODE else self.simple_model(scope, text)
         if value is None:
-            value = self.plain_number(text)
+            value = self.plain_number(text) if code != DIODE else None
             if value is None:
                 return False
         key, nodes = name.lower(), scope.nodes
@@ -70,7 +72,7 @@ class Parts:
             a = scope.node(first)
         if b is None and good_name(second):
             b = scope.node(second)
-        if a is None or b is None or key in scope.index or value < ELEMENTS[code].minimum or not good_name(name):
+        if a is None or b is None or key in scope.index or value < MINIMUM[code] or not good_name(name):
             return False
         scope.index[key] = len(scope.names)
         scope.names.append(name)
@@ -80,6 +82,11 @@ class Parts:
         scope.value.append(value)
         scope.lines.append(number)
         return True
+
+    @staticmethod
+    def simple_model(scope: Scope, text: str) -> float | None:
+        """The value of a diode (none: nan) whose model is noted already; None the first times it is named."""
+        return _NAN if len(scope.uses.get(text.lower(), ())) >= USES_KEPT else None
 
     def plain_number(self, text: str) -> float | None:
         """The number ``text`` where nothing about it needs a word to the user; remembered."""
@@ -254,7 +261,7 @@ class Parts:
                 raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
                                 words[-1].offset, "Dname anode cathode model")  # fmt: skip
             self.no_effect("area", card, words[0].offset, name.text)
-        scope.element(DIODE, name.text, first, second, float("nan"), card)
+        scope.element(DIODE, name.text, first, second, _NAN, card)
 
     # ------------------------------------------------------------------ sources
     def source_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> tuple[int, Value | Wave]:

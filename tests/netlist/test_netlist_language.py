@@ -60,7 +60,8 @@ def test_one_resistor_in_many_ways(text):
         ("pulse (3,5)", 3),
         ("SIN(3 5)", 3), ("sin 3 5 1k 0 0 90", 8), ("PWL(0 4 1 5)", 4), ("PWL(1 4 2 5)", 4), ("PWL(-1 2 1 4)", 3),
         ("PWL(-2 2 -1 4)", 4), ("EXP(3 5 1 1 1 1)", 3), ("SFFM(3 5 1 1 1)", 3), ("AM(3 5 1 1)", 0),
-        ("DC {2+3} AC 1 SIN(0 1 1k)", 5), ("SIN({1+2} 1 1k)", 3), ("TRNOISE(1 1) DC 5", 5), ("SIN(0 1 1 -1) DC 5", 5), ("5 TRNOISE(1 1)", 5),
+        ("DC {2+3} AC 1 SIN(0 1 1k)", 5), ("SIN({1+2} 1 1k)", 3), ("TRNOISE(1 1) DC 5", 5),
+        ("SIN(0 1 1 -1) DC 5", 5), ("5 TRNOISE(1 1)", 5),
         ("-5m", -0.005),
     ],
 )  # fmt: skip
@@ -126,6 +127,9 @@ def test_diodes():
         (".subckt s a b PARAMS: r=3\nR1 a b {r}\n.ends\nX1 n 0 s PARAMS: r = 4", 4),
         (".subckt s a b params: r=3\nR1 a b {r}\n.ends\nX1 n 0 s", 3),
         (".param k=3\n.subckt s a b r={k}\nR1 a b {r}\n.ends\nX1 n 0 s ", 3),
+        (".param q=2\n.subckt s a b p=1\nR1 a b {p}\n.ends\nX1 n 0 s p={2*q}", 4),
+        (".param r=7\n.subckt s a b r=3\nR1 a b {r}\n.ends\nX1 n 0 s r={r*2}", 14),
+        (".subckt s a b r=3\nR1 a b {r}\n.ends\n.subckt t a b r=5\nX1 a b s r={r+1}\n.ends\nX1 n 0 t r={2**3}", 9),
         (".param r=7\n.subckt s a b r=3\nR1 a b {r}\n.ends\nX1 n 0 s r={r}", 7),
         (".subckt s a b\n.func f(x) {x*3}\nR1 a b {f(3)}\n.ends\nX1 n 0 s", 9),
         ("X1 n 0 s\n.subckt s (a b)\nR1 a b 2\n.ENDS S", 2),
@@ -133,6 +137,16 @@ def test_diodes():
 )  # fmt: skip
 def test_parameters_of_subcircuits(text, value):
     assert [v for *_, v in flat(text)] == [value]
+
+
+def test_what_a_call_passes_means_the_caller():
+    """ngspice 39 says 6, 10 and 4: it depends on which value happens to be evaluated first. There is a warning."""
+    for header, passed in (("p=1 q=5", "p={2*q} q=3"), ("p=1 q=5", "p={2*q}"), ("p=1 q={w+1}", "p={2*q}")):
+        deck = read_deck_text(f"t\n.param q=2 w=3\n.subckt s a {header}\nR1 a 0 {{p}}\n.ends\nX1 n s {passed}\n")
+        assert deck.circuit["X1.R1"].value == 4
+        assert [p.kind for p in deck.problems] == ["parameter-scope"]
+    swap = "t\n.param p=2 q=4\n.subckt s a p=1 q=5\nR1 a 0 {p}\nR2 a 0 {q}\n.ends\nX1 n s p={q} q={p}\n"
+    assert [e.value for e in loads(swap)] == [4, 2]
 
 
 def test_nesting_local_names_and_global_nodes():
@@ -193,7 +207,8 @@ def test_analyses():
 
 @pytest.mark.parametrize(
     ("start", "stop", "step", "expected"),
-    [("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]), ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]), ("5", "5", "-1", [5]),
+    [("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]), ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]),
+     ("5", "5", "-1", [5]),
      ("0", "1", "2", [0]), ("1e308", "-1e308", "-1e308", [1e308, 0, -1e308])],
 )  # fmt: skip
 def test_points_of_a_sweep(start, stop, step, expected):
