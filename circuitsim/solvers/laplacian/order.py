@@ -14,7 +14,7 @@ METHODS = ("auto", "amd", "dissect", "natural")
 SMALLEST = 5000
 #: Where neighbours' numbers differ by more than this share of all, nodes are renumbered first: numbers that mean
 #: nothing cost cache misses (a factor of four at half a million nodes) and some fill.
-FAR = 0.05
+FAR = 0.2
 #: Peeling goes on while a pass removes more than this share of the nodes.
 WORTH_A_PASS = 0.0005
 
