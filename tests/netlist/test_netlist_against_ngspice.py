@@ -22,7 +22,7 @@ NODES = st.sampled_from(["0", "a", "B", "n1"])
 NUMBERS = st.sampled_from(["1", "2k", "4.7K", ".5", "1MEG", "100ohm", "3e2", "10mil", "1e3meg", "33R", "2m"])
 VALUES = st.one_of(
     NUMBERS,
-    st.sampled_from(["{p}", "'p*q'", "{q > 2 ? p : 2*p}", "R={f(p, q)}", "{-2**2 + 9*q}", "{max(p, q)**2}",
+    st.sampled_from(["{p}", "'p*q'", "{q > 2 ? p : 2*p}", "R={f(p, q)}", "{2**3**2 - 9/q}", "{max(p, q)**2}",
                      "{p}  m=2", "r = 2k m = {q}"]),
 )  # fmt: skip
 SEPARATORS = st.sampled_from([" ", "\t ", "\n+ ", "\n* between\n+", " $ why\n+", ";why\n + ", ", "])
@@ -36,7 +36,7 @@ def scopes(draw, calls):
         gap = draw(SEPARATORS)
         cards.append(f"R{k}{gap}{draw(NODES)} {draw(NODES)}{gap if gap != ', ' else ' '}{draw(VALUES)}")
     for k in range(draw(st.integers(0, 2)) if calls else 0):
-        given_ = draw(st.sampled_from(["", " p=7", " PARAMS: q={q+1}", " m=2", " p={2*p} q=3"]))
+        given_ = draw(st.sampled_from(["", " p=7", " PARAMS: q={q+1}", " p={2*p} q=3"]))
         cards.append(f"X{k} {draw(NODES)} {draw(NODES)} {draw(st.sampled_from(calls))}{given_}")
     return draw(st.permutations(cards))
 
