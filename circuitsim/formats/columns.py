@@ -57,8 +57,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
     >>> print("\\n".join(table(["node", "potential"], [["a", "12.5 V"], ["b", "-3 mV"]])))
     node  potential
-    a       12.5 V
-    b         -3 mV
+    a     12.5 V
+    b       -3 mV
     """
     body = [list(row) for row in rows]
     for column in range(len(header)):

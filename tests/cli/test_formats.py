@@ -1,0 +1,88 @@
+"""Tables, CSV, JSON and rawfiles as text."""
+
+from __future__ import annotations
+
+import doctest
+import math
+import shutil
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from circuitsim.formats.columns import csv, quantity, table
+from circuitsim.formats.rawfile import Variable, rawfile
+from circuitsim.formats.strict_json import dumps
+
+from .conftest import Command
+
+
+@pytest.mark.parametrize("module", ["formats.columns", "analysis.probes", "analysis.sweep"])
+def test_examples_in_docstrings(module: str) -> None:
+    failed, attempted = doctest.testmod(import_module(f"circuitsim.{module}"))
+    assert (failed, attempted > 0) == (0, True)
+
+
+def test_csv_quotes_what_needs_it_and_leaves_out_what_is_not_there() -> None:
+    text = csv(["a", "b,c"], [['say "x"', 1.0], [" x", None], ["two\nlines", math.nan], ["", True]])
+    assert text == 'a,"b,c"\n"say ""x""",1.0\n" x",\n"two\nlines",\n,true\n'
+
+
+def test_csv_reads_back_to_the_same_doubles() -> None:
+    numbers = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308, -0.0, 123456789.123456789]
+    lines = csv(["x"], [[x] for x in numbers]).splitlines()[1:]
+    assert [float(line).hex() for line in lines] == [x.hex() for x in numbers]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (math.nan, "-"), (-0.0, "0 V"), (4.7e6, "4.7 MV"), (-2.5e-10, "-250 pV"), (1 / 3, "333.333 mV")],
+)
+def test_quantity(value: float | None, text: str) -> None:
+    assert quantity(value, "V") == text
+
+
+def test_table_without_rows_is_its_header() -> None:
+    assert table(["a", "bb"], []) == ["a  bb"]
+
+
+def test_names_that_are_numbers_are_not_moved() -> None:
+    assert table(["node", "v"], [["1", "1 V"], ["1000", "10 V"]]) == ["node  v", "1      1 V", "1000  10 V"]
+
+
+def test_json_has_no_infinity() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dumps({"x": math.inf})
+    assert dumps({"µ": [1.5, None]}) == '{\n "\\u00b5": [\n  1.5,\n  null\n ]\n}\n'
+
+
+def test_rawfile_of_several_points() -> None:
+    text = rawfile("two\nlines", "DC transfer characteristic", [
+        Variable("v-sweep", "voltage", [0.0, 1.0]), Variable("v(out)", "voltage", [0.5, 1e-30]),
+    ])  # fmt: skip
+    assert text == (
+        "Title: two lines\nPlotname: DC transfer characteristic\nFlags: real\nNo. Variables: 2\nNo. Points: 2\n"
+        "Variables:\n\t0\tv-sweep\tvoltage\n\t1\tv(out)\tvoltage\nValues:\n0\t0.0\n\t0.5\n1\t1.0\n\t1e-30\n"
+    )
+
+
+def test_rawfile_columns_must_be_of_one_length() -> None:
+    with pytest.raises(ValueError, match="all of one length"):
+        rawfile("t", "Operating Point", [Variable("a", "voltage", [1.0]), Variable("b", "voltage", [])])
+
+
+@pytest.mark.ngspice
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+def test_ngspice_loads_the_rawfile(command: Command, deck, tmp_path: Path) -> None:
+    path = deck("loads\nV1 in 0 6\nR1 in Out 1k\nR2 Out 0 2k\nX1 in s\n.subckt s a\nR1 a m 1\nR2 m 0 2\n.ends\n")
+    assert command("solve", path, "--format", "raw", "--output", "my.raw").code == 0
+    (tmp_path / "load.cir").write_text(
+        "load\n.control\nset numdgt=12\nload my.raw\nprint v(out) i(r1) i(v1) v(x1.m)\n.endc\n.end\n"
+    )
+    ended = subprocess.run(
+        ["ngspice", "-b", "load.cir"], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False
+    )
+    shown = dict(line.split(" = ") for line in ended.stdout.splitlines() if " = " in line and "(" in line)
+    values = {name.strip(): float(value) for name, value in shown.items()}
+    assert values == pytest.approx({"v(out)": 4.0, "i(r1)": 2e-3, "i(v1)": -2.002, "v(x1.m)": 4.0})
