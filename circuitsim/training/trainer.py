@@ -155,6 +155,11 @@ class Trainer:
         ConvergenceError
             A gradient's metrics or the parameters are no longer finite. The last checkpoint holds the last good state.
         """
+        # Numbers that are not finite are looked for and named; numpy's warnings would only come before that.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._train()
+
+    def _train(self) -> Outcome:
         begun = time.monotonic() - self._at.seconds
         saved = time.monotonic()
         if not self.history.rows:
