@@ -142,11 +142,15 @@ class Points(Sequence[float]):
 
     def __init__(self, start: float, stop: float, step: float, count: int) -> None:
         self._start, self._step, self._count = start, step, count
+        largest = max(abs(start), abs(stop))
+        self._digits = 14 - math.floor(math.log10(largest)) if largest else 0
         self._stop = stop if abs(self._at(count - 1) - stop) <= 1e-9 * abs(step) else self._at(count - 1)
 
     def _at(self, k: int) -> float:
         # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow on its way.
-        return 4 * (self._start / 4 + k * (self._step / 4))
+        value = 4 * (self._start / 4 + k * (self._step / 4))
+        # To 15 digits of the larger end: 3 × 0.1 is 0.3 as a person writes it, −0.9 + 9 × 0.1 is 0.
+        return round(value, self._digits) + 0.0 if k and abs(self._digits) < 300 else value
 
     def __len__(self) -> int:
         return self._count

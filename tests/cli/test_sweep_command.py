@@ -89,6 +89,12 @@ def test_ranges(command: Command, deck, text: str, values: list[float]) -> None:
     assert rows["V1"].tolist() == pytest.approx(values, abs=1e-15)
 
 
+def test_values_are_those_a_person_writes(command: Command, deck) -> None:
+    result = command("sweep", deck(), "--vary", "V1=-0.9:0.3:0.1", "--columns", "v(in)")
+    written = ["-0.9", "-0.8", "-0.7", "-0.6", "-0.5", "-0.4", "-0.3", "-0.2", "-0.1", "0.0", "0.1", "0.2", "0.3"]
+    assert [line.split(",")[0] for line in result.out.splitlines()[1:]] == written
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
