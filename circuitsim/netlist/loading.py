@@ -43,8 +43,10 @@ def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:
 def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str]) -> Deck:
     """The deck that ``text`` is."""
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise NetlistError([Problem("encoding", "a NUL character: a deck is text", Source(file, "", text).place(line))])
+        before = plain_lines(text[: text.index("\0")])
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        place = Source(file, "", plain_lines(text)).place(line, column)
+        raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
     return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None)
 
 

@@ -25,6 +25,9 @@ _VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "
 CODES = {**BY_LETTER, **{letter.lower(): code for letter, code in BY_LETTER.items()}}
 MINIMUM = [row.minimum for row in ELEMENTS]
 _NAN = float("nan")
+VALUES_KEPT = 10_000
+"""Numbers remembered by their text; a deck repeats a few, or has too many to be worth it."""
+
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
@@ -93,9 +96,11 @@ class Parts:
         if not _PLAIN.fullmatch(text):
             return None
         try:
-            value = self.simple_values[text] = parse(text) + 0.0
+            value = parse(text) + 0.0
         except NumberError:
             return None
+        if len(self.simple_values) < VALUES_KEPT:
+            self.simple_values[text] = value
         return value
 
     # ------------------------------------------------------------------ the long way

@@ -141,6 +141,18 @@ def test_fuzzed_bytes(data):
         assert error.problems and str(error)
 
 
+def test_a_nul_in_a_text():
+    with pytest.raises(NetlistError) as caught:
+        loads("t\r\nR1 a\0 0 1\n")
+    (problem,) = caught.value.problems
+    assert (problem.kind, problem.location.line, problem.location.column, problem.hint) == (
+        "encoding",
+        2,
+        5,
+        "remove it",
+    )
+
+
 def test_the_reader_needs_no_numpy():
     code = (
         "import sys; from circuitsim.netlist import loads, dumps; dumps(loads('t\\nR1 a 0 {2*3}\\nD1 a 0\\n'));"
