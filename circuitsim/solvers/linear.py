@@ -8,9 +8,6 @@ import numpy as np
 
 from circuitsim.solvers import dense
 
-LEFT_OVER = 1e10 / dense.SHORT
-"""Potentials below this share of all current (at the largest conductance) are what ideal shorts leave of 0 V."""
-
 DENSE = 120
 """Up to this many unknowns plain numpy solves in milliseconds, before a compiled kernel has even been loaded."""
 
@@ -89,11 +86,7 @@ class Factored(NamedTuple):
         """
         scaled = current / self.laplacian.unit
         if self.laplacian.symbolic is None:
-            x = dense.solve(self.raw, scaled)
-        else:
-            from circuitsim.solvers import laplacian
+            return dense.solve(self.raw, scaled)
+        from circuitsim.solvers import laplacian
 
-            x = np.append(laplacian.solve(self.raw, scaled)[0], 0.0)
-        # What a short's finite conductance leaves of 0 V would be a voltage to a resistor that dangles from it.
-        x[np.abs(x) <= LEFT_OVER * np.abs(scaled).sum()] = 0.0
-        return x
+        return np.append(laplacian.solve(self.raw, scaled)[0], 0.0)

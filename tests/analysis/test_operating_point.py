@@ -1,0 +1,153 @@
+"""Operating points: currents and their uniqueness, intervals, prepared circuits, and the certificate's own judgement."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.analysis import prepared
+from circuitsim.certificate import certify, violations
+from circuitsim.errors import TopologyError
+
+
+def solve(text: str) -> circuitsim.OperatingPoint:
+    return circuitsim.solve(circuitsim.loads("test\n" + text))
+
+
+def test_parallel_sources_share_equally_and_are_flagged() -> None:
+    op = solve("V1 a 0 1\nV2 a 0 1\nV3 b 0 1\nR1 a 0 1\nR2 b 0 1\n")
+    assert [op.current(v) for v in ("V1", "V2", "V3")] == [-0.5, -0.5, -1.0]
+    assert op.unique.tolist() == [False, False, True, True, True]
+    assert [w.kind for w in op.warnings] == ["free-current"]
+
+
+def test_antiparallel_diodes_do_not_invent_a_circulation() -> None:
+    """Least norm without signs would put ∓½ A through the reversed diode; currents of diodes are ≥ 0."""
+    op = solve("I1 0 a 1\nD1 a b\nD2 b a\nR1 b 0 1\n")
+    assert (op.current("D1"), op.current("D2")) == (1.0, 0.0)
+    # D1 and D2 form a loop in which any current may circulate.
+    assert op.unique.tolist() == [True, False, False, True]
+
+
+def test_two_paths_of_conducting_diodes_are_a_choice_but_the_bridge_behind_them_is_not() -> None:
+    op = solve("I1 0 a 3\nD1 a b\nD2 a c\nD3 b d\nD4 c d\nD5 d e\nR1 e 0 1\n")
+    assert [op.current(d) for d in ("D1", "D2", "D3", "D4")] == pytest.approx([1.5] * 4)
+    assert op.unique.tolist() == [True, False, False, False, False, True, True]
+
+
+def test_a_large_loop_current_does_not_hide_a_small_one() -> None:
+    """A kiloampere shared by two sources, and on the same nodes a nanoampere that only a diode can carry."""
+    op = solve("V1 a 0 1\nV2 a 0 1\nR1 a 0 1m\nI1 b a 1n\nD1 a b\nR2 c 0 1\n")
+    assert op.current("D1") == pytest.approx(1e-9, rel=1e-12)
+    assert op.current("V1") == pytest.approx(-500.0)
+
+
+def test_self_loops_carry_nothing_and_are_not_unique() -> None:
+    op = solve("V1 a 0 1\nR1 a 0 1\nD1 a a\nR2 a a 5\nL1 a a 1m\n")
+    assert op.currents.tolist() == [-1.0, 1.0, 0.0, 0.0, 0.0]
+    assert op.unique.tolist() == [True, True, False, True, False]
+
+
+def test_intervals_of_nodes_between_blocking_diodes() -> None:
+    op = solve("V1 t 0 5\nR1 t 0 1\nD1 x t\nD2 y x\nD3 0 y\nD4 0 z\n")
+    assert op.intervals == {"x": (0.0, 5.0), "y": (0.0, 5.0), "z": (0.0, None)}
+    assert 0.0 <= op["y"] <= op["x"] <= 5.0
+    assert json.loads(json.dumps(op.to_dict(), allow_nan=False))["intervals"]["z"] == [0.0, None]
+
+
+def test_a_part_without_ground_is_relative_to_a_named_node() -> None:
+    op = solve("V1 a b 3\nR1 a b 1\nR2 c 0 1\n")
+    assert op["a"] - op["b"] == 3.0
+    (warning,) = op.warnings
+    assert warning.kind == "floating" and warning.names == ("a", "b") and "relative to node a" in warning.message
+
+
+def test_prepared_circuits_solve_new_values_as_new_circuits() -> None:
+    circuit = circuitsim.loads("t\nV1 a 0 1\nR1 a b 1\nD1 b c\nR2 c 0 1\nR3 b 0 5\nI1 0 c 0\n")
+    ready = prepared(circuit)
+    for values in ({"V1": 2.0}, {"V1": -3.0, "I1": 0.25}, {"R1": 0.0}, {"R3": 1e9}, {}):
+        again, fresh = ready.solve(values), circuitsim.solve(circuit.with_values(values))
+        assert again.voltages.tobytes() == fresh.voltages.tobytes()
+        assert again.currents.tobytes() == fresh.currents.tobytes()
+    with pytest.raises(TopologyError, match="no element is called 'V9'"):
+        ready.solve({"V9": 1.0})
+
+
+def test_accessors() -> None:
+    op = solve("V1 a 0 2\nR1 a b 1\nD1 b 0\nR2 a 0 4\n")
+    assert (op["A"], op.voltage("a", "b"), op.current("r1"), op.power("R1"), op.state("D1")) == (2, 2, 2, 4, "conducting")
+    assert op.power() == 5.0 and op.power("V1") == -5.0
+    assert op.energy == pytest.approx(0.5 * 4 + 0.5 * 1)
+    with pytest.raises(TopologyError, match="R1 is a resistor; only diodes have a state"):
+        op.state("R1")
+    with pytest.raises(TopologyError, match="no node is called 'aa'; did you mean a"):
+        op["aa"]
+    frame = op.to_dataframe()
+    assert frame.loc["D1", "state"] == "conducting" and frame.loc["R2", "current"] == 0.5
+    assert "v(b) = 0 V" in repr(op) and "D1 conducting, 2 A" in repr(op)
+
+
+def test_the_certificate_uses_local_scales() -> None:
+    """An error of a tenth of a picoampere is invisible beside a kiloampere, and wrong beside a nanoampere."""
+    circuit = circuitsim.loads("t\nV1 k 0 1\nR1 k 0 1m\nV2 n 0 1\nR2 n m 1g\nR3 m 0 1g\n")
+    op = circuitsim.solve(circuit)
+    assert op.certificate.ok
+    arrays = circuit.arrays()
+    for name, harmless in (("R1", True), ("R2", False)):
+        currents = op.currents.copy()
+        currents[circuit.element_index(name)] += 1e-13
+        assert certify(arrays, arrays.value, op.voltages, currents).ok is harmless
+
+
+@pytest.mark.parametrize(
+    ("node", "element", "what"),
+    [("b", None, "diode_drop"), (None, "D1", "diode_reverse"), ("a", None, "source"), (None, "R2", "resistor")],
+)
+def test_the_certificate_catches_every_kind_of_lie(node: str | None, element: str | None, what: str) -> None:
+    circuit = circuitsim.loads("t\nV1 a 0 2\nR1 a b 1\nD1 b 0\nR2 a 0 4\nR3 a 0 1\nD2 0 c\nR4 c 0 1\n")
+    op = circuitsim.solve(circuit)
+    voltages, currents = op.voltages.copy(), op.currents.copy()
+    if node:
+        voltages[circuit.node_index(node)] += 1e-6
+    if element:
+        currents[circuit.element_index(element)] = -1e-6 if element == "D1" else 0.25
+    lie = certify(circuit.arrays(), circuit.arrays().value, voltages, currents)
+    assert not lie.ok
+    assert lie.relative[what] > 1e-9
+
+
+def test_complementarity_and_energy_gap() -> None:
+    """A blocking diode that is said to carry current: 1 A against 1 V in reverse is a gap of 1 W."""
+    circuit = circuitsim.loads("t\nV1 a 0 1\nD1 0 a\nR1 a 0 1\n")
+    op = circuitsim.solve(circuit)
+    lie = certify(circuit.arrays(), circuit.arrays().value, op.voltages, op.currents + np.array([1.0, 1.0, 0.0]))
+    assert lie.energy_gap == pytest.approx(1.0) and lie.complementarity == pytest.approx(1.0)
+    assert lie.kcl == 0.0 and not lie.ok
+
+
+def test_violations_of_a_batch_are_those_of_its_rows() -> None:
+    circuit = circuitsim.loads("t\nV1 a 0 2\nR1 a b 1\nD1 b 0\nR2 a 0 4\n")
+    arrays = circuit.arrays()
+    rng = np.random.default_rng(0)
+    voltages, currents = rng.normal(size=(5, arrays.n_nodes)), rng.normal(size=(5, arrays.kind.size))
+    batch = violations(arrays, arrays.value, voltages, currents)
+    for row in range(5):
+        single = violations(arrays, arrays.value, voltages[row], currents[row])
+        for (amount, scale), (one, its) in zip(batch, single):
+            np.testing.assert_array_equal(amount[row], one)
+            np.testing.assert_array_equal(scale[row], its)
+
+
+def test_circuits_without_elements_and_silly_tolerances_are_refused() -> None:
+    with pytest.raises(TopologyError, match="the circuit has no elements"):
+        circuitsim.solve(circuitsim.Circuit())
+    with pytest.raises(TopologyError, match="the tolerance must lie between 0 and 1"):
+        circuitsim.solve(circuitsim.loads("t\nR1 a 0 1\n"), tolerance=-1)
+
+
+def test_values_beyond_a_double_are_an_error_not_an_infinity() -> None:
+    with pytest.raises(circuitsim.ConvergenceError, match="exceed the range of a double"):
+        solve("I1 0 a 1e200\nR1 a 0 1e200\n")

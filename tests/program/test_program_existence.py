@@ -1,0 +1,149 @@
+"""Super-nodes, loops, and the two ways of having no steady state: each names its witness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.errors import InfeasibleError, UnboundedError
+from circuitsim.program import analyse, quadratic_program
+from circuitsim.program.blocks import _tarjan, block_labels
+from circuitsim.program.components import _union_find, component_labels
+from circuitsim.program.flow import _eliminate_leaves, forest_flow, rooted, spanning_forest
+from circuitsim.program.precise import two_product, two_sum
+
+
+def solve(text: str) -> circuitsim.OperatingPoint:
+    return circuitsim.solve(circuitsim.loads("test\n" + text))
+
+
+def test_trees_of_sources_are_one_unknown() -> None:
+    circuit = circuitsim.loads("t\nV1 a b 1\nV2 c b 2\nR1 a 0 1\nR2 c 0 1\nR3 b 0 1\n")
+    structure = analyse(circuit)
+    program = quadratic_program(structure)
+    assert (structure.n, program.g.size) == (1, 3)
+    op = circuitsim.solve(circuit)
+    assert op["a"] - op["b"] == pytest.approx(1.0) and op["c"] - op["b"] == pytest.approx(2.0)
+    assert op["a"] + op["b"] + op["c"] == pytest.approx(0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "elements", "nodes"),
+    [
+        ("V1 a 0 1\nV2 a 0 2\nR1 a 0 1\n", {"V1", "V2"}, {"a", "0"}),
+        ("V1 a 0 1\nD1 a 0\nR1 a 0 1\n", {"V1", "D1"}, {"a", "0"}),
+        ("V1 a 0 1\nV2 b 0 3\nD1 b c\nD2 c a\nR1 c 0 1\n", {"V1", "V2", "D1", "D2"}, {"a", "b", "c", "0"}),
+        ("V1 a a 1\nR1 a 0 1\n", {"V1"}, {"a"}),
+        ("V1 a b 1\nV2 b c 1\nL1 c a 1m\nR1 a 0 1\n", {"V1", "V2", "L1"}, {"a", "b", "c"}),
+    ],
+)
+def test_infeasible_names_the_loop(text: str, elements: set[str], nodes: set[str]) -> None:
+    with pytest.raises(InfeasibleError, match="violates Kirchhoff's voltage law by") as caught:
+        solve(text)
+    assert set(caught.value.elements) == elements
+    assert set(caught.value.nodes) == nodes
+    assert caught.value.cause["kind"] == "cycle"
+
+
+@pytest.mark.parametrize(
+    ("text", "elements", "nodes"),
+    [
+        ("I1 0 a 1m\nD1 0 a\n", {"I1"}, {"a"}),
+        ("I1 a 0 1m\nD1 a 0\nR1 b 0 1\n", {"I1"}, {"a"}),
+        ("I1 0 a 2\nI2 b 0 1\nD1 a b\nR1 c 0 1\n", {"I1", "I2"}, {"a", "b"}),
+        ("R1 a b 1\nI1 0 a 1\nR2 c 0 1\n", {"I1"}, {"a", "b"}),
+        ("I1 a b 1\nR1 a 0 1\n", {"I1"}, {"b"}),
+    ],
+)
+def test_unbounded_names_the_cut(text: str, elements: set[str], nodes: set[str]) -> None:
+    with pytest.raises(UnboundedError, match="no resistor, source or diode lets it back") as caught:
+        solve(text)
+    assert set(caught.value.elements) == elements
+    assert set(caught.value.nodes) == nodes
+    assert caught.value.cause["kind"] == "cut"
+
+
+def test_currents_may_take_turns_through_islands() -> None:
+    """2 A into a leave half through b, half through c: a flow with choices, found by augmenting paths."""
+    op = solve("I1 0 a 2\nI2 b 0 1\nI3 c 0 1\nD1 a b\nD2 a c\nD3 b c\nR1 x 0 1\n")
+    assert op.current("D1") - op.current("D3") == pytest.approx(1.0)
+    assert op.certificate.ok
+
+
+def test_loops_close_but_for_rounding_only() -> None:
+    closes = solve("V1 a b 0.1\nV2 b c 0.2\nV3 a c 0.3\nR1 a 0 1\nR2 c 0 1\n")
+    assert closes.certificate.ok and not closes.unique[:3].any()
+    with pytest.raises(InfeasibleError, match="by 1e-06 V"):
+        solve("V1 a b 0.1\nV2 b c 0.2\nV3 a c 0.300001\nR1 a 0 1\nR2 c 0 1\n")
+
+
+def test_diode_cycles_close_but_for_rounding_only() -> None:
+    """a ≤ b ≤ a through diodes between floating trees whose offsets cancel but for rounding."""
+    closes = solve("V1 p q 0.1\nV2 q r 0.2\nV3 s t 0.3\nD1 p s\nD2 t r\nR1 p 0 1\nR2 t 0 1\nR3 r 0 1\n")
+    assert closes.certificate.ok
+
+
+def test_spanning_forest_and_flows_on_a_known_tree() -> None:
+    tail, head = np.array([0, 1, 1, 3]), np.array([1, 2, 3, 0])
+    kept = spanning_forest(3, tail, head, np.arange(4))
+    assert kept.tolist() == [0, 1, 2]
+    need = np.array([1.0, 0.0, -3.0, 2.0])
+    flow, noise = forest_flow(3, tail[kept], head[kept], need, np.array([1.0, 9.0, 3.0, 2.0]))
+    assert flow.tolist() == [1.0, 3.0, -2.0]
+    assert noise.tolist() == [1.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_graph_kernels_run_the_same_compiled(seed: int) -> None:
+    """The compiled form of every kernel equals the interpreted one, bit for bit."""
+    from circuitsim._jit import jit
+
+    rng = np.random.default_rng(seed)
+    n, m = 60, 90
+    a, b = rng.integers(0, n, (2, m))
+    label = block_labels(n, a, b)
+    compiled = np.full(m, -1)
+    ends = np.concatenate([a, b])
+    by_node = np.argsort(ends, kind="stable")
+    ptr = np.searchsorted(ends[by_node], np.arange(n + 1))
+    work = [np.full(n, -1) for _ in range(4)]
+    jit()(_tarjan)(ptr, by_node % m, a, b, compiled, *work, np.empty(m, dtype=np.int64))
+    assert compiled.tolist() == label.tolist()
+    kept = spanning_forest(n - 1, a, b, np.arange(m))
+    need, scale = rng.normal(size=n), rng.uniform(size=n)
+    flow, _ = forest_flow(n - 1, a[kept], b[kept], need, scale)
+    again, noise = np.zeros(kept.size), np.zeros(kept.size)
+    forest = rooted(n - 1, a[kept], b[kept], scale)
+    jit()(_eliminate_leaves)(*forest, a[kept], need.copy(), scale.copy(), again, noise)
+    assert again.tobytes() == flow.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_blocks_and_components_agree_with_networkx(seed: int) -> None:
+    import networkx
+
+    rng = np.random.default_rng(seed)
+    n, m = 40, 48
+    a, b = rng.integers(0, n, (2, m))
+    label = block_labels(n, a, b)
+    assert (label[a == b] == -1).all()
+    graph = networkx.Graph((u, v) for u, v in zip(a.tolist(), b.tolist()) if u != v)
+    of_pair = {frozenset(e): k for k, block in enumerate(networkx.biconnected_component_edges(graph)) for e in block}
+    theirs = [of_pair[frozenset((u, v))] for u, v in zip(a.tolist(), b.tolist()) if u != v]
+    ours = label[a != b].tolist()
+    assert len(set(zip(theirs, ours))) == len(set(theirs)) == len(set(ours))
+    large = component_labels(n, np.tile(a, 100), np.tile(b, 100))
+    assert large.tolist() == _union_find(n, a, b).tolist()
+
+
+def test_error_free_transformations_are_exact() -> None:
+    from fractions import Fraction
+
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 50)) * 10.0 ** rng.integers(-20, 20, (2, 50))
+    for high, low, exact in (
+        (*two_sum(a, b), [Fraction(x) + Fraction(y) for x, y in zip(a, b)]),
+        (*two_product(a, b), [Fraction(x) * Fraction(y) for x, y in zip(a, b)]),
+    ):
+        assert [Fraction(h) + Fraction(e) for h, e in zip(high, low)] == exact
