@@ -7,6 +7,7 @@ the same point one diode at a time; its energy rises at every step, so it ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -57,13 +58,26 @@ class ActiveSet(NamedTuple):
         if not done:
             settled, steps = dual_method(network, settled, self.steps * (program.tail.size + 10))
         settled = polish(network, settled)
+        wrong, on = _judge(network, settled)
+        if wrong:
+            # Potentials that were rounding before may contradict a diode now that they are exact.
+            again, done, more = primal_dual(network, on, settled.x, self.rounds, polish)
+            settled, rounds = again if done else settled, rounds + more
         closed = settled.x[program.tail] - settled.x[program.head] >= program.bound
         closed[settled.forest] = True
         return Solution(settled.x, "active-set", {"rounds": rounds, "steps": steps}, closed=closed)
 
 
-def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: int) -> tuple[Settled, bool, int]:
+def primal_dual(
+    network: Network,
+    on: np.ndarray,
+    before: np.ndarray,
+    rounds: int,
+    finish: Callable[[Network, Settled], Settled] = lambda network, settled: settled,
+) -> tuple[Settled, bool, int]:
     """Drop every conducting diode with a negative current, add every violated one, until neither exists.
+
+    Every linear circuit is handed to ``finish`` before it is judged.
 
     Returns
     -------
@@ -75,21 +89,27 @@ def primal_dual(network: Network, on: np.ndarray, before: np.ndarray, rounds: in
         Linear circuits solved.
     """
     seen: set[bytes] = set()
-    settled = settle(network, on, before)
+    settled = finish(network, settle(network, on, before))
     for count in range(1, rounds + 1):
-        negative = settled.flow < -NOISE * settled.noise
-        violated = violation(network.program, settled) > 0.0
-        violated[settled.forest] = False
-        if not negative.any() and not violated.any():
+        wrong, on = _judge(network, settled)
+        if not wrong:
             return settled, not settled.stranded.any(), count
-        on = violated
-        on[settled.forest[~negative]] = True
         key = on.tobytes()
         if key in seen or count == rounds:
             return settled, False, count
         seen.add(key)
-        settled = settle(network, on, settled.x, previous=settled.factored)
+        settled = finish(network, settle(network, on, settled.x, previous=settled.factored))
     raise AssertionError("unreachable")
+
+
+def _judge(network: Network, settled: Settled) -> tuple[bool, np.ndarray]:
+    """Whether a diode conducts backwards or is held forward, and which diodes should conduct next (d,)."""
+    negative = settled.flow < -NOISE * settled.noise
+    on = violation(network.program, settled) > 0.0
+    on[settled.forest] = False
+    wrong = bool(negative.any() or on.any())
+    on[settled.forest[~negative]] = True
+    return wrong, on
 
 
 def polish(network: Network, settled: Settled) -> Settled:

@@ -16,6 +16,7 @@ from circuitsim.program.structure import ROUNDING, QuadraticProgram
 from circuitsim.solvers.linear import Factored, Laplacian
 from circuitsim.solvers.refinement import refine
 
+
 class Network(NamedTuple):
     """A program prepared for solves with changing sets of conducting diodes.
 
@@ -133,11 +134,11 @@ def settle(
     factored = network.laplacian.factor(closed, previous)
     last = _group(network, tail[closed], head[closed])
     x = factored.solve(current[:n])[last] + w
-    refine(program, factored, last, x, extra, thorough=dead is not None)
     part = component_labels(
         n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
     )
     stranded = _anchor(network, x, part, before, extra)
+    refine(program, factored, last, np.where(part == part[n], n, part), x, extra, thorough=dead is not None)
     need, scale = demand(program, x)
     if extra is not None:
         need, scale = need + extra, scale + np.abs(extra)

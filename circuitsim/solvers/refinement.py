@@ -22,6 +22,7 @@ def refine(
     program: QuadraticProgram,
     factored: Factored,
     last: np.ndarray,
+    anchor: np.ndarray,
     x: np.ndarray,
     extra: np.ndarray | None,
     thorough: bool,
@@ -39,6 +40,9 @@ def refine(
         The circuit with its shorts.
     last : (n + 1,) int array
         For each super-node the one that stands for its group.
+    anchor : (n + 1,) int array
+        For each super-node one of its part whose potential is right as it is: earth, or where a part without a path to
+        earth is held. Corrections are measured from there: next to it the digits are the finest.
     x : (n + 1,) float array
         Potentials, V.
     extra : (n,) float array or None
@@ -54,6 +58,7 @@ def refine(
         if not np.isfinite(net).all():
             return
         change = factored.solve(net)[last]
+        change -= change[anchor]
         x += change
         settled = bool((np.abs(change) <= 1e-15 * np.abs(x)).all())
         thorough = thorough and not settled and count < 3
