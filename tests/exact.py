@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 from typing import NamedTuple
 
 Edge = tuple[str, int, int, Fraction]  # letter, first, second, value (0 for diodes); node 0 is ground
@@ -310,19 +310,21 @@ class Oracle:
         flow = self.flow(v, shorted)
         return None if flow is None else (v, flow)
 
-    def states(self, guess: Sequence[int] | None = None) -> Iterator[tuple[int, ...]]:
-        """All sets of conducting diodes, the guess first."""
-        if guess is not None:
-            yield tuple(guess)
-        for size in range(len(self.diodes) + 1):
-            yield from combinations(range(len(self.diodes)), size)
+    def states(self, guess: Sequence[int] = ()) -> Iterator[tuple[int, ...]]:
+        """All sets of conducting diodes, in the order of their distance from the guess."""
+        for changes in range(len(self.diodes) + 1):
+            for flipped in combinations(range(len(self.diodes)), changes):
+                yield tuple(sorted(set(guess).symmetric_difference(flipped)))
 
-    def solve(self, guess: Sequence[int] | None = None) -> Exact | None:
-        """The steady states, or None if there is none (`infeasible` and `unbounded` tell which)."""
-        for shorted in self.states(guess):
+    def solve(self, guess: Sequence[int] = (), tries: int | None = None) -> Exact | None:
+        """The steady states, or None if there is none (`infeasible` and `unbounded` tell which).
+
+        With ``tries``, only that many sets of diodes are tried: then None proves nothing.
+        """
+        for shorted in islice(self.states(guess), tries):
             found = self.right(shorted)
             if found is not None:
-                return self.describe(found[0], tuple(shorted), found[1])
+                return self.describe(found[0], shorted, found[1])
         return None
 
     def describe(self, v: list[Fraction], shorted: tuple[int, ...], flow: list[Fraction]) -> Exact:

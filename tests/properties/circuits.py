@@ -13,7 +13,7 @@ from circuitsim import Circuit
 
 Parts = list[tuple[str, int, int, float]]
 
-NODES = ("0", *"abcdefghijklmnop")
+NODES = ("0", *"abcdefghijklmnop", *(f"n{k}" for k in range(17, 60)))
 
 
 class Sketch(NamedTuple):
@@ -94,6 +94,23 @@ def sketches(draw: st.DrawFn, max_nodes: int = 12, max_diodes: int = 10, linear:
                 parts.append(("R", a, b, draw(OHMS)))
             parts.append(("I", a, b, draw(AMPERES)))
     return sketch_of(parts or [("R", 0, n - 1, 1.0)])
+
+
+@st.composite
+def bristling(draw: st.DrawFn, max_nodes: int, max_diodes: int) -> Sketch:
+    """Every node pulled somewhere through a resistor, and diodes between any of them: these conduct in groups.
+
+    All of them have a steady state: every island is tied to ground, and nothing holds a voltage.
+    """
+    n = draw(st.integers(2, max_nodes)) + 1
+    parts: Parts = []
+    for k in range(1, n):
+        parts += [("R", k, 0, draw(OHMS)), ("I", 0, k, draw(AMPERES))]
+    for a, b in draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=n)):
+        parts.append(("R", a, b, draw(OHMS)))
+    pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1])
+    parts += [("D", a, b, 0.0) for a, b in draw(st.lists(pairs, min_size=n // 2, max_size=max_diodes))]
+    return sketch_of(parts)
 
 
 def sketch_of(parts: Parts) -> Sketch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checks import complaints_about, complaints_about_refusal
-from circuits import Sketch, examples, sketches
+from circuits import Sketch, bristling, examples, sketches
 from exact import Oracle
 from hypothesis import given, settings
 
@@ -22,6 +22,22 @@ def test_solution_or_refusal(sketch: Sketch) -> None:
         assert complaints_about_refusal(sketch, error) == []
         return
     assert op.certificate.ok
+    assert complaints_about(sketch, op) == []
+
+
+@settings(max_examples=examples(300))
+@given(bristling(max_nodes=12, max_diodes=10))
+def test_groups_of_conducting_diodes(sketch: Sketch) -> None:
+    """Where node-wise methods freeze: diodes between free nodes conduct, in chains, trees and loops."""
+    op = circuitsim.solve(sketch.circuit())
+    assert complaints_about(sketch, op) == []
+
+
+@settings(max_examples=examples(40))
+@given(bristling(max_nodes=40, max_diodes=60))
+def test_larger_groups(sketch: Sketch) -> None:
+    """Beyond enumeration: the reported states, or ones that hardly differ, are exactly right."""
+    op = circuitsim.solve(sketch.circuit())
     assert complaints_about(sketch, op) == []
 
 
