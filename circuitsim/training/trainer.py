@@ -60,9 +60,7 @@ class Plan:
                 raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
 
     def order(self, epoch: int, samples: int) -> np.ndarray:
-        """The order of the samples in an epoch: a function of seed and epoch, so that no checkpoint has to hold it."""
-        if not self.shuffle:
-            return np.arange(samples)
+        """A shuffled epoch's order: a function of seed and epoch, so that no checkpoint has to hold it."""
         return np.random.default_rng((self.seed, 1, epoch)).permutation(samples)
 
 
@@ -230,12 +228,16 @@ class Trainer:
         self._at = counters
         self.history.restart(facts["rows"])
 
-    def _remaining_batches(self) -> list[np.ndarray]:
-        """Row numbers of the batches of this epoch that are still to be done."""
-        order, size = self.plan.order(self._at.epoch, self.samples), self.plan.batch
-        return [order[start : start + size] for start in range(self._at.batch * size, self.samples, size)]
+    def _remaining_batches(self) -> list[Any]:
+        """Row numbers of the batches of this epoch that are still to be done; slices, which copy nothing, in order."""
+        size = self.plan.batch
+        slices = [slice(start, start + size) for start in range(self._at.batch * size, self.samples, size)]
+        if not self.plan.shuffle:
+            return slices
+        order = self.plan.order(self._at.epoch, self.samples)
+        return [order[part] for part in slices]
 
-    def _step(self, rows: np.ndarray) -> None:
+    def _step(self, rows: Any) -> None:
         batch = tuple(array[rows] for array in self.data)
         gradients, metrics = self.trainable.gradient(batch, self._rng)
         if not all(map(math.isfinite, metrics.values())):
