@@ -35,6 +35,8 @@ THIN, WIDE = 1.0, 4.5
 """Points a wire is wide without current, and with the largest."""
 
 MARGIN = 0.65
+RIGHT = 1.1
+"""Inches around the vertices; labels stand on the right of upright elements."""
 
 
 def draw_circuit(point: OperatingPoint) -> Figure:
@@ -53,33 +55,35 @@ def draw_circuit(point: OperatingPoint) -> Figure:
         )
     plan = sketch(point.circuit)
     kinds = point.circuit.arrays().kind
-    source = next((b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)), None)
-    cells = place(plan, source)
+    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
     detailed = len(plan.node) <= ON_GRID
-    where = cells * (CELL if detailed else 0.55)
+    where = placed.positions * (CELL if detailed else 0.55)
     low, high = where.min(0, initial=0.0), where.max(0, initial=0.0)
     if plan.node:
         low, high = where.min(0), where.max(0)
-    size = high - low + 2 * MARGIN
+    size = high - low + np.array([MARGIN + RIGHT, 2 * MARGIN])
     width, height = max(4.5, size[0] + 1.2), max(2.6, size[1] + 0.7)
     figure = new_figure(width, height)
     axes = figure.add_axes((0.1 / width, 0.3 / height, 1.0 - 1.2 / width, 1.0 - 0.7 / height))
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_xlim(low[0] - MARGIN, high[0] + MARGIN)
+    axes.set_xlim(low[0] - MARGIN, high[0] + RIGHT)
     axes.set_ylim(low[1] - MARGIN, high[1] + MARGIN)
     title(axes, point.circuit.title)
-    _Pen(axes, point, plan, where, detailed).draw(figure)
+    _Pen(axes, point, plan, where, placed.share, detailed).draw(figure)
     return figure
 
 
 class _Pen:
     """Collects lines and shapes while the circuit is walked through, and puts them on the axes at the end."""
 
-    def __init__(self, axes: Axes, point: OperatingPoint, plan: Sketch, where: np.ndarray, detailed: bool) -> None:
+    def __init__(
+        self, axes: Axes, point: OperatingPoint, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool
+    ) -> None:
         import matplotlib
 
         self.axes, self.point, self.plan, self.where, self.detailed = axes, point, plan, where, detailed
+        self.share = share.tolist()
         self.arrays = point.circuit.arrays()
         shown = point.voltages[sorted(set(plan.node))] if plan.node else np.zeros(1)
         low, high = float(shown.min()), float(shown.max())
@@ -99,9 +103,9 @@ class _Pen:
 
     def draw(self, figure: Figure) -> None:
         """Everything."""
-        for bundle in self.plan.bundles:
+        for bundle, share in zip(self.plan.bundles, self.share):
             for lane, k in enumerate(bundle.elements):
-                self._element(k, bundle, lane - (len(bundle.elements) - 1) / 2)
+                self._element(k, bundle, lane - (len(bundle.elements) - 1) / 2, share)
         for v, node in enumerate(self.plan.node):
             if node == GROUND:
                 for line in GROUND_LINES:
@@ -124,12 +128,13 @@ class _Pen:
         self.colours.append(colour)
         self.widths.append(width)
 
-    def _element(self, k: int, bundle: Bundle, lane: float) -> None:
+    def _element(self, k: int, bundle: Bundle, lane: float, share: float) -> None:
         """Wire, symbol, wire, from the first terminal to the second."""
         kind, first, second = (int(column[k]) for column in self.arrays[:3])
         ends = [bundle.start, bundle.end]
         if self.plan.node[ends[0]] != first:
             ends.reverse()
+            share = 1.0 - share
         a, b = self.where[ends[0]], self.where[ends[1]]
         along, shift = self._direction(a, b, bundle, lane)
         length = float(np.hypot(*(b - a)))
@@ -138,7 +143,7 @@ class _Pen:
             return
         shape = symbol(kind, float(self.arrays.value[k]))
         bend = min(0.3, 0.3 * length) if lane else 0.0
-        centre = (a + b) / 2 + shift
+        centre = a + (b - a) * share + shift
         volts, amperes = self.point.voltages[[first, second]], float(self.point.currents[k])
         width = self._width(amperes)
         left, right = centre - along * shape.half, centre + along * shape.half
@@ -151,7 +156,10 @@ class _Pen:
         if abs(amperes) > 1e-12 * self.largest:
             tip = start[-1] + (left - start[-1]) * 0.5
             self.arrows.append(tip + (ARROW * (1.0 if amperes > 0 else -1.0)) @ turn)
-        self._label(k, centre, along, abs(shift).sum() > 0)
+        if share == 0.5:
+            self._label(k, centre, along)
+        else:
+            self._label_along(k, centre, along, shape.half)
 
     @staticmethod
     def _direction(a: np.ndarray, b: np.ndarray, bundle: Bundle, lane: float) -> tuple[np.ndarray, np.ndarray]:
@@ -197,14 +205,24 @@ class _Pen:
         halo = [withStroke(linewidth=2.2, foreground="white")]
         self.axes.text(x, y, plain(text), path_effects=halo, zorder=6, **{"fontsize": 7.5, "color": INK, **style})
 
-    def _label(self, k: int, centre: np.ndarray, along: np.ndarray, crowded: bool) -> None:
-        """Name and value above or to the right of the symbol, the current below them or under the symbol."""
-        name, kind = short(self.point.circuit.names[k], 14), int(self.arrays.kind[k])
-        row = ELEMENTS[kind]
+    def _words(self, k: int) -> tuple[str, str]:
+        """Name and value of an element, and its current."""
+        name, row = short(self.point.circuit.names[k], 14), ELEMENTS[int(self.arrays.kind[k])]
         value = format_quantity(float(self.arrays.value[k]), row.unit, 4) if row.parameter else ""
-        what = f"{name}  {value}".rstrip()
         current = format_quantity(float(self.point.currents[k]) + 0.0, "A", 4)
-        current += "" if self.point.unique[k] else " *"
+        return f"{name}  {value}".rstrip(), current + ("" if self.point.unique[k] else " *")
+
+    def _label_along(self, k: int, centre: np.ndarray, along: np.ndarray, half: float) -> None:
+        """Where wires fan out: everything in one line on the wire, behind the symbol."""
+        along = along if along[0] >= 0 else -along
+        x, y = centre + along * (half + 0.06) + 0.02 * np.array([-along[1], along[0]])
+        turn = float(np.degrees(np.arctan2(along[1], along[0])))
+        style = {"rotation": turn, "rotation_mode": "anchor", "ha": "left", "va": "bottom"}
+        self._text(x, y, "  ".join(self._words(k)), **style)
+
+    def _label(self, k: int, centre: np.ndarray, along: np.ndarray) -> None:
+        """Name and value above or to the right of the symbol, the current below them or under the symbol."""
+        what, current = self._words(k)
         x, y = centre
         if abs(along[1]) < 0.35:
             self._text(x, y + 0.19, what, ha="center", va="bottom")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from circuitsim.plotting.embed import embed
 from circuitsim.plotting.grid import Grid
+from circuitsim.plotting.layers import Layers, layered
 from circuitsim.plotting.sketch import Sketch
 from circuitsim.program.components import component_labels
 
@@ -22,37 +25,40 @@ GAP = 1.6
 """Cells between two parts."""
 
 
-def place(sketch: Sketch, leftmost: int | None = None) -> np.ndarray:
-    """Positions of the vertices, in cells; x to the right, y up.
+def place(sketch: Sketch, sources: Sequence[int] = ()) -> Layers:
+    """Positions of the vertices, in cells, x to the right and y up, and of the symbols on the bundles.
 
     Parameters
     ----------
     sketch : Sketch
-    leftmost : int, optional
-        A vertex that would rather be on the left (a source).
-
-    Returns
-    -------
-    (n, 2) float array
+    sources : sequence of int
+        Vertices that would rather be on the left.
     """
     n = len(sketch.node)
     ends = np.array([(b.start, b.end) for b in sketch.bundles], dtype=np.int64).reshape(-1, 2)
     part = component_labels(n, ends[:, 0], ends[:, 1])
     parent = np.array(sketch.parent, dtype=np.int64)
     weight = np.array([float(len(b.elements)) for b in sketch.bundles])
+    share = np.full(len(ends), 0.5)
     pieces = []
     for root in np.unique(part).tolist():
         members = np.flatnonzero(part == root)
         local = np.full(n, -1, dtype=np.int64)
         local[members] = np.arange(members.size)
-        own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
-        left = int(local[leftmost]) if leftmost is not None and local[leftmost] >= 0 else None
         own = part[ends[:, 0]] == root
-        pieces.append((members, _component(local[ends[own]], own_parent, weight[own], left)))
-    return _packed(n, pieces)
+        own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
+        left = np.array([local[v] for v in sources if local[v] >= 0], dtype=np.int64)
+        placed = _component(local[ends[own]], own_parent, weight[own], left)
+        share[own] = placed.share
+        pieces.append((members, placed.positions))
+    return Layers(_packed(n, pieces), share)
 
 
-def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: int | None) -> np.ndarray:
+def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray) -> Layers:
+    middle = np.full(len(edges), 0.5)
+    found = layered(edges, parent, left) if parent.size <= ON_GRID else None
+    if found is not None:
+        return found
     core = np.flatnonzero(parent < 0)
     number = np.cumsum(parent < 0) - 1
     inner = edges[parent[edges[:, 1]] < 0]
@@ -61,10 +67,17 @@ def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: 
     if parent.size > ON_GRID:
         hangs = np.flatnonzero(parent >= 0)
         wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
-        return wish
+        return Layers(wish, middle)
+    return Layers(_best_grid(wish, edges, parent, weight, SCALES if core.size <= MANY_STARTS else SCALES[1:2]), middle)
+
+
+def _best_grid(
+    wish: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, scales: Sequence[float]
+) -> np.ndarray:
+    """The cheapest of the arrangements that the search finds from several starts."""
     best = None
     starts: set[bytes] = set()
-    for scale in SCALES if core.size <= MANY_STARTS else SCALES[1:2]:
+    for scale in scales:
         grid = Grid(wish * scale, edges, parent, weight)
         if grid.cells.tobytes() in starts:
             continue
@@ -78,9 +91,9 @@ def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: 
     return best.cells.astype(float)
 
 
-def _upright(x: np.ndarray, number: np.ndarray, parent: np.ndarray, left: int | None) -> np.ndarray:
-    """Mirror so that ``left`` is on the left, and most nodes with a ground symbol are in the lower half."""
-    if left is not None and x[number[left], 0] > x[:, 0].mean():
+def _upright(x: np.ndarray, number: np.ndarray, parent: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Mirror so that the first of ``left`` is on the left, and most nodes with a ground symbol in the lower half."""
+    if left.size and x[number[left[0]], 0] > x[:, 0].mean():
         x = x * np.array([-1.0, 1.0])
     grounded = number[parent[parent >= 0]]
     if grounded.size and x[grounded, 1].mean() > x[:, 1].mean() + 1e-9:

@@ -38,7 +38,7 @@ def mesh(size: int) -> Circuit:
 def lengths(circuit: Circuit) -> np.ndarray:
     """|Δx|, |Δy| of every bundle."""
     plan = sketch(circuit)
-    where = place(plan)
+    where = place(plan).positions
     return np.abs(np.array([where[b.end] - where[b.start] for b in plan.bundles]))
 
 
@@ -54,7 +54,7 @@ def test_a_mesh_is_drawn_as_a_mesh(size: int) -> None:
 
 def test_ground_symbols_hang_below() -> None:
     plan = sketch(ladder(3))
-    where = place(plan)
+    where = place(plan).positions
     for v, parent in enumerate(plan.parent):
         if parent >= 0:
             assert (where[v] - where[parent]).tolist() == [0.0, -1.0]
@@ -63,13 +63,50 @@ def test_ground_symbols_hang_below() -> None:
 def test_the_first_source_is_on_the_left() -> None:
     c = ladder(4)
     plan = sketch(c)
-    where = place(plan, plan.node.index(c.node_index("n0")))
+    where = place(plan, [plan.node.index(c.node_index("n0"))]).positions
     assert where[0, 0] == where[:, 0].min()
+
+
+def crossbar(rows: int, columns: int) -> Circuit:
+    c = Circuit("crossbar")
+    for i in range(rows):
+        c.voltage_source(f"V{i}", f"r{i}", "0", 1.0)
+        for j in range(columns):
+            c.resistor(f"R{i}_{j}", f"r{i}", f"c{j}", 1e3)
+    for j in range(columns):
+        c.resistor(f"Rs{j}", f"c{j}", "0", 50.0)
+    return c
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 8), (8, 5)])
+def test_a_crossbar_stands_in_two_columns_and_its_symbols_apart(rows: int, columns: int) -> None:
+    c = crossbar(rows, columns)
+    plan = sketch(c)
+    placed = place(plan, [b.start for b in plan.bundles if c.names[b.elements[0]].startswith("V")])
+    x = {c.node_names[node]: placed.positions[v, 0] for v, node in enumerate(plan.node) if node != GROUND}
+    assert {x[f"r{i}"] for i in range(rows)} == {0.0}
+    assert len({x[f"c{j}"] for j in range(columns)}) == 1
+    symbols = np.array([
+        placed.positions[b.start] * (1 - share) + placed.positions[b.end] * share
+        for b, share in zip(plan.bundles, placed.share)
+    ])
+    apart = np.hypot(*(symbols[:, None] - symbols[None]).transpose(2, 0, 1))
+    assert apart[np.triu_indices(len(symbols), 1)].min() > 0.15
+
+
+def test_a_dense_circuit_without_layers_is_drawn_on_the_grid() -> None:
+    c = Circuit()
+    for i in range(6):
+        for j in range(i):
+            c.resistor(f"R{i}{j}", f"n{i}", f"n{j}", 1.0)
+    placed = place(sketch(c))
+    assert (placed.positions == placed.positions.round()).all()
+    assert (placed.share == 0.5).all()
 
 
 def test_a_large_circuit_gets_places_too() -> None:
     plan = sketch(mesh(20))
-    where = place(plan)
+    where = place(plan).positions
     assert np.isfinite(where).all()
     assert len(np.unique(where.round(3), axis=0)) == 400
 
@@ -98,9 +135,9 @@ def test_every_element_is_somewhere_once(circuit: Circuit) -> None:
 @given(circuits())
 def test_no_two_vertices_share_a_place_and_the_layout_repeats(circuit: Circuit) -> None:
     plan = sketch(circuit)
-    where = place(plan)
+    where = place(plan).positions
     assert len({tuple(xy) for xy in where.round(6).tolist()}) == len(plan.node)
-    assert (place(sketch(circuit)) == where).all()
+    assert (place(sketch(circuit)).positions == where).all()
 
 
 @given(circuits())
