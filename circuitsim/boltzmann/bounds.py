@@ -13,7 +13,7 @@ VACUOUS = 0.99
 
 
 def max_energy_change(machine: RestrictedBoltzmannMachine) -> float:
-    """Δ: the most that the energy can change when one unit does (P3, Theorem 3).
+    """Δ: the most that the energy can change when one unit does (Fischer & Igel 2011, Theorem 3).
 
     For visible unit l the other layer adds the positive or the negative weights alone at worst:
     ϑ_l = max(|Σ_i max(w_il, 0) + b_l|, |Σ_i min(w_il, 0) + b_l|); hidden units likewise; Δ is the largest of all.
@@ -49,7 +49,7 @@ def mixing_factor(delta: float, units: int, steps: int) -> float:
 
 
 def bias_bound(machine: RestrictedBoltzmannMachine, steps: int, distance: float = 1.0) -> float:
-    """Upper bound on the bias of any component of expected CD-k (P3, Theorems 3 and 4).
+    """Upper bound on the bias of any component of expected CD-k (Fischer & Igel 2011, Theorems 3 and 4).
 
     Parameters
     ----------

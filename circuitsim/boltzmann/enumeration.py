@@ -163,6 +163,6 @@ def data_expectation(
 def likelihood_gradient(
     machine: RestrictedBoltzmannMachine, visible: np.ndarray, probability: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Exact gradient of Σ_s probability_s log p(v_s), keyed like the parameters (P3, Eq. 1.1)."""
+    """Exact gradient of Σ_s probability_s log p(v_s), keyed like the parameters (Fischer & Igel 2011, Eq. 1.1)."""
     data, model = data_expectation(machine, visible, probability), model_expectation(machine)
     return {name: data[name] - probability.sum() * model[name] for name in data}

@@ -130,7 +130,7 @@ def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps
 def train_expected(
     machine: RestrictedBoltzmannMachine, distribution: np.ndarray, rate: float, steps: int, updates: int
 ) -> RestrictedBoltzmannMachine:
-    """The machine after ``updates`` steps of full-batch expected CD-k (P3, §3).
+    """The machine after ``updates`` steps of full-batch expected CD-k (Fischer & Igel 2011, §3).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The two small training sets of Bengio & Delalleau (2009) that P3 uses."""
+"""The two small training sets of Bengio & Delalleau (2009) that Fischer & Igel (2011) use."""
 
 from __future__ import annotations
 

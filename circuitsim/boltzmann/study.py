@@ -1,4 +1,4 @@
-"""P3's experiment: the bias of CD-k and both bounds on it, computed exactly along training, over many runs."""
+"""The experiment of Fischer & Igel (2011): bias of CD-k and both bounds, exact along training, over many runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.patterns import pattern_set
 from circuitsim.errors import UsageError
 
-# The three ways to condense the runs' gaps between bound and bias into one number (P3 does not say which it took).
+# The three ways to condense the runs' gaps between bound and bias into one number (the paper does not say which it took).
 PER_RUN = "mean over runs of (bound − largest |bias|)"
 MEAN_SIZE = "mean bound − largest over parameters of mean |bias|"
 SIZE_OF_MEAN = "mean bound − largest over parameters of |mean bias|"
@@ -24,7 +24,7 @@ _BOOTSTRAPS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """P3, §3. The defaults are its own.
+    """Fischer & Igel 2011, §3. The defaults are the paper's own.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Curves:
     bias : (R, M, P) ndarray
         Bias of every parameter, signed: weights, visible biases, hidden biases.
     bound, older, distance, delta, log_likelihood : (R, M) ndarray
-        The bound of P3, the older bound, ½‖p_e − p‖₁, Δ, and the mean log-likelihood of a pattern.
+        The bound of the paper, the older bound, ½‖p_e − p‖₁, Δ, and the mean log-likelihood of a pattern.
     """
 
     updates: np.ndarray

@@ -1,4 +1,4 @@
-"""``circuitsim reproduce cd-bias``: P3's Figure 1 as a figure, a CSV of the curves, and a Markdown page."""
+"""``circuitsim reproduce cd-bias``: Figure 1 of Fischer & Igel (2011) as a figure, a CSV of the curves, and a Markdown page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from circuitsim.boltzmann.study import Curves, Settings
 
-# What the paper reports for bound − bias after 50,000 updates (P3, §3).
+# What the paper reports for bound − bias after 50,000 updates (§3).
 PAPER = {"diag": 0.00138, "1dball": 0.02628}
 TITLES = {"diag": "Diag", "1dball": "1DBall"}
 
