@@ -14,7 +14,7 @@ from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.patterns import pattern_set
 from circuitsim.errors import UsageError
 
-# The three ways to condense the runs' gaps between bound and bias into one number (the paper does not say which it took).
+# Three ways to condense the runs' gaps between bound and bias into one number; the paper does not say which it took.
 PER_RUN = "mean over runs of (bound − largest |bias|)"
 MEAN_SIZE = "mean bound − largest over parameters of mean |bias|"
 SIZE_OF_MEAN = "mean bound − largest over parameters of |mean bias|"

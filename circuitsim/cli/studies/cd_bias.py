@@ -1,4 +1,4 @@
-"""``circuitsim reproduce cd-bias``: Figure 1 of Fischer & Igel (2011) as a figure, a CSV of the curves, and a Markdown page."""
+"""``circuitsim reproduce cd-bias``: Figure 1 of Fischer & Igel (2011) as a figure, a CSV and a Markdown page."""
 
 from __future__ import annotations
 
