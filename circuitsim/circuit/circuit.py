@@ -67,7 +67,7 @@ class Element(NamedTuple):
 
 
 class _Numbered(Sequence[str]):
-    """Names made on demand (``R1``, ``R2`` …), so that circuits built from arrays need not store millions of strings."""
+    """Names made on demand (``R1``, ``R2`` …), so that circuits from arrays need not store millions of strings."""
 
     def __init__(self, prefixes: Sequence[str] | str, count: int, start: int) -> None:
         self._prefixes, self._count, self._start = prefixes, count, start

@@ -58,7 +58,7 @@ class Laplacian(NamedTuple):
         closed : int array
             Positions in the pattern: resistors 0…r−1, diodes from r.
         previous : Factored, optional
-            Of this Laplacian: only what differs is computed again.
+            Of this Laplacian: only what differs is computed again, in the memory of ``previous``, which is used up.
         """
         r = self.g.size
         if self.symbolic is None:
@@ -70,7 +70,7 @@ class Laplacian(NamedTuple):
         w = np.zeros(self.a.size)
         w[:r] = self.g
         w[closed] = laplacian.SHORT
-        return Factored(self, laplacian.factor(self.symbolic, w, None if previous is None else previous.raw))
+        return Factored(self, laplacian.factor(self.symbolic, w, previous and previous.raw, recycle=previous is not None))
 
 
 class Factored(NamedTuple):

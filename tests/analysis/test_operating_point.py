@@ -1,4 +1,4 @@
-"""Operating points: currents and their uniqueness, intervals, prepared circuits, and the certificate's own judgement."""
+"""Operating points: currents and their uniqueness, intervals, prepared circuits, the certificate's own judgement."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def test_prepared_circuits_solve_new_values_as_new_circuits() -> None:
 
 def test_accessors() -> None:
     op = solve("V1 a 0 2\nR1 a b 1\nD1 b 0\nR2 a 0 4\n")
-    assert (op["A"], op.voltage("a", "b"), op.current("r1"), op.power("R1"), op.state("D1")) == (2, 2, 2, 4, "conducting")
+    assert (op["A"], op.voltage("a", "b"), op.current("r1"), op.power("R1")) == (2.0, 2.0, 2.0, 4.0)
+    assert op.state("D1") == "conducting"
     assert op.power() == 5.0 and op.power("V1") == -5.0
     assert op.energy == pytest.approx(0.5 * 4 + 0.5 * 1)
     with pytest.raises(TopologyError, match="R1 is a resistor; only diodes have a state"):

@@ -32,7 +32,7 @@ def program_of(circuit: Circuit) -> QuadraticProgram:
 
 
 def mesh(side: int, seed: int, diodes: float = 0.5) -> Circuit:
-    """A grid of random resistors; a share of the edges also carries a diode; sources on the left, loads on the right."""
+    """A grid of random resistors, a share of the edges with a diode; a source on the left, loads on the right."""
     rng = np.random.default_rng(seed)
     circuit = Circuit(f"mesh {side}")
     circuit.voltage_source("V1", "in", "0", 1.0)
