@@ -70,7 +70,8 @@ class Laplacian(NamedTuple):
         w = np.zeros(self.a.size)
         w[:r] = self.g
         w[closed] = laplacian.SHORT
-        return Factored(self, laplacian.factor(self.symbolic, w, previous and previous.raw, recycle=previous is not None))
+        before = None if previous is None else previous.raw
+        return Factored(self, laplacian.factor(self.symbolic, w, before, recycle=before is not None))
 
 
 class Factored(NamedTuple):
