@@ -47,12 +47,23 @@ def deliver(content: str, path: str | None) -> None:
 
 
 def save(content: bytes, path: str) -> None:
-    """Write a file atomically; devices and pipes (``/dev/null``) are written as they are."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:
-            file.write(content)
-        return
-    from circuitsim.training.files import atomic_write
+    """Write a file atomically; devices and pipes (``/dev/null``) are written as they are.
 
-    # The file behind a symbolic link is replaced, not the link.
-    atomic_write(Path(os.path.realpath(path)), content)
+    Raises
+    ------
+    UsageError
+        The system does not let the file be written; the old one, if any, is unharmed.
+    """
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                file.write(content)
+            return
+        from circuitsim.training.files import atomic_write
+
+        # The file behind a symbolic link is replaced, not the link.
+        atomic_write(Path(os.path.realpath(path)), content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"cannot write {path!r}: {error.strerror or error}") from None

@@ -172,6 +172,15 @@ def test_missing_deck(command: Command, deck, name: str, message: str) -> None:
     assert command("solve", name) == (2, "", message)
 
 
+def test_an_output_that_the_system_refuses(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device", ".part")
+
+    monkeypatch.setattr("circuitsim.training.files.atomic_write", refuse)
+    result = command("solve", deck(), "--output", "my.txt")
+    assert result == (2, "", "error: cannot write 'my.txt': No space left on device\n")
+
+
 def test_an_old_output_survives_a_failure(command: Command, deck, tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("old")
     assert command("solve", deck(LOOP), "--output", "out.txt").code == 3

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pandas
 import pytest
+
+from circuitsim.cli import sweep as sweep_command
 
 from .conftest import DIVIDER, Command
 
@@ -198,3 +201,36 @@ def test_warnings_of_the_points_come_once(command: Command, deck) -> None:
     assert result.code == 0
     assert result.err.count("warning: ") == 1
     assert "no path to ground from x, y" in result.err
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.0, False), (2.0, True)])
+def test_progress_of_a_long_sweep_on_a_terminal(monkeypatch: pytest.MonkeyPatch, seconds: float, shown: bool) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("sys.stderr", Terminal())
+    line = sweep_command._ProgressLine()
+    for done in range(1, 11):
+        clock[0] += seconds
+        line.update(done, 10)
+    line.close()
+    text = sys.stderr.getvalue()
+    assert ("sweep" in text and "100.0 %" in text and text.endswith("\n")) if shown else text == ""
+
+
+def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    line = sweep_command._ProgressLine()
+    for done in range(1, 11):
+        clock[0] += 5.0
+        line.update(done, 10)
+    line.close()
+    assert sys.stderr.getvalue() == ""
