@@ -15,7 +15,7 @@ from circuitsim.program.precise import add_at, two_product, two_sum
 from circuitsim.solvers.linear import Factored
 
 LEAKAGE = 1e-60
-"""Potentials below this share of the largest may be leakage past the finite shorts of a factor."""
+"""Potentials below this share of what the sources could cause may be leakage past the finite shorts of a factor."""
 
 
 def refine(
@@ -49,9 +49,11 @@ def refine(
         Further injected currents, A.
     thorough : bool
     """
+    fed = np.abs(program.c).max() + (0.0 if extra is None else np.abs(extra).max())
+    reach = max(fed / factored.laplacian.unit, np.abs(program.e).max(initial=0.0))
     for count in range(12):
         size = np.abs(x)
-        leaks = bool(((size > 0.0) & (size < LEAKAGE * size.max())).any())
+        leaks = bool(((size > 0.0) & (size < LEAKAGE * max(reach, size.max()))).any())
         if not leaks and not thorough:
             return
         net = exact_residual(program, last, x, extra)
