@@ -155,6 +155,8 @@ class _Pen:
         self._symbol(shape, turn, centre, volts, width, kind == DIODE and amperes > 0.0)
         if abs(amperes) > 1e-12 * self.largest:
             tip = start[-1] + (left - start[-1]) * 0.5
+            if share != 0.5:  # the label is before the symbol, the arrow behind it
+                tip = centre + along * np.sign(along[0]) * (shape.half + 0.15)
             self.arrows.append(tip + (ARROW * (1.0 if amperes > 0 else -1.0)) @ turn)
         if share == 0.5:
             self._label(k, centre, along)
@@ -213,11 +215,11 @@ class _Pen:
         return f"{name}  {value}".rstrip(), current + ("" if self.point.unique[k] else " *")
 
     def _label_along(self, k: int, centre: np.ndarray, along: np.ndarray, half: float) -> None:
-        """Where wires fan out: everything in one line on the wire, behind the symbol."""
+        """Where wires fan out: everything in one line on the wire, before the symbol; behind it the wires cross."""
         along = along if along[0] >= 0 else -along
-        x, y = centre + along * (half + 0.06) + 0.02 * np.array([-along[1], along[0]])
+        x, y = centre - along * (half + 0.06) + 0.02 * np.array([-along[1], along[0]])
         turn = float(np.degrees(np.arctan2(along[1], along[0])))
-        style = {"rotation": turn, "rotation_mode": "anchor", "ha": "left", "va": "bottom"}
+        style = {"rotation": turn, "rotation_mode": "anchor", "ha": "right", "va": "bottom", "fontsize": 7}
         self._text(x, y, "  ".join(self._words(k)), **style)
 
     def _label(self, k: int, centre: np.ndarray, along: np.ndarray) -> None:

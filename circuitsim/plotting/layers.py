@@ -88,7 +88,7 @@ def _placed(columns: list[list[int]], edges: np.ndarray, parent: np.ndarray, lay
     for k, column in enumerate(columns):
         for row, v in enumerate(column):
             positions[v] = x, ((len(column) - 1) / 2 - row) * spacing
-        x += max(4.0, 0.65 * (len(columns[k + 1]) + 1)) if k + 1 < len(columns) else 0.0
+        x += max(4.0, 1.05 * (len(columns[k + 1]) + 1)) if k + 1 < len(columns) else 0.0
     last = len(columns) - 1
     for v in np.flatnonzero(parent >= 0).tolist():
         own = int(layer[parent[v]])
