@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.program.precise import two_sum
+
 
 class VoltageForest(NamedTuple):
     """A spanning forest of the voltage constraints v(first) − v(second) = V, independent of the values.
@@ -36,13 +38,15 @@ class VoltageForest(NamedTuple):
     sign: np.ndarray
     closing: np.ndarray
 
-    def offsets(self, voltage: np.ndarray) -> np.ndarray:
-        """Potential of each node relative to its root, in volts, from the constraint voltages."""
-        offset = np.zeros(self.root.size)
+    def offsets(self, voltage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Potential of each node relative to its root, V, from the constraint voltages, and what rounds off."""
+        offset, low = np.zeros(self.root.size), np.zeros(self.root.size)
         for start, stop in zip(self.level[:-1], self.level[1:]):
             nodes = self.order[start:stop]
-            offset[nodes] = offset[self.parent[nodes]] + self.sign[nodes] * voltage[self.edge[nodes]]
-        return offset
+            above = self.parent[nodes]
+            offset[nodes], error = two_sum(offset[above], self.sign[nodes] * voltage[self.edge[nodes]])
+            low[nodes] = low[above] + error
+        return offset, low
 
     def path(self, u: int, v: int) -> list[int]:
         """Constraints (positions in the edge list) along the tree path from node ``u`` to node ``v``."""

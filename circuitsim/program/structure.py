@@ -151,13 +151,15 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     """
     kind, first, second, value, _ = structure.arrays
     voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
-    offset = structure.forest.offsets(voltage)
+    offset, low = structure.forest.offsets(voltage)
     _check_loops(structure, voltage, offset)
     coordinate, n = structure.coordinate, structure.n
     r = structure.resistors
     r = r[coordinate[first[r]] != coordinate[second[r]]]
     a, b = coordinate[first[r]], coordinate[second[r]]
-    offset -= offset[_base(structure, r, 1.0 / value[r], near)]
+    base = _base(structure, r, 1.0 / value[r], near)
+    # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
+    offset = (offset - offset[base]) + (low - low[base])
     c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     i = structure.currents[value[structure.currents] != 0.0]
     i = i[coordinate[first[i]] != coordinate[second[i]]]
