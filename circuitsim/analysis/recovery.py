@@ -20,6 +20,9 @@ from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest
 from circuitsim.solvers.active_set import ActiveSet
 
+PASSES = 8
+"""Most passes over the currents of loops; each resolves twelve decades more."""
+
 
 class Branches(NamedTuple):
     """Branch currents.
@@ -127,17 +130,41 @@ def _settle_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Currents of least norm on parts with loops, one-way edges ≥ 0, and the scale of their rounding.
 
-    Solved as a circuit: each edge is 1 Ω, each one-way edge 1 Ω in series with an ideal diode, and the node of the
-    largest scale in each part is earth. Where no such currents exist (the voltages are no operating point) a spanning
-    forest's currents come back, and the certificate says so.
+    One pass settles what it can resolve; the next ones what is left over, down to what each node can tell from its own
+    rounding: a loop that carries a megaampere may have to feed a picoampere somewhere. Where no such currents exist
+    (the voltages are no operating point) a spanning forest's currents come back, and the certificate says so.
     """
     n, m = flow.n_nodes, flow.first.size
-    largest = np.lexsort((np.arange(n), -flow.scale, part))
+    scale = np.maximum(flow.scale, np.abs(flow.need))
+    largest = np.lexsort((np.arange(n), -scale, part))
     roots = largest[np.searchsorted(part[largest], np.arange(part.max() + 1))]
-    noise = flow.scale[roots][part[flow.first]]
+    noise = scale[roots][part[flow.first]]
     need = np.where(np.abs(flow.need) <= NOISE * flow.scale, 0.0, flow.need)
-    if not need.any():
-        return np.zeros(m), noise
+    carried = np.zeros(m)
+    for _ in range(PASSES):
+        rest = need - (np.bincount(flow.first, carried, n) - np.bincount(flow.second, carried, n))
+        size = np.abs(carried)
+        through = np.bincount(flow.first, size, n) + np.bincount(flow.second, size, n)
+        rest[np.abs(rest) <= 10.0 * NOISE * np.maximum(through, np.abs(need))] = 0.0
+        rest[roots] = 0.0
+        if not rest.any():
+            break
+        try:
+            carried += _pass(flow._replace(need=rest, one_way=flow.one_way & (carried <= 0.0)), roots)
+        except ConvergenceError:
+            kept = spanning_forest(n - 1, flow.first, flow.second, np.arange(m))
+            carried = np.zeros(m)
+            carried[kept], _ = forest_flow(n - 1, flow.first[kept], flow.second[kept], need, flow.scale)
+            return carried, noise
+    return carried, noise
+
+
+def _pass(flow: _Flow, roots: np.ndarray) -> np.ndarray:
+    """Least-norm currents for the needs but for those at ``roots``; what is rounding among them is 0.
+
+    Solved as a circuit: each edge is 1 Ω, each one-way edge 1 Ω in series with an ideal diode, the roots are earth.
+    """
+    n = flow.n_nodes
     # Unknowns: the nodes but for the roots, then a middle node for every one-way edge.
     free = np.ones(n, dtype=bool)
     free[roots] = False
@@ -149,8 +176,8 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
     a, b = number[flow.first], number[flow.second]
     b[one_way] = middle
     injected = np.zeros(size + 1)
-    injected[: size - one_way.size] = need[free]
-    injected[size] = need[roots].sum()
+    injected[: size - one_way.size] = flow.need[free]
+    injected[size] = -injected.sum()
     real = a != b
     fed = np.flatnonzero(injected[:size])
     program = QuadraticProgram(
@@ -159,23 +186,10 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
         tail=middle, head=number[flow.second[one_way]], bound=np.zeros(one_way.size), diode=one_way,
         offset=np.zeros(0),
     )  # fmt: skip
-    try:
-        u = ActiveSet().solve(program, np.zeros(size + 1)).x
-    except ConvergenceError:
-        kept = spanning_forest(n - 1, flow.first, flow.second, np.arange(m))
-        return _correction(flow, kept, need), noise
+    u = ActiveSet().solve(program, np.zeros(size + 1)).x
     carried = np.where(real, u[a] - u[b], 0.0)
     carried[one_way] = np.maximum(carried[one_way], 0.0)
-    # Potentials of order one hide small currents: settle the rest exactly along edges that carry some anyway.
-    rest = need - (np.bincount(flow.first, carried, n) - np.bincount(flow.second, carried, n))
-    usable = np.flatnonzero((carried > 0.0) | ~flow.one_way)
-    return carried + _correction(flow, spanning_forest(n - 1, flow.first, flow.second, usable), rest), noise
-
-
-def _correction(flow: _Flow, kept: np.ndarray, need: np.ndarray) -> np.ndarray:
-    """Currents that carry ``need`` along the forest of edges ``kept`` (0 elsewhere)."""
-    carried = np.zeros(flow.first.size)
-    carried[kept], _ = forest_flow(flow.n_nodes - 1, flow.first[kept], flow.second[kept], need, flow.scale)
+    carried[np.abs(carried) <= NOISE * np.abs(carried).max(initial=0.0)] = 0.0
     return carried
 
 

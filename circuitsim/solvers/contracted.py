@@ -126,7 +126,7 @@ def settle(
     n, r = program.n, program.a.size
     tail, head = np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head])
     equal = np.flatnonzero(on) + r
-    closed = spanning_forest(n, tail, head, equal if dead is None else np.concatenate([dead, equal]))
+    closed = spanning_forest(n, tail, head, equal if dead is None else np.concatenate([equal, dead]))
     w = tight_potentials(n, tail[closed], head[closed], np.concatenate([-program.e, program.bound])[closed])
     current = network.current if extra is None else network.current + extra
     if w.any():
