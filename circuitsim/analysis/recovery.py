@@ -53,7 +53,9 @@ class _Flow(NamedTuple):
     scale: np.ndarray
 
 
-def recover(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> Branches:
+def recover(
+    structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float, among: np.ndarray | None = None
+) -> Branches:
     """All branch currents at the given node voltages.
 
     Parameters
@@ -65,6 +67,8 @@ def recover(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
         Node potentials, V.
     tight : float
         A diode can carry current where its ends differ by at most this share of the larger of them.
+    among : (m,) bool array, optional
+        Only these diodes can.
     """
     kind, first, second, _, n_nodes = structure.arrays
     current = np.zeros(kind.size)
@@ -79,6 +83,8 @@ def recover(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
     d = structure.diodes
     va, vc = voltages[first[d]], voltages[second[d]]
     closed = va - vc >= -tight * np.maximum(np.abs(va), np.abs(vc))
+    if among is not None:
+        closed &= among[d]
     edges = np.sort(np.concatenate([structure.voltage_edges, d[closed]]))
     flow = _Flow(n_nodes, first[edges], second[edges], kind[edges] == DIODE, need, scale)
     carried, unique, noise = _settle_flow(flow)

@@ -63,10 +63,12 @@ class ActiveSet(NamedTuple):
             # Potentials that were rounding before may contradict a diode now that they are exact.
             again, done, more = primal_dual(network, on, settled.x, self.rounds, polish)
             settled, rounds = again if done else settled, rounds + more
-        closed = settled.x[program.tail] - settled.x[program.head] >= program.bound
-        closed[settled.forest] = True
+        carrying = np.zeros(program.tail.size, dtype=bool)
+        carrying[settled.forest] = True
+        closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
         doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
-        return Solution(settled.x, "active-set", {"rounds": rounds, "steps": steps}, closed=closed, doubt=doubt)
+        info: dict[str, object] = {"rounds": rounds, "steps": steps}
+        return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt)
 
 
 def primal_dual(

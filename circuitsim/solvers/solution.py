@@ -22,6 +22,8 @@ class Solution(NamedTuple):
         Counts of its work (rounds, sweeps …).
     closed : (d,) bool array, optional
         Diodes whose ends an exact method holds equal (but for rounding).
+    carrying : (d,) bool array, optional
+        A choice of diodes, without loops, that can carry all the current.
     slack : float
         The ends of a conducting diode may differ by this share of their potentials (0 for exact methods).
     doubt : str
@@ -32,6 +34,7 @@ class Solution(NamedTuple):
     solver: str
     info: dict[str, object]
     closed: np.ndarray | None = None
+    carrying: np.ndarray | None = None
     slack: float = 0.0
     doubt: str = ""
 

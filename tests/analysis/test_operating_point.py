@@ -152,3 +152,10 @@ def test_circuits_without_elements_and_silly_tolerances_are_refused() -> None:
 def test_values_beyond_a_double_are_an_error_not_an_infinity() -> None:
     with pytest.raises(circuitsim.ConvergenceError, match="exceed the range of a double"):
         solve("I1 0 a 1e200\nR1 a 0 1e200\n")
+
+
+def test_a_drop_below_the_resolution_of_a_double_does_not_turn_a_diode_round() -> None:
+    """10 nΩ between c and d drop 1e-16 V of 1 V: D2 and D3 both look closed, but only D2 can feed b."""
+    op = solve("V1 p 0 1\nR1 p a 1\nD1 a c\nR2 c d 10n\nD2 d b\nD3 b c\nR3 b 0 100meg\nR4 c 0 1\n")
+    assert op.current("D2") == pytest.approx(5e-9, rel=1e-6)
+    assert op.current("D3") == 0.0
