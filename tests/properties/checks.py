@@ -31,10 +31,15 @@ def complaints_about(sketch: Sketch, op: circuitsim.OperatingPoint) -> list[str]
         return ["a solution where none exists"]
     shorted = [k for k, d in enumerate(oracle.diodes) if diode_current(sketch, exact, k) > 0]
     # Islands that float to a bound carry the rounding of where they float to.
-    noise = [max(scale, abs(float(v))) for scale, v in zip(oracle.rounding(shorted), exact.voltage)]
+    found = [op[name] for name in NODES[: sketch.n]]
+    noise = [max(scale, abs(float(v)), abs(x)) for scale, v, x in zip(oracle.rounding(shorted), exact.voltage, found)]
+    flows = flow_noise(sketch, exact, noise)
+    # Whether a current that drowns in rounding flows at all no double can tell: then ranges and flags are open.
+    clear = all(i == 0 or abs(float(i)) > 1e-9 * scale for i, scale in zip(exact.current, flows))
     return [
-        *wrong_potentials(sketch, op, exact, noise),
-        *wrong_currents(sketch, op, exact, noise),
+        *wrong_potentials(sketch, op, exact, noise, clear),
+        *wrong_currents(sketch, op, exact, noise, flows),
+        *(wrong_flags(op, exact) if clear else []),
     ]
 
 
@@ -43,7 +48,9 @@ def diode_current(sketch: Sketch, exact: Exact, k: int) -> float:
     return float([i for i, part in zip(exact.current, sketch.parts) if part[0] == "D"][k])
 
 
-def wrong_potentials(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, noise: list[float]) -> list[str]:
+def wrong_potentials(
+    sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, noise: list[float], clear: bool
+) -> list[str]:
     """Potentials that are off, and ranges that are missing, wrong or too many."""
     wrong = []
     most = max(noise)
@@ -55,7 +62,7 @@ def wrong_potentials(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact
             if abs(op[name] - float(low)) > allowed:
                 wrong.append(f"v({name}) = {op[name]!r}, exactly {float(low)!r}")
             found = op.intervals.get(name)
-            if found and (None in found or found[1] - found[0] > 2 * allowed + ROUNDING * most):
+            if clear and found and (None in found or found[1] - found[0] > 2 * allowed + ROUNDING * most):
                 wrong.append(f"{name} has the range {found}, exactly {float(low)!r}")
             continue
         found = op.intervals.get(name)
@@ -88,22 +95,24 @@ def flow_noise(sketch: Sketch, exact: Exact, noise: list[float]) -> list[float]:
     return [(noise[a] + noise[b]) / v if letter == "R" and v else total for letter, a, b, v in sketch.parts]
 
 
-def wrong_currents(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, noise: list[float]) -> list[str]:
-    """Currents that are off where they are unique, wrong flags, the energy."""
-    scale = flow_noise(sketch, exact, noise)
+def wrong_currents(
+    sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, noise: list[float], flows: list[float]
+) -> list[str]:
+    """Currents that are off where they are unique, and the energy."""
     wrong = []
     for k, (i, name) in enumerate(zip(exact.current, op.circuit.names)):
-        if exact.unique[k] and abs(op.currents[k] - float(i)) > RELATIVE * abs(float(i)) + ROUNDING * scale[k]:
+        if exact.unique[k] and abs(op.currents[k] - float(i)) > RELATIVE * abs(float(i)) + ROUNDING * flows[k]:
             wrong.append(f"i({name}) = {op.currents[k]!r}, exactly {float(i)!r}")
-    # Whether a current that drowns in rounding may be turned back no double can tell: then the flags are open.
-    clear = all(i == 0 or abs(float(i)) > 1e-9 * scale[k] for k, i in enumerate(exact.current))
-    if clear and op.unique.tolist() != exact.unique:
-        names = [n for n, mine, true in zip(op.circuit.names, op.unique, exact.unique) if mine != true]
-        wrong.append(f"unique is wrong for {names}")
     size = math.fsum(abs(float(i)) * (noise[a] + noise[b]) for (_, a, b, _), i in zip(sketch.parts, exact.current))
     if abs(op.energy - float(exact.energy)) > RELATIVE * (abs(float(exact.energy)) + size):
         wrong.append(f"energy {op.energy!r}, exactly {float(exact.energy)!r}")
     return wrong
+
+
+def wrong_flags(op: circuitsim.OperatingPoint, exact: Exact) -> list[str]:
+    """Elements whose current is called unique and is not, or the other way round."""
+    names = [n for n, mine, true in zip(op.circuit.names, op.unique.tolist(), exact.unique) if mine != true]
+    return [f"unique is wrong for {names}"] if names else []
 
 
 def complaints_about_refusal(sketch: Sketch, error: NoSteadyStateError) -> list[str]:

@@ -50,10 +50,14 @@ OHMS = st.one_of(
     st.builds(lambda m, e: m * 2.0**e, MANTISSA, st.integers(-3, 3)),
     st.sampled_from([1.0, 1.0, 2.0, 1e-9, 1e9, 4.7e3, 0.1, 1e6]),
 )
-# Sources span twelve decades: micro to mega.
-SCALE = st.integers(-20, 20)
-VOLTS = st.one_of(st.integers(-5, 5).map(float), st.builds(lambda m, e: m * 2.0**e, st.integers(-9, 9), SCALE))
-AMPERES = VOLTS
+# Millivolts to kilovolts and microamperes to kiloamperes: no sum of them is closer to nothing than 1e-12 of its terms,
+# where circuitsim calls it rounding and the exact oracle a contradiction.
+VOLTS = st.one_of(
+    st.integers(-5, 5).map(float), st.builds(lambda m, e: m * 2.0**e, st.integers(-9, 9), st.integers(-10, 10))
+)
+AMPERES = st.one_of(
+    st.integers(-5, 5).map(float), st.builds(lambda m, e: m * 2.0**e, st.integers(-9, 9), st.integers(-20, 10))
+)
 # N is a resistor with a current source across it, so that its current is never stranded; 0 is a resistor of zero ohm.
 ANY_LETTER = st.sampled_from("RRRRNNNDDDDDVVIILC0")
 TAME_LETTER = st.sampled_from("RRRNNNNNDDDDDDDVVLC0")

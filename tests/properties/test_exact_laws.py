@@ -33,7 +33,7 @@ def test_groups_of_conducting_diodes(sketch: Sketch) -> None:
     assert complaints_about(sketch, op) == []
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(150))
 @given(bristling(max_nodes=40, max_diodes=60))
 def test_larger_groups(sketch: Sketch) -> None:
     """Beyond enumeration: the reported states, or ones that hardly differ, are exactly right."""

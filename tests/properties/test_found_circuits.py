@@ -1,0 +1,63 @@
+"""Circuits that random search found and an earlier solver got wrong, shrunk by hand; each stands for a cause."""
+
+from __future__ import annotations
+
+import pytest
+from checks import complaints_about
+from circuits import Parts, sketch_of
+
+import circuitsim
+
+
+def d(anode: int, cathode: int) -> tuple[str, int, int, float]:
+    return ("D", anode, cathode, 0.0)
+
+
+FOUND: dict[str, Parts] = {
+    # What a finite short leaves of 0 V was the whole scale of a resistor that dangles from it.
+    "dangling resistor": [("I", 0, 1, 1.0), d(1, 0), ("R", 1, 2, 1.0), ("R", 1, 0, 2.0)],
+    # Two nodes at exactly 0 V came out as rounding of what goes round next door.
+    "balanced loop": [("R", 1, 2, 1.0), ("I", 1, 2, 1.0), ("R", 0, 1, 2.0)],
+    "idle end of a source": [("R", 0, 2, 1.0), ("R", 1, 3, 160.0), ("V", 1, 2, -1.0)],
+    # The unknown was 1 V away from the node that needs nine more digits.
+    "stiff end of a source": [("R", 0, 2, 1e-9), ("I", 0, 2, 1.0), ("V", 1, 2, 1.0)],
+    "lost digits at a stiff node": [
+        ("R", 1, 2, 24.0), ("I", 1, 2, -2.0), ("R", 2, 3, 1e-9), ("R", 4, 5, 1867776.0), ("I", 4, 5, 2.0),
+        ("R", 6, 2, 0.05859375), ("I", 6, 2, -2.0), ("V", 1, 6, 1.0), d(7, 6), ("R", 7, 0, 0.0), ("L", 4, 3, 1e-3),
+    ],
+    # A floating part was made exact in the frame of a node 14 kV away, and then moved.
+    "floating part moved": [
+        ("C", 1, 2, 1e-3), ("R", 3, 4, 1e-9), ("I", 3, 4, -3.0), ("R", 5, 1, 31.0), ("R", 4, 6, 0.1), d(6, 5),
+        ("R", 7, 4, 4700.0), ("I", 7, 4, 3.0),
+    ],
+    # Potentials were made exact after the diodes had been judged.
+    "judged too early": [("R", 1, 0, 46137344.0), ("R", 2, 1, 1e-9), d(3, 2), ("I", 2, 1, 1.0)],
+    "attoampere through a diode": [
+        d(1, 0), ("R", 2, 3, 2.0**-19), ("I", 2, 3, 1.0), ("R", 0, 2, 17179869184.0), ("R", 1, 3, 1.0),
+    ],
+    # A path without current beside a conducting diode hid the diode's own current.
+    "idle path beside a diode": [
+        d(1, 2), ("R", 3, 1, 2550136832.0), ("R", 4, 5, 0.00537109375), ("R", 6, 4, 136.0), d(2, 5),
+        ("R", 1, 7, 128.0), ("I", 2, 5, 4.0), d(4, 2), ("R", 3, 2, 2.0), ("R", 6, 7, 4700.0), ("I", 6, 7, 5.0),
+    ],
+    # A loop that carries a megaampere feeds 10 fA; 4e11 A beside 11 µA.
+    "loop with a small need": [
+        ("R", 1, 0, 1e-9), ("R", 2, 0, 99857989632.0), ("I", 0, 3, 1048576.0), d(3, 4), d(4, 2), d(5, 2), d(6, 1),
+        d(7, 8), d(9, 5), d(8, 6), d(5, 7), d(4, 9),
+    ],
+    "loop of shorts with a small need": [
+        ("R", 1, 2, 0.0), ("I", 1, 3, -1.1444091796875e-05), d(3, 2), ("R", 4, 1, 0.0),
+        ("R", 5, 1, 1.955777406692505e-08), ("R", 5, 6, 0.0), d(4, 3), ("V", 6, 4, 8192.0),
+    ],
+    # A part that hangs on ground by one blocking diode.
+    "part behind a diode": [
+        ("R", 1, 2, 0.0), ("R", 3, 4, 1e6), ("R", 3, 5, 1e6), ("I", 3, 5, 5.0), ("R", 2, 3, 1.0), d(1, 0),
+        ("R", 0, 6, 1e9), ("I", 0, 6, 3.0), ("V", 1, 4, 3.0),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found_circuit(name: str) -> None:
+    sketch = sketch_of(FOUND[name])
+    assert complaints_about(sketch, circuitsim.solve(sketch.circuit())) == []
