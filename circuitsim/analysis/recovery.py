@@ -54,7 +54,12 @@ class _Flow(NamedTuple):
 
 
 def recover(
-    structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float, among: np.ndarray | None = None
+    structure: Structure,
+    value: np.ndarray,
+    voltages: np.ndarray,
+    tight: float,
+    idle: np.ndarray | None = None,
+    strict: bool = False,
 ) -> Branches:
     """All branch currents at the given node voltages.
 
@@ -67,10 +72,14 @@ def recover(
         Node potentials, V.
     tight : float
         A diode can carry current where its ends differ by at most this share of the larger of them.
-    among : (m,) bool array, optional
-        Only these diodes can.
+    idle : (m,) bool array, optional
+        Diodes that need not carry anything, as the solver found. Where a drop is below what a double can tell, their
+        ends look equal too; they carry something only where a loop of equal ends leaves a choice.
+    strict : bool
+        Not even there.
     """
     kind, first, second, _, n_nodes = structure.arrays
+    idle = np.zeros(kind.size, dtype=bool) if idle is None else idle
     current = np.zeros(kind.size)
     r = structure.resistors
     current[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
@@ -83,11 +92,11 @@ def recover(
     d = structure.diodes
     va, vc = voltages[first[d]], voltages[second[d]]
     closed = va - vc >= -tight * np.maximum(np.abs(va), np.abs(vc))
-    if among is not None:
-        closed &= among[d]
+    if strict:
+        closed &= ~idle[d]
     edges = np.sort(np.concatenate([structure.voltage_edges, d[closed]]))
     flow = _Flow(n_nodes, first[edges], second[edges], kind[edges] == DIODE, need, scale)
-    carried, unique, noise = _settle_flow(flow)
+    carried, unique, noise = _settle_flow(flow, idle[edges])
     current[edges] = carried
     all_unique = np.ones(kind.size, dtype=bool)
     all_unique[edges] = unique
@@ -96,7 +105,7 @@ def recover(
     return Branches(current, all_unique, carries)
 
 
-def _settle_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _settle_flow(flow: _Flow, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Currents of the edges, whether each is unique, and the scale of its rounding.
 
     A bridge carries what its side needs, whatever loops there are elsewhere; only edges on loops leave a choice. What
@@ -109,7 +118,7 @@ def _settle_flow(flow: _Flow) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     edges = np.flatnonzero(proper)
     label = block_labels(n, flow.first[edges], flow.second[edges])
     bridge[edges] = np.bincount(label)[label] == 1 if edges.size else False
-    active = proper.copy()
+    active = proper & ~(bridge & idle)
     while True:
         kept = spanning_forest(n - 1, flow.first, flow.second, np.flatnonzero(active))
         carried[kept], noise[kept] = forest_flow(n - 1, flow.first[kept], flow.second[kept], flow.need, flow.scale)

@@ -142,14 +142,14 @@ def _attempt(structure: Structure, solver: Solver, tolerance: float, near: np.nd
     voltages = _node_voltages(structure, program, solution)
     value = structure.arrays.value
     tight = max(TIGHT, solution.slack)
-    branches = recover(structure, value, voltages, tight)
-    certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
-    if not certificate.ok and solution.carrying is not None:
-        # Ends that differ by less than a double can tell look equal: take the solver's word for which diodes conduct.
-        among = np.ones(value.size, dtype=bool)
-        among[program.diode[~solution.carrying]] = False
-        branches = recover(structure, value, voltages, tight, among)
+    idle = np.zeros(value.size, dtype=bool)
+    if solution.carrying is not None:
+        idle[program.diode[~solution.carrying]] = True
+    for strict in (False, True):
+        branches = recover(structure, value, voltages, tight, idle, strict)
         certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
+        if certificate.ok or not idle.any():
+            break
     return _Attempt(voltages, branches, certificate, solution)
 
 
