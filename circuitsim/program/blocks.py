@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.kernels import kernel
+from circuitsim.program.incidence import by_node
 
 
 def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -22,12 +23,10 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     (m,) int64 array
         Two edges have the same label iff some simple cycle holds both; a bridge has a label of its own.
     """
-    ends = np.concatenate([a, b])
-    by_node = np.argsort(ends, kind="stable")
-    ptr = np.searchsorted(ends[by_node], np.arange(n + 1))
+    ptr, position = by_node(n, np.concatenate([a, b]))
     label = np.full(a.size, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
-    kernel(_tarjan, a.size)(ptr, by_node % max(a.size, 1), a, b, label, *work, np.empty(a.size, dtype=np.int64))
+    kernel(_tarjan, a.size)(ptr, position % max(a.size, 1), a, b, label, *work, np.empty(a.size, dtype=np.int64))
     return label
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-SMALL = 2000
-"""Below this many nodes and edges a plain union–find beats importing scipy (the small path must not pay for it)."""
+from circuitsim.kernels import COMPILED, kernel
 
 
 def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -22,16 +21,30 @@ def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     -------
     (n,) int64 array
     """
-    if max(n, a.size) <= SMALL:
+    if max(n, a.size) <= COMPILED:
         return _union_find(n, a, b)
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
+    parent = np.arange(n)
+    kernel(_join, a.size + n)(a, b, parent)
+    return parent
 
-    graph = coo_matrix((np.ones(a.size, dtype=np.int8), (a, b)), shape=(n, n))
-    count, label = connected_components(graph, directed=False)
-    smallest = np.full(count, n, dtype=np.int64)
-    np.minimum.at(smallest, label, np.arange(n))
-    return smallest[label]
+
+def _join(a, b, parent):
+    """Union–find on arrays, to be compiled: the smaller root wins, so in the end every root is its smallest node."""
+    for e in range(a.size):
+        u, v = a[e], b[e]
+        while parent[u] != u:
+            parent[u] = parent[parent[u]]
+            u = parent[u]
+        while parent[v] != v:
+            parent[v] = parent[parent[v]]
+            v = parent[v]
+        if u < v:
+            parent[v] = u
+        elif v < u:
+            parent[u] = v
+    # Parents are smaller than their children: one pass upwards finds all roots.
+    for u in range(parent.size):
+        parent[u] = parent[parent[u]]
 
 
 def _union_find(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.kernels import kernel
+from circuitsim.program.incidence import by_node
 
 NOISE = 1e-13
 """Currents below this share of the magnitudes they are sums of (and voltages, of the potentials) are rounding."""
@@ -54,14 +55,12 @@ def _join(tail, head, parent, keep):
 
 def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> RootedForest:
     """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest."""
-    ends = np.concatenate([tail, head])
-    by_node = np.argsort(ends, kind="stable")
-    ptr = np.searchsorted(ends[by_node], np.arange(n + 2))
+    ptr, position = by_node(n + 1, np.concatenate([tail, head]))
     touched = np.flatnonzero(ptr[1:] > ptr[:-1])
     candidates = touched[np.argsort(-scale[touched], kind="stable")]
     order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
     seen = np.zeros(n + 1, dtype=np.bool_)
-    kernel(_walk, tail.size)(candidates, ptr, by_node % max(tail.size, 1), tail, head, seen, order, edge, parent)
+    kernel(_walk, tail.size)(candidates, ptr, position % max(tail.size, 1), tail, head, seen, order, edge, parent)
     return RootedForest(order, edge, parent)
 
 

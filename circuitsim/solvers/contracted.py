@@ -156,7 +156,7 @@ def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     last = np.arange(n + 1)
     if a.size:
         group = component_labels(n + 1, a, b)
-        order = np.argsort(network.laplacian.rank, kind="stable")
+        order = network.laplacian.order
         last[group[order]] = order
         last = last[group]
     return last

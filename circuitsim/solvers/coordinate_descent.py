@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.program import QuadraticProgram
+from circuitsim.program.incidence import by_node
 from circuitsim.solvers.solution import Solution
 
 FROZEN = (
@@ -89,9 +90,9 @@ def incidence(program: QuadraticProgram) -> Incidence:
 
 
 def _by_node(n: int, node: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    order = np.argsort(node, kind="stable")
-    ptr = np.searchsorted(node[order], np.arange(n + 1))
-    return ptr, [column[order] for column in columns]
+    """The columns sorted by node, and where each of the first n nodes starts."""
+    ptr, position = by_node(n + 1, node)
+    return ptr[: n + 1], [column[position] for column in columns]
 
 
 def sweep(table: Incidence, x: np.ndarray) -> float:

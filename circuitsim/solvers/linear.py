@@ -25,8 +25,8 @@ class Laplacian(NamedTuple):
         Conductances scaled by ``unit``.
     unit : float
         The largest conductance, S.
-    rank : (n + 1,) int array
-        Position of each node in the order of elimination; earth is last.
+    order : (n + 1,) int array
+        The nodes in their order of elimination; earth is last.
     symbolic : circuitsim.solvers.laplacian.Symbolic or None
         Analysis of the pattern for the compiled kernels; None where numpy does it.
     """
@@ -36,7 +36,7 @@ class Laplacian(NamedTuple):
     b: np.ndarray
     g: np.ndarray
     unit: float
-    rank: np.ndarray
+    order: np.ndarray
     symbolic: Any
 
     @classmethod
@@ -48,7 +48,7 @@ class Laplacian(NamedTuple):
         from circuitsim.solvers import laplacian
 
         symbolic = laplacian.analyse(n, a, b)
-        return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.position, n), symbolic)
+        return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.order, n), symbolic)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
         """Factor with the edges ``closed`` as shorts and all other diodes absent.

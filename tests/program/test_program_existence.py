@@ -11,6 +11,7 @@ from circuitsim.program import analyse, quadratic_program
 from circuitsim.program.blocks import _tarjan, block_labels
 from circuitsim.program.components import _union_find, component_labels
 from circuitsim.program.flow import _eliminate_leaves, forest_flow, rooted, spanning_forest
+from circuitsim.program.incidence import by_node
 from circuitsim.program.precise import two_product, two_sum
 
 
@@ -104,11 +105,9 @@ def test_graph_kernels_run_the_same_compiled(seed: int) -> None:
     a, b = rng.integers(0, n, (2, m))
     label = block_labels(n, a, b)
     compiled = np.full(m, -1)
-    ends = np.concatenate([a, b])
-    by_node = np.argsort(ends, kind="stable")
-    ptr = np.searchsorted(ends[by_node], np.arange(n + 1))
+    ptr, position = by_node(n, np.concatenate([a, b]))
     work = [np.full(n, -1) for _ in range(4)]
-    jit()(_tarjan)(ptr, by_node % m, a, b, compiled, *work, np.empty(m, dtype=np.int64))
+    jit()(_tarjan)(ptr, position % m, a, b, compiled, *work, np.empty(m, dtype=np.int64))
     assert compiled.tolist() == label.tolist()
     kept = spanning_forest(n - 1, a, b, np.arange(m))
     need, scale = rng.normal(size=n), rng.uniform(size=n)
@@ -135,6 +134,14 @@ def test_blocks_and_components_agree_with_networkx(seed: int) -> None:
     assert len(set(zip(theirs, ours))) == len(set(theirs)) == len(set(ours))
     large = component_labels(n, np.tile(a, 100), np.tile(b, 100))
     assert large.tolist() == _union_find(n, a, b).tolist()
+
+
+def test_incidence_is_the_same_compiled() -> None:
+    ends = np.random.default_rng(1).integers(0, 50, 9000)
+    ptr, position = by_node(60, ends)
+    assert position.tolist() == np.argsort(ends, kind="stable").tolist()
+    for k in range(60):
+        assert (ends[position[ptr[k] : ptr[k + 1]]] == k).all() and ptr[k + 1] - ptr[k] == (ends == k).sum()
 
 
 def test_error_free_transformations_are_exact() -> None:
