@@ -1,8 +1,8 @@
 """Loops over arrays that run as they stand on small circuits and compiled on large ones.
 
 A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
-for numba; beyond `COMPILED` items it is compiled (cached on disk). The size alone decides, so the same circuit always
-takes the same way and gives the same bits.
+for numba; beyond `COMPILED` nodes or edges it is compiled (cached on disk). The size of the circuit alone decides, so the
+same circuit always takes the same way and gives the same bits.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-COMPILED = 1500
-"""Number of items beyond which loading a compiled kernel (a second or less) is cheaper than interpreting."""
+COMPILED = 400
+"""Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
 
 
 def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:

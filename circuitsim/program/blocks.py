@@ -26,7 +26,8 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     ptr, position = by_node(n, np.concatenate([a, b]))
     label = np.full(a.size, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
-    kernel(_tarjan, a.size)(ptr, position % max(a.size, 1), a, b, label, *work, np.empty(a.size, dtype=np.int64))
+    stack = np.empty(a.size, dtype=np.int64)
+    kernel(_tarjan, max(n, a.size))(ptr, position % max(a.size, 1), a, b, label, *work, stack)
     return label
 
 

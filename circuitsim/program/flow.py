@@ -35,7 +35,7 @@ def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarra
     """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
     parent = np.arange(n + 1)
     keep = np.zeros(edges.size, dtype=bool)
-    kernel(_join, edges.size)(tail[edges], head[edges], parent, keep)
+    kernel(_join, max(n, edges.size))(tail[edges], head[edges], parent, keep)
     return edges[keep]
 
 
@@ -60,7 +60,8 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
     candidates = touched[np.argsort(-scale[touched], kind="stable")]
     order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
     seen = np.zeros(n + 1, dtype=np.bool_)
-    kernel(_walk, tail.size)(candidates, ptr, position % max(tail.size, 1), tail, head, seen, order, edge, parent)
+    walk = kernel(_walk, max(n, tail.size))
+    walk(candidates, ptr, position % max(tail.size, 1), tail, head, seen, order, edge, parent)
     return RootedForest(order, edge, parent)
 
 
@@ -90,7 +91,7 @@ def tight_potentials(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarr
     w = np.zeros(n + 1)
     if bound.any():
         forest = rooted(n, tail, head, np.append(np.zeros(n), 1.0))
-        kernel(_descend, tail.size)(*forest, tail, bound, w)
+        kernel(_descend, max(n, tail.size))(*forest, tail, bound, w)
     return w
 
 
@@ -117,7 +118,7 @@ def forest_flow(
     flow, noise = np.zeros(tail.size), np.zeros(tail.size)
     if tail.size:
         rest, size = need.copy(), scale.copy()
-        kernel(_eliminate_leaves, tail.size)(*rooted(n, tail, head, scale), tail, rest, size, flow, noise)
+        kernel(_eliminate_leaves, max(n, tail.size))(*rooted(n, tail, head, scale), tail, rest, size, flow, noise)
     return flow, noise
 
 

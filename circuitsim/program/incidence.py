@@ -25,10 +25,10 @@ def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     ptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(ends, minlength=n), out=ptr[1:])
-    if ends.size <= COMPILED:
+    if max(n, ends.size) <= COMPILED:
         return ptr, np.argsort(ends, kind="stable")
     position = np.empty(ends.size, dtype=np.int64)
-    kernel(_place, ends.size)(ends, ptr[:-1].copy(), position)
+    kernel(_place, max(n, ends.size))(ends, ptr[:-1].copy(), position)
     return ptr, position
 
 
