@@ -1,8 +1,8 @@
 """Loops over arrays that run as they stand on small circuits and compiled on large ones.
 
 A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
-for numba; beyond `COMPILED` nodes or edges it is compiled (cached on disk). The size of the circuit alone decides, so the
-same circuit always takes the same way and gives the same bits.
+for numba; beyond `COMPILED` nodes or edges it is compiled (cached on disk). The size of the circuit alone decides, so
+the same circuit always takes the same way and gives the same bits.
 """
 
 from __future__ import annotations
