@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
     "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
+    "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a model"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
 }

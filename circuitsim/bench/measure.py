@@ -1,0 +1,118 @@
+"""One measurement, in a process of its own.
+
+``python -m circuitsim.bench.measure FAMILY UNKNOWNS SEED COMPETITOR BUDGET``
+
+A process can be killed, its memory is its own, and a crash of a foreign solver is a failure of that solver alone. The
+result is one line of JSON on standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from circuitsim.bench.competitors import OURS, NoAnswer, create
+from circuitsim.bench.families import make
+from circuitsim.bench.verify import verified_error
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.errors import CircuitError
+from circuitsim.program import analyse
+
+GOOD = 1e-9
+"""Verified error, relative to local scales, at which answers count as equally good."""
+
+
+def measure(family: str, unknowns: int, seed: int, competitor: str, budget: float) -> dict[str, Any]:
+    """Time a competitor on a circuit of a family, its tolerance tightened until the answer is verified or it fails.
+
+    Parameters
+    ----------
+    family, unknowns, seed
+        See `circuitsim.bench.families.make`.
+    competitor : str
+        See `circuitsim.bench.competitors.TABLE`.
+    budget : float
+        Seconds to spend on repeats of each kind of time.
+
+    Returns
+    -------
+    dict
+        ``error`` (verified), ``default_error``, ``tolerance``, the medians ``cold`` (build and solve), ``build``,
+        ``solve``, ``prepared`` (new source values on what was built), s, ``repeats``, ``memory`` (peak of the process,
+        MB), ``nodes``, ``diodes``, ``conducting`` (share, ours only); or ``failure`` with its reason.
+    """
+    circuit = make(family, unknowns, seed)
+    arrays = circuit.arrays()
+    structure = analyse(circuit)
+    row: dict[str, Any] = {
+        "family": family, "unknowns": unknowns, "seed": seed, "competitor": competitor,
+        "nodes": arrays.n_nodes, "diodes": int((arrays.kind == DIODE).sum()),
+    }  # fmt: skip
+    adapter = create(competitor)
+    try:
+        for tolerance in adapter.tolerances:
+            adapter.build(circuit, tolerance)
+            found = verified_error(structure, arrays.value, adapter.solve(), GOOD)
+            row.setdefault("default_error", _finite(found.error))
+            row.update(error=_finite(found.error), equation=found.equation, tolerance=tolerance)
+            if found.error <= GOOD:
+                break
+        else:
+            return row | {"failure": f"verified error {found.error:.1e} ({found.equation}) at its tightest tolerance"}
+        row.update(_times(adapter, circuit, row["tolerance"], budget))
+    except (NoAnswer, CircuitError, ValueError, ArithmeticError, MemoryError) as error:
+        return row | {"failure": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
+    if competitor == OURS:
+        from circuitsim.analysis import solve
+
+        currents = solve(circuit).currents[arrays.kind == DIODE]
+        row["conducting"] = float((currents > 0.0).mean()) if currents.size else 0.0
+    return row | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: float) -> dict[str, Any]:
+    """Medians of repeated builds, solves and solves for new source values, in seconds."""
+    builds: list[float] = []
+    solves: list[float] = []
+    start = time.perf_counter()
+    while len(builds) < 3 or (time.perf_counter() - start < budget and len(builds) < 200):
+        builds.append(_seconds(lambda: adapter.build(circuit, tolerance)))
+        solves.append(_seconds(adapter.solve))
+        if builds[-1] + solves[-1] > budget:
+            break
+    rng = np.random.default_rng(0)
+    arrays = circuit.arrays()
+    sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+    prepared: list[float] = []
+    start = time.perf_counter()
+    while len(prepared) < 3 or (time.perf_counter() - start < budget and len(prepared) < 200):
+        value = np.where(sources, arrays.value * rng.uniform(0.9, 1.1, arrays.value.size), arrays.value)
+        prepared.append(_seconds(lambda value=value: (adapter.update(value), adapter.solve())))  # type: ignore[misc]
+        if prepared[-1] > budget:
+            break
+    cold = [build + solve for build, solve in zip(builds, solves)]
+    medians = {"cold": cold, "build": builds, "solve": solves, "prepared": prepared}
+    return {name: statistics.median(times) for name, times in medians.items()} | {"repeats": len(cold)}
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    print(json.dumps(measure(words[0], int(words[1]), int(words[2]), words[3], float(words[4])), allow_nan=False))

@@ -1,0 +1,57 @@
+"""``circuitsim bench``: circuitsim beside other solvers, at equal verified error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+EPILOG = """\
+Every measurement is a process of its own; finished ones are kept in OUT/results.jsonl, so the same command continues
+where it was stopped. No competitor's own status is believed: its node voltages are judged by circuitsim's certificate,
+and its tolerance is tightened until the verified error is at most 1e-9, or it is listed as failed.
+
+examples:
+  circuitsim bench --suite small --against clarabel --out bench-small
+  circuitsim bench --suite full --against cvxpy,piqp,osqp,clarabel,ngspice --limit 600 --out bench-full
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument("--suite", default="small", help="small or full (small)")
+    parser.add_argument(
+        "--against", default="cvxpy,piqp,osqp,clarabel,ngspice", metavar="LIST",
+        help="competitors: cvxpy (all its backends), cvxpy:BACKEND, piqp, osqp, clarabel, daqp, ngspice, by commas",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the circuits (0)")
+    parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds a measurement may take (120)")
+    parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds for repeats of a time (1)")
+    parser.add_argument("--max-unknowns", type=int, default=10**7, metavar="N", help="leave larger circuits out")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure what is missing, write report.md and results.csv, print the report."""
+    from circuitsim.bench import report, runner
+    from circuitsim.bench.competitors import expand
+    from circuitsim.training.files import atomic_write
+
+    wanted = [
+        case for case in runner.cases(args.suite, expand(args.against), args.seed)
+        if case.unknowns <= args.max_unknowns
+    ]  # fmt: skip
+
+    def tell(line: str) -> None:
+        if sys.stderr.isatty():
+            print(line, file=sys.stderr, flush=True)
+
+    rows = runner.run(wanted, args.out, args.limit, args.budget, tell)
+    spent = f"at most {args.limit:g} s a measurement, {args.budget:g} s of repeats."
+    settings = f"Suite {args.suite}, seed {args.seed}, {spent}"
+    text = report.markdown(rows, settings)
+    for name, content in (("report.md", text), ("results.csv", report.as_csv(rows))):
+        atomic_write(args.out / name, content.encode("utf-8"))
+    print(text)
+    return 0

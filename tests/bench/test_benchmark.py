@@ -1,0 +1,123 @@
+"""The benchmark measures what it says: deterministic circuits, verified errors, failures that stay failures, resuming."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.bench import report, runner
+from circuitsim.bench.competitors import OURS, expand
+from circuitsim.bench.families import FAMILIES, make
+from circuitsim.bench.measure import measure
+from circuitsim.bench.verify import verified_error
+from circuitsim.circuit.elements import DIODE
+from circuitsim.cli import main
+from circuitsim.errors import UsageError
+from circuitsim.program import analyse
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_are_deterministic_and_have_a_certified_steady_state(family: str) -> None:
+    first, second = make(family, 150, 3), make(family, 150, 3)
+    assert [column.tobytes() for column in first.arrays()[:4]] == [column.tobytes() for column in second.arrays()[:4]]
+    op = circuitsim.solve(first)
+    conducting = (op.currents > 0.0)[first.arrays().kind == DIODE]
+    if FAMILIES[family].linear:
+        assert conducting.size == 0
+    else:
+        assert 0.1 <= conducting.mean() <= 0.9
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(UsageError, match="no family is called 'torus'; known: grid"):
+        make("torus", 100, 0)
+    with pytest.raises(UsageError, match="no suite is called 'huge'; there are small, full"):
+        list(runner.cases("huge", [OURS], 0))
+    with pytest.raises(UsageError, match="--against 'gurobi': known are cvxpy"):
+        expand("gurobi")
+
+
+def test_a_wrong_answer_is_found_out_and_the_right_one_is_not() -> None:
+    circuit = make("grid", 60, 1)
+    structure = analyse(circuit)
+    voltages = circuitsim.solve(circuit).voltages
+    assert verified_error(structure, structure.arrays.value, voltages + 5.0).error < 1e-12
+    wrong = voltages.copy()
+    wrong[7] += 1e-3
+    assert verified_error(structure, structure.arrays.value, wrong).error > 1e-6
+    assert not np.isfinite(verified_error(structure, structure.arrays.value, wrong * np.nan).error)
+
+
+def test_ours_is_measured_with_all_its_times() -> None:
+    row = measure("grid", 30, 0, OURS, 0.01)
+    assert "failure" not in row and row["error"] < 1e-12
+    assert all(row[kind] > 0.0 for kind in ("cold", "build", "solve", "prepared", "memory"))
+
+
+def test_a_competitor_that_lies_is_a_failure_not_a_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Liar:
+        tolerances = (None, 1e-9)
+
+        def build(self, circuit: circuitsim.Circuit, tolerance: float | None) -> None:
+            self.n_nodes = circuit.arrays().n_nodes
+
+        def solve(self) -> np.ndarray:
+            return np.linspace(0.0, 1.0, self.n_nodes)
+
+    monkeypatch.setattr("circuitsim.bench.measure.create", lambda name: Liar())
+    row = measure("grid", 30, 0, "piqp", 0.01)
+    assert row["failure"].startswith("verified error") and "cold" not in row
+
+
+def test_runs_resume_even_after_a_line_was_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[runner.Case] = []
+
+    def fake(case: runner.Case, limit: float, budget: float) -> dict[str, object]:
+        measured.append(case)
+        return case._asdict() | {"failure": "out of time (1 s)"} if case.competitor != OURS else case._asdict() | TIMES
+
+    monkeypatch.setattr(runner, "_measured", fake)
+    wanted = [runner.Case("grid", size, 0, name) for size in (10, 100) for name in (OURS, "osqp")]
+    lines: list[str] = []
+    rows = runner.run(wanted, tmp_path, 1.0, 1.0, lines.append)
+    # The larger case of a competitor that ran out of time is not tried.
+    assert [case.competitor for case in measured] == [OURS, "osqp", OURS] and len(lines) == 4
+    assert rows[-1]["failure"] == "not tried: out of time at a smaller size"
+    path = tmp_path / runner.RESULTS
+    path.write_text(path.read_text()[:-40])
+    measured.clear()
+    runner.run(wanted, tmp_path, 1.0, 1.0, lines.append)
+    assert measured == [] or measured == [wanted[-1]]
+    assert len(runner.finished(tmp_path)) == 4
+
+
+TIMES = {"cold": 0.002, "build": 0.001, "solve": 0.001, "prepared": 0.0005, "error": 1e-16, "memory": 50.0,
+         "nodes": 102, "diodes": 30, "conducting": 0.5}  # fmt: skip
+
+
+def test_the_report_lists_failures_and_takes_ratios_of_successes_only() -> None:
+    rows = [
+        runner.Case("grid", 100, 0, OURS)._asdict() | TIMES,
+        runner.Case("grid", 100, 0, "osqp")._asdict() | TIMES | {"cold": 0.02, "prepared": 0.001, "error": 1e-10},
+        runner.Case("grid", 100, 0, "piqp")._asdict() | {"failure": "verified error 1e-3 (kcl)", "cold": 1e-9},
+    ]
+    text = report.markdown(rows, "settings")
+    assert "| grid | 100 | 30 (50%) | 2 | 0.5 | 1e-16 | 20 osqp | 10.0× | 1 osqp | 2.0× |" in text
+    assert "- grid 100, piqp: verified error 1e-3 (kcl)" in text and "What is unfair." in text
+    assert report.as_csv(rows).splitlines()[3].startswith("grid,100,0,piqp,")
+    assert report.shifted_mean([0.01, 0.01]) == pytest.approx(0.01)
+
+
+def test_the_command_measures_in_processes_and_writes_its_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    words = ["bench", "--against", "osqp", "--max-unknowns", "10", "--budget", "0.01", "--out", str(tmp_path)]
+    # One family is enough: the others are here already.
+    skipped = [{"family": f, "unknowns": 10, "seed": 0, "competitor": c, "failure": "skipped by the test"}
+               for f in FAMILIES if f != "grid" for c in (OURS, "osqp")]  # fmt: skip
+    (tmp_path / runner.RESULTS).write_text("".join(json.dumps(row) + "\n" for row in skipped))
+    assert main(words) == 0
+    assert "| grid | 10 |" in capsys.readouterr().out
+    assert (tmp_path / "report.md").exists() and (tmp_path / "results.csv").exists()
