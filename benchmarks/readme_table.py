@@ -112,7 +112,7 @@ def row(m: int) -> str:
         theirs, error = competitor()
         unit = " V" if name == "ngspice" else ""
         wrong = "no operating point" if np.isnan(error) else f"{error:.0e}{unit}"
-        cells.append(f"{seconds(theirs)} ({theirs / ours:.0f}×), {wrong}")
+        cells.append(f"{seconds(theirs)} ({theirs / ours:.2g}×), {wrong}")
     return "| " + " | ".join(cells) + " |"
 
 
