@@ -1,4 +1,4 @@
-"""The benchmark measures what it says: deterministic circuits, verified errors, failures that stay failures, resuming."""
+"""The benchmark measures what it says: deterministic circuits, verified errors, lasting failures, resuming."""
 
 from __future__ import annotations
 
