@@ -121,3 +121,23 @@ def test_the_command_measures_in_processes_and_writes_its_report(tmp_path: Path,
     assert main(words) == 0
     assert "| grid | 10 |" in capsys.readouterr().out
     assert (tmp_path / "report.md").exists() and (tmp_path / "results.csv").exists()
+
+
+def test_programs_with_nearly_ideal_diodes_are_shown_apart() -> None:
+    rows = [
+        runner.Case("grid", 100, 0, OURS)._asdict() | TIMES,
+        runner.Case("grid", 100, 0, "ngspice")._asdict() | TIMES | {"cold": 0.02, "error": 0.1, "off": 0.008},
+    ]
+    text = report.markdown(rows, "settings")
+    assert "| ngspice | grid | 100 | 20 (10.0×) | 0.5 (1.0×) | 8.0e-03 |" in text
+    assert "| none | – |" in text
+
+
+@pytest.mark.ngspice
+def test_ngspice_is_read_and_is_off_by_its_diodes() -> None:
+    import shutil
+
+    if shutil.which("ngspice") is None:
+        pytest.skip("the program ngspice is not installed")
+    row = measure("grid", 30, 0, "ngspice", 0.01)
+    assert "failure" not in row and 0.0 < row["off"] < 0.1

@@ -22,9 +22,12 @@ class Competitor(Protocol):
     ----------
     tolerances : tuple of float or None
         What to ask for, in turn, until the verified error is small enough; None is the solver's own default.
+    approximate : bool
+        Solves a neighbouring problem (diodes that are not ideal): timed, but never counted as an equally good answer.
     """
 
     tolerances: tuple[float | None, ...]
+    approximate: bool = False
 
     def build(self, circuit: Circuit, tolerance: float | None) -> None:
         """Model the circuit and set the solver up."""

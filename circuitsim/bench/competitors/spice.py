@@ -24,7 +24,7 @@ class Adapter:
     """A deck and a process. There is no tolerance that makes a junction ideal, so only one is tried."""
 
     tolerances: tuple[float | None, ...] = (None,)
-    ideal = False
+    approximate = True
 
     def build(self, circuit: Circuit, tolerance: float | None) -> None:
         """Write the deck's cards."""
@@ -90,8 +90,8 @@ class Adapter:
     def _voltages(self, raw: bytes) -> np.ndarray:
         """Node voltages of a binary rawfile with one point."""
         head, _, body = raw.partition(b"Binary:\n")
-        listed = head.decode("ascii", "replace").partition("Variables:")[2].splitlines()[1:]
-        names = [line.split()[1] for line in listed]
+        listed = head.decode("ascii", "replace").partition("\nVariables:")[2].splitlines()[1:]
+        names = [line.split()[1] for line in listed if line.strip()]
         data = np.frombuffer(body, dtype=float, count=len(names))
         voltages = np.zeros(self._arrays.n_nodes)
         for name, value in zip(names, data.tolist()):
