@@ -1,0 +1,114 @@
+"""Circuits built by hand and from arrays: names, values, copies, views, and every refusal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from circuitsim.circuit import BY_LETTER, ELEMENTS, Circuit
+from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.errors import TopologyError
+
+
+def divider() -> Circuit:
+    circuit = Circuit("divider")
+    circuit.voltage_source("V1", "in", "0", 6.0)
+    circuit.resistor("R1", "in", "out", 1e3)
+    circuit.resistor("R2", "out", "gnd", 2e3)
+    circuit.diode("D1", "out", "in")
+    circuit.current_source("I1", "0", "out", 1e-3)
+    return circuit
+
+
+def test_names_keep_their_case_and_are_found_in_any() -> None:
+    circuit = divider()
+    assert circuit.names == ["V1", "R1", "R2", "D1", "I1"] and list(circuit.node_names) == ["0", "in", "out"]
+    assert circuit["r2"] == ("R2", "resistor", "out", "0", 2000.0)
+    assert circuit["D1"].value is None and "d1" in circuit and "R9" not in circuit and 3 not in circuit
+    assert circuit.node_index("GND") == circuit.node_index("0") == 0
+    assert repr(circuit) == "Circuit('divider': 3 nodes, 5 elements: 2 R, 1 D, 1 V, 1 I)"
+
+
+def test_arrays_are_read_only_snapshots() -> None:
+    circuit = divider()
+    arrays = circuit.arrays()
+    assert arrays is circuit.arrays() and arrays.n_nodes == 3
+    with pytest.raises(ValueError, match="read-only"):
+        arrays.value[0] = 1.0
+    circuit.resistor("R3", "out", "new", 1.0)
+    assert circuit.arrays().kind.size == 6 and arrays.kind.size == 5
+
+
+def test_copies_with_other_values_leave_the_original_alone() -> None:
+    circuit = divider()
+    copy = circuit.with_values({"v1": 3.0, "R1": 0.0})
+    copy.resistor("R3", "in", "0", 1.0)
+    assert (circuit["V1"].value, copy["V1"].value, copy["R1"].value) == (6.0, 3.0, 0.0)
+    assert len(circuit) == 5 and len(copy) == 6 and "R3" not in circuit
+
+
+@pytest.mark.parametrize(
+    ("letter", "name", "value", "message"),
+    [
+        ("Q", "Q1", 1.0, "Q1: no element kind 'Q'; known: R, D, V, I, L, C"),
+        ("R", "r1", 1.0, "r1: the name is taken already"),
+        ("R", "R9", None, "R9: resistor needs its resistance in Ω"),
+        ("R", "R9", -1.0, r"R9: the resistance must not be negative \(-1 Ω\)"),
+        ("V", "V9", float("nan"), "V9: the voltage must be finite, not nan"),
+        ("I", "I9", float("inf"), "I9: the current must be finite, not inf"),
+        ("D", "D9", 1.0, "D9: ideal diode takes no value"),
+    ],
+)
+def test_elements_that_cannot_be(letter: str, name: str, value: float | None, message: str) -> None:
+    circuit = divider()
+    with pytest.raises(TopologyError, match=message):
+        circuit.add(letter, name, "a", "b", value)
+    assert len(circuit) == 5
+
+
+def test_unknown_names_come_with_near_ones() -> None:
+    with pytest.raises(TopologyError, match=r"no element is called .R11.; did you mean .*r1"):
+        divider().element_index("R11")
+    with pytest.raises(TopologyError, match="no node is called 'outt'; did you mean out"):
+        divider().node_index("outt")
+
+
+def test_circuits_from_arrays_number_their_names_on_demand() -> None:
+    kind, first, second = np.array([RESISTOR, DIODE]), np.array([1, 2]), np.array([0, 1])
+    circuit = Circuit.from_arrays(kind, first, second, np.array([5.0, 0.0]), 3, "columns")
+    assert [tuple(element) for element in circuit] == [
+        ("R1", "resistor", "n1", "0", 5.0), ("D2", "ideal diode", "n2", "n1", None),
+    ]  # fmt: skip
+    circuit.resistor("R7", "n2", "extra", 1.0)
+    assert list(circuit.node_names) == ["0", "n1", "n2", "extra"] and circuit.element_index("d2") == 1
+    value = np.array([5.0, 0.0])
+    named = Circuit.from_arrays(kind, first, second, value, 3, names=["Ra", "Db"], node_names=["0", "x", "y"])
+    assert named["db"].first == "y"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"first": np.array([1])}, "must be vectors of one length"),
+        ({"kind": np.array([0, 9])}, "element kinds must lie in 0…5"),
+        ({"second": np.array([0, 3])}, "node indices must lie in 0…2"),
+        ({"value": np.array([-5.0, 0.0])}, "R1: the resistance must not be negative"),
+        ({"names": ["A", "a"]}, "element names are repeated"),
+        ({"names": ["A"]}, "as many names as elements"),
+        ({"node_names": ["0"]}, "as many node names as nodes"),
+    ],
+)
+def test_columns_that_cannot_be(change: dict[str, object], message: str) -> None:
+    columns = {"kind": np.array([0, 1]), "first": np.array([1, 2]), "second": np.array([0, 1]), "value": np.ones(2)}
+    with pytest.raises(TopologyError, match=message):
+        Circuit.from_arrays(**(columns | {"n_nodes": 3} | change))
+
+
+def test_networkx_view_has_an_edge_an_element() -> None:
+    graph = divider().to_networkx()
+    assert graph.edges["in", "out", "R1"] == {"kind": "resistor", "value": 1000.0}
+    assert (graph.number_of_nodes(), graph.number_of_edges()) == (3, 5)
+
+
+def test_the_element_table_is_complete() -> None:
+    assert "".join(BY_LETTER) == "RDVILC" and all(len(row.terminals) == 2 and row.law for row in ELEMENTS)
