@@ -269,7 +269,9 @@ class Circuit:
         copy._arrays = None
         for shared in ("_kind", "_first", "_second"):
             setattr(copy, shared, getattr(self, shared)[:])
-        copy._names, copy._node_names = self._names[:], self._node_names[:]
+        # Numbered names never change; lists may grow on either side.
+        copy._names = self._names[:] if isinstance(self._names, list) else self._names
+        copy._node_names = self._node_names[:] if isinstance(self._node_names, list) else self._node_names
         copy._index = copy._node_index = None
         copy._origins = dict(self._origins)
         for name, value in values.items():
