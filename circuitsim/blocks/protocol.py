@@ -1,0 +1,118 @@
+"""What learning rules and chains ask of a block: settle, tilt, and say how the energy depends on parameters and inputs.
+
+A block holds parameters θ and an energy E(s; θ, x). `relax` finds the state of least energy for every row of a batch of
+inputs. A `Nudge` tilts that energy at the outputs. The difference of ∂E/∂θ between two relaxed states is what every
+contrastive learning rule is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+
+
+class Nudge(NamedTuple):
+    """A tilt of the energy at the outputs o: adds linear · o + ½ stiffness ‖o‖² for each sample.
+
+    The elastic nudge β ½‖o − y‖² is ``Nudge(-beta * y, beta)`` up to a constant; the constant-current nudge
+    β (o⁰ − y) · o is ``Nudge(beta * (free.output - y))``.
+
+    Attributes
+    ----------
+    linear : ndarray (batch, outputs)
+        What the tilt takes out of each output: a current, A, for circuits.
+    stiffness : float
+        Conductance to add at each output, S for circuits; may be negative while the energy stays convex.
+    follow : callable or None
+        ``follow(output) -> linear``, evaluated again at every sweep instead of `linear` by blocks that sweep (P2's
+        elastic last block with a general loss).
+    """
+
+    linear: np.ndarray
+    stiffness: float = 0.0
+    follow: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+class State(Protocol):
+    """A relaxed batch. Blocks return their own immutable kinds; all have these."""
+
+    @property
+    def output(self) -> np.ndarray:
+        """(batch, outputs)."""
+        ...
+
+    @property
+    def residual(self) -> np.ndarray:
+        """(batch,) worst violation of the equilibrium equations, relative to local scales: 0 is exact."""
+        ...
+
+    @property
+    def ok(self) -> np.ndarray:
+        """(batch,) bool: the state is proven to the block's tolerance (always true for a fixed number of sweeps)."""
+        ...
+
+
+@runtime_checkable
+class EnergyBlock(Protocol):
+    """An energy E(s; θ, x) that can be relaxed in batches."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Length of one row of x (the product of its shape for images)."""
+        ...
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of one row of the output."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """θ by name: the block's own memory, which optimisers write into."""
+        ...
+
+    def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> State:
+        """The minimum of the (tilted) energy for every row of x, started at `start` (a nudged phase: the free state)."""
+        ...
+
+    def energy(self, state: State, x: np.ndarray) -> np.ndarray:
+        """(batch,) the untilted energy E at a state."""
+        ...
+
+    def parameter_difference(self, plus: State, minus: State, x: np.ndarray, weight: np.ndarray) -> Arrays:
+        """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), for each parameter, computed without cancellation.
+
+        `weight` is (batch,); zeros leave a sample out.
+        """
+        ...
+
+    def input_difference(self, plus: State, minus: State, x: np.ndarray) -> np.ndarray:
+        """(batch, inputs): ∂E/∂x at plus − ∂E/∂x at minus, for each sample."""
+        ...
+
+    def implicit(self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray) -> tuple[Arrays, np.ndarray]:
+        """Exact derivatives of cotangent · output at a free state, by the adjoint (implicit differentiation).
+
+        Parameters
+        ----------
+        cotangent : ndarray (batch, outputs)
+            ∂ℓ/∂output of each sample.
+        weight : ndarray (batch,)
+            Each sample's share in the sum over the batch.
+
+        Returns
+        -------
+        parameters : dict of ndarray
+            Σ_b weight_b ∂ℓ_b/∂θ.
+        inputs : ndarray (batch, inputs)
+            ∂ℓ_b/∂x_b, not weighted.
+        """
+        ...
+
+    def project(self) -> None:
+        """Move the parameters back to where they are allowed."""
+        ...
