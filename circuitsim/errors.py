@@ -23,6 +23,12 @@ class TopologyError(CircuitError, ValueError):
     """A circuit that cannot be built as asked: unknown or repeated names, values out of range."""
 
 
+class DownloadError(CircuitError):
+    """A data set that no server delivered whole."""
+
+    exit_code = 3
+
+
 class Location:
     """A place in a deck: file, true physical line (from 1), column (from 1), and the line's text for the caret.
 

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.neural_network import BernoulliRBM
 
 from circuitsim.boltzmann import ContrastiveDivergenceRBM
-from circuitsim.datasets import load_images
+from circuitsim.datasets import load
 from circuitsim.training.run_directory import software_versions
 
 PREAMBLE = """# MNIST features: circuitsim's ContrastiveDivergenceRBM beside scikit-learn's BernoulliRBM
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=0.05)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    images = load_images("mnist", Path(args.data_dir))
+    images = load("mnist", args.data_dir)
     compiled = time.perf_counter()
     for name in args.types:
         ContrastiveDivergenceRBM(8, n_iter=1).fit(images.train[:20].astype(name) / 255)

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a model"),
+    "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
 }
 

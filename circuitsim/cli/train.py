@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of all families; none has a default here, so that `run` can tell what was given."""
     none = argparse.SUPPRESS
     parser.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
-    parser.add_argument("--dataset", metavar="NAME", default=none, help="what to train on")
-    parser.add_argument("--data-dir", metavar="DIR", default=none, help="where the data set's files are")
+    parser.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
+    parser.add_argument("--data-dir", metavar="DIR", default=none, help="where data sets are kept (docs/data.md)")
     parser.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
     parser.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
     parser.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         options = _options(given)
     experiment = _family(options["model"]).build(options)
     if directory is not None and not resume:
-        directory.create(options)
+        directory.create({**options, **experiment.chosen})
     return _train(experiment, directory, options if resume else None)
 
 

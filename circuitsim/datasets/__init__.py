@@ -1,5 +1,5 @@
-"""Data sets that need no network: scikit-learn's bundled digits, and MNIST from files a person already has."""
+"""Data sets: scikit-learn's bundled digits, and MNIST, fetched once or from files a person already has."""
 
-from circuitsim.datasets.images import DATASETS, ImageData, load_images
+from circuitsim.datasets.images import DATASETS, ImageData, choose, load
 
-__all__ = ["DATASETS", "ImageData", "load_images"]
+__all__ = ["DATASETS", "ImageData", "choose", "load"]

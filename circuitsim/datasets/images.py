@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from circuitsim.datasets.idx import read_idx
+from circuitsim.datasets.remote import DATA_VARIABLE, data_directory, find
 from circuitsim.errors import UsageError
 
 
@@ -19,7 +21,7 @@ class ImageData:
     Attributes
     ----------
     name : str
-        As `load_images` takes it.
+        As `load` takes it.
     shape : tuple of int
         Rows and columns of an image.
     train, test : (samples, pixels) ndarray of uint8
@@ -53,26 +55,37 @@ def _digits(directory: Path | None) -> ImageData:
 
 def _mnist(directory: Path | None) -> ImageData:
     """MNIST from its four idx files, gzipped or not."""
-    if directory is None:
-        raise UsageError("MNIST needs --data-dir: a directory with its four idx files (train-images-idx3-ubyte.gz, …)")
-    if not directory.is_dir():
+    if directory is not None and not directory.is_dir():
         raise UsageError(f"the data directory {directory} does not exist")
+    folder = find("mnist", directory)
+    if folder is None:
+        raise UsageError(
+            f"MNIST is not in {data_directory(directory)}: fetch it once with circuitsim data fetch mnist, or name the "
+            f"folder that holds its four idx files with --data-dir or ${DATA_VARIABLE}"
+        )
+    return _idx_files(folder, "mnist")
+
+
+def _idx_files(folder: Path, name: str) -> ImageData:
+    """The four files of MNIST's form in a folder."""
 
     def read(stem: str) -> np.ndarray:
-        plain = directory / stem
-        return read_idx(plain if plain.is_file() else directory / f"{stem}.gz")
+        plain = folder / stem
+        return read_idx(plain if plain.is_file() else folder / f"{stem}.gz")
 
     train, test = read("train-images-idx3-ubyte"), read("t10k-images-idx3-ubyte")
     train_labels, test_labels = read("train-labels-idx1-ubyte"), read("t10k-labels-idx1-ubyte")
     for images, labels, which in ((train, train_labels, "training"), (test, test_labels, "test")):
         if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
             raise UsageError(
-                f"the {which} images and labels in {directory} do not belong together: "
+                f"the {which} images and labels in {folder} do not belong together: "
                 f"shapes {images.shape} and {labels.shape}"
             )
+    if train.shape[1:] != test.shape[1:]:
+        raise UsageError(f"the training and test images in {folder} differ in size: {train.shape} and {test.shape}")
     rows, columns = train.shape[1:]
     return ImageData(
-        "mnist",
+        name,
         (rows, columns),
         train.reshape(len(train), -1),
         train_labels.astype(np.int64),
@@ -84,15 +97,42 @@ def _mnist(directory: Path | None) -> ImageData:
 DATASETS: dict[str, Callable[[Path | None], ImageData]] = {"digits": _digits, "mnist": _mnist}
 
 
-def load_images(name: str, directory: Path | None = None) -> ImageData:
-    """One of the data sets by name.
+def load(name: str | os.PathLike[str], directory: str | os.PathLike[str] | None = None) -> ImageData:
+    """Labelled images by name.
 
     Parameters
     ----------
-    name : {"digits", "mnist"}
-    directory : Path, optional
-        Where the files of ``mnist`` are.
+    name : {"digits", "mnist"} or path
+        A path is a folder with four files of MNIST's form and names.
+    directory : path, optional
+        The data directory, for a data set that has files (see `circuitsim.datasets.remote.data_directory`).
+
+    Raises
+    ------
+    UsageError
+        No such data set, or its files are missing or damaged; says how to get them.
     """
-    if name not in DATASETS:
-        raise UsageError(f"there is no data set '{name}'; there are {', '.join(DATASETS)}")
-    return DATASETS[name](directory)
+    place = Path(directory) if directory is not None else None
+    if isinstance(name, str) and name in DATASETS:
+        return DATASETS[name](place)
+    folder = Path(name)
+    if folder.is_dir():
+        return _idx_files(folder, str(folder))
+    raise UsageError(f"there is no data set '{name}', nor a folder of that name; there are {', '.join(DATASETS)}")
+
+
+def choose(dataset: str | None, directory: str | None) -> tuple[str, list[str]]:
+    """The data set that ``--dataset`` and ``--data-dir`` mean where a model takes images, and what to tell the person.
+
+    Without ``--dataset`` it is MNIST if it is there, or was said to be there by ``--data-dir``; otherwise the digits
+    that come with scikit-learn, and a note says so.
+    """
+    if dataset is not None:
+        return dataset, []
+    if directory is not None or find("mnist") is not None:
+        return "mnist", []
+    note = (
+        f"MNIST is not in {data_directory()}: taking scikit-learn's bundled digits "
+        "(circuitsim data fetch mnist gets MNIST once and for all)"
+    )
+    return "digits", [note]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,8 @@ class Experiment:
         ``finish(directory, history)`` writes the trained model and its pictures and returns the files written.
     summary : callable
         ``summary(history)`` gives the lines shown at the end.
+    chosen : mapping
+        Options that were left open and what they became; recorded, so that a resumed run does not choose again.
     """
 
     trainable: Trainable
@@ -39,3 +42,4 @@ class Experiment:
     summary: Callable[[History], list[str]]
     evaluate: Evaluate | None = None
     notes: Sequence[str] = ()
+    chosen: Mapping[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from circuitsim.datasets import load_images
+from circuitsim.datasets import choose, load
 from circuitsim.datasets.idx import read_idx
 from circuitsim.errors import UsageError
 
@@ -26,7 +26,7 @@ def write_mnist(directory, samples=12):
 
 def test_digits():
     pytest.importorskip("sklearn")
-    data = load_images("digits")
+    data = load("digits")
     assert data.shape == (8, 8) and data.train.shape == (1437, 64) and data.test.shape == (360, 64)
     assert data.train.dtype == np.uint8 and data.train.max() == 255 and data.train.min() == 0
     assert set(data.test_labels) == set(range(10))
@@ -40,7 +40,7 @@ def test_digits():
 
 def test_mnist_files(tmp_path):
     write_mnist(tmp_path)
-    data = load_images("mnist", tmp_path)
+    data = load("mnist", tmp_path)
     assert data.train.shape == (12, 784) and data.shape == (28, 28)
     first = np.random.default_rng(0).integers(0, 256, (12, 28, 28))
     np.testing.assert_array_equal(data.train, first.reshape(12, -1))
@@ -48,23 +48,37 @@ def test_mnist_files(tmp_path):
     packed = tmp_path / "train-images-idx3-ubyte.gz"
     (tmp_path / "train-images-idx3-ubyte").write_bytes(gzip.decompress(packed.read_bytes()))
     packed.unlink()
-    np.testing.assert_array_equal(load_images("mnist", tmp_path).train, data.train)
+    np.testing.assert_array_equal(load("mnist", tmp_path).train, data.train)
 
 
-def test_refusals(tmp_path):
+def test_a_folder_serves_as_data_set_data_directory_or_within_one(tmp_path, monkeypatch):
+    (tmp_path / "mnist").mkdir()
+    write_mnist(tmp_path / "mnist")
+    monkeypatch.setenv("CIRCUITSIM_DATA", str(tmp_path))
+    found = load("mnist")
+    for other in (load("mnist", tmp_path), load("mnist", str(tmp_path / "mnist")), load(str(tmp_path / "mnist"))):
+        np.testing.assert_array_equal(other.train, found.train)
+        np.testing.assert_array_equal(other.test_labels, found.test_labels)
+    assert choose(None, None) == ("mnist", []) and choose("digits", None) == ("digits", [])
+
+
+def test_refusals(tmp_path, monkeypatch):
+    monkeypatch.setenv("CIRCUITSIM_DATA", str(tmp_path / "kept"))
+
     def refused(message, call):
         with pytest.raises(UsageError) as caught:
             call()
         assert message in str(caught.value)
 
-    refused("there is no data set 'x'; there are digits, mnist", lambda: load_images("x"))
-    refused("MNIST needs --data-dir: a directory with its four idx files", lambda: load_images("mnist"))
-    refused("/nowhere does not exist", lambda: load_images("mnist", tmp_path / "nowhere"))
-    refused("there is no file ", lambda: load_images("mnist", tmp_path))
+    refused("there is no data set 'x', nor a folder of that name; there are digits, mnist", lambda: load("x"))
+    refused(f"MNIST is not in {tmp_path / 'kept'}: fetch it once with circuitsim data", lambda: load("mnist"))
+    refused("/nowhere does not exist", lambda: load("mnist", tmp_path / "nowhere"))
+    refused(f"MNIST is not in {tmp_path}: ", lambda: load("mnist", tmp_path))
+    refused("there is no file ", lambda: load(tmp_path))
     write_mnist(tmp_path)
     labels = tmp_path / "train-labels-idx1-ubyte.gz"
     labels.write_bytes(gzip.compress(_idx(np.zeros(5))))
-    refused("the training images and labels in", lambda: load_images("mnist", tmp_path))
+    refused("the training images and labels in", lambda: load("mnist", tmp_path))
     whole = labels.read_bytes()
     labels.write_bytes(whole[:-9])
     refused("is damaged and cannot be read (", lambda: read_idx(labels))

@@ -57,11 +57,18 @@ def test_adaptive_k_persistent_chains_and_grey_images(tmp_path, capsys):
     assert row["vacuous"] is True and row["exact_bias"] is None and row["log_likelihood"] is None
 
 
-def test_falls_back_to_the_bundled_digits_and_says_so(capsys):
+def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, capsys):
     pytest.importorskip("sklearn")
-    assert main(["train", "--model", "rbm", "--epochs", "0"]) == 0
+    monkeypatch.setenv("CIRCUITSIM_DATA", str(tmp_path / "data"))
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["train", "--model", "rbm", "--epochs", "0", *out]) == 0
     printed = capsys.readouterr()
-    assert "note: no --dataset and no --data-dir: taking scikit-learn's bundled digits" in printed.err
+    assert f"note: MNIST is not in {tmp_path / 'data'}: taking scikit-learn's bundled digits (circuitsim" in printed.err
+    # What was chosen is recorded: MNIST that comes later does not change the run to resume.
+    (tmp_path / "data").mkdir()
+    write_mnist(tmp_path / "data")
+    assert main(["train", "--resume", "--epochs", "0", *out]) == 0
+    assert "64 visible" in capsys.readouterr().out
     assert "note: too many units to enumerate: the distance in the live bound is replaced by 1" in printed.err
     assert "nothing was trained (0 epochs)" in printed.out
 

@@ -62,9 +62,11 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.monitor import Monitor
     from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps
+    from circuitsim.datasets import choose
     from circuitsim.training import Momentum, Plan
 
-    data, shape, binary, notes = _data(options)
+    name, notes = choose(options["dataset"], options["data_dir"])
+    data, shape, binary = _data(name, options)
     k, k_max = options["k"], options["k_max"]
     rule = FixedSteps(k) if k_max is None else AdaptiveSteps(k, k_max, options["nats_per_step"])
     if options["spread"] < 0:
@@ -93,31 +95,26 @@ def build(options: Mapping[str, Any]) -> Experiment:
         notes=notes,
         finish=lambda directory, history: _finish(learner, data, shape, plan.seed, directory, history),
         summary=_summary,
+        chosen={"dataset": name},
     )  # fmt: skip
 
 
-def _data(options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], bool, list[str]]:
-    """Training data, the shape of a sample as an image, whether it is binary, and what to tell the person."""
+def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], bool]:
+    """Training data, the shape of a sample as an image, and whether it is binary."""
     import numpy as np
 
     from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
-    from circuitsim.datasets import DATASETS, load_images
+    from circuitsim.datasets import DATASETS, load
 
-    directory = None if options["data_dir"] is None else Path(options["data_dir"])
-    name, notes = options["dataset"], []
-    if name is None:
-        name = "digits" if directory is None else "mnist"
-        if directory is None:
-            notes.append("no --dataset and no --data-dir: taking scikit-learn's bundled digits")
     if name in PATTERNS:
-        return pattern_set(name, options["units"]).astype(np.float32), (1, options["units"]), True, notes
-    if name not in DATASETS:
+        return pattern_set(name, options["units"]).astype(np.float32), (1, options["units"]), True
+    if name not in DATASETS and not Path(name).is_dir():
         raise UsageError(f"there is no data set '{name}' for rbm; there are {', '.join([*DATASETS, *PATTERNS])}")
-    images = load_images(name, directory)
+    images = load(name, options["data_dir"])
     if options["grey"]:
-        return images.train, images.shape, False, notes
+        return images.train, images.shape, False
     # 0 or 255, so that the states are exactly 0 or 1 and the data stay bytes.
-    return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), images.shape, True, notes
+    return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), images.shape, True
 
 
 def _finish(
