@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import add_deck, as_dict, read, severity
+from circuitsim.cli.deck import add_deck, as_dict, read, roles_of, severity
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem
 
 if TYPE_CHECKING:
     from circuitsim.analysis.inspection import Report
-    from circuitsim.netlist import Deck
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.roles import Roles
 
 EPILOG = """\
 The deck is read and analysed, not solved. All errors of the text are listed (exit code 2); a deck that reads well is
@@ -36,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.output, [args.deck])
     try:
         deck = read(args)
+        roles, remarks = roles_of(deck)
     except NetlistError as error:
         problems = [("error", problem) for problem in error.problems]
         _deliver(args, "", problems, None)
@@ -43,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.inspection import inspect_circuit
 
     found = inspect_circuit(deck.circuit)
-    problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *found.lints])]
+    problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *remarks, *found.lints])]
     if found.contradiction is not None:
         problems.append(("error", _as_problem(found.contradiction)))
-    _deliver(args, deck.title, problems, found.report, deck)
+    _deliver(args, deck.title, problems, found.report, deck, roles)
     if found.contradiction is not None:
         # The report has the whole message; this line says how it ended.
         raise type(found.contradiction)(f"{args.deck}: {_count(problems)}; the circuit has no steady state")
@@ -70,7 +73,7 @@ def _count(problems: list[tuple[str, Problem]]) -> str:
 
 def _deliver(
     args: argparse.Namespace, title: str, problems: list[tuple[str, Problem]], report: Report | None,
-    deck: Deck | None = None,
+    deck: Deck | None = None, roles: Roles | None = None,
 ) -> None:  # fmt: skip
     if args.format == "json":
         from circuitsim.formats.strict_json import dumps
@@ -82,16 +85,32 @@ def _deliver(
             "ok": not errors,
             "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],
             "structure": report and report._asdict(),
+            "roles": roles and _roles_to_dict(roles),
         }
         deliver(dumps(content), args.output)
         return
     lines = [f"{level}: {problem}" for level, problem in problems]
     if report is not None and deck is not None:
-        lines += [*([""] if lines else []), *_text(report, deck), "", f"{args.deck}: {_count(problems)}"]
+        lines += [*([""] if lines else []), *_text(report, deck, roles), "", f"{args.deck}: {_count(problems)}"]
     deliver("\n".join(lines) + "\n", args.output)
 
 
-def _text(report: Report, deck: Deck) -> list[str]:
+def _roles_to_dict(roles: Roles) -> dict[str, Any]:
+    """Roles as plain values; a bound that is infinite is null."""
+    from math import isfinite
+
+    return {
+        "inputs": list(roles.inputs),
+        "outputs": [list(pair) for pair in roles.outputs],
+        "trainable": [
+            {"name": a.name, "min": a.minimum if isfinite(a.minimum) else None,
+             "max": a.maximum if isfinite(a.maximum) else None}
+            for a in roles.trainable
+        ],
+    }  # fmt: skip
+
+
+def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
     """The structure for people."""
     from circuitsim.formats.columns import table
 
@@ -108,7 +127,15 @@ def _text(report: Report, deck: Deck) -> list[str]:
     ]
     asked = [_asked(analysis) for analysis in deck.analyses]
     rows.append(["analyses", str(len(asked)), ", ".join(asked) or "none asked for: solve finds the operating point"])
+    if roles is not None:
+        rows.append(["inputs", str(len(roles.inputs)), _some(roles.inputs)])
+        rows.append(["outputs", str(len(roles.outputs)), _some(roles.output_names)])
+        rows.append(["trainable", str(len(roles.trainable)), _some([a.name for a in roles.trainable])])
     return [deck.title, *table(["structure", "", ""], rows)]
+
+
+def _some(names: Sequence[str], shown: int = 6) -> str:
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
 def _asked(analysis: Any) -> str:

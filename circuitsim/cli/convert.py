@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import add_deck, read, report, roles_of
 from circuitsim.cli.output import add_output, check_target, deliver
 
 EPILOG = """\
@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_target(args.output, [args.deck])
     deck = read(args)
-    report([*deck.problems, *deck.notes])
-    deliver(dumps(deck.circuit), args.output)
+    roles, remarks = roles_of(deck)
+    report([*deck.problems, *deck.notes, *remarks])
+    deliver(dumps(deck.circuit, roles), args.output)
     return 0

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from circuitsim.errors import Problem, UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.netlist import Deck
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.roles import Roles
 
 
 def add_deck(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +41,15 @@ def read(args: argparse.Namespace) -> Deck:
     if args.deck != "-" and not os.path.lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
     return read_deck(args.deck, allow_include=tuple(args.allow_include))
+
+
+def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
+    """What the deck's ``*!`` directives say, checked, with warnings; None for a deck without any."""
+    if not deck.directives:
+        return None, ()
+    from circuitsim.netlist.roles import read_roles
+
+    return read_roles(deck)
 
 
 def check_folders(folders: Iterable[str]) -> None:

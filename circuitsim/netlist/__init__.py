@@ -26,6 +26,7 @@ from circuitsim.netlist.problems import NOTE_KINDS
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.roles import Roles
 
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
 
@@ -97,11 +98,12 @@ def loads(
     return read_deck_text(text, file, folder, allow_include).circuit
 
 
-def dumps(circuit: Circuit) -> str:
+def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
     """``circuit`` as a flat SPICE deck: ngspice runs it, and reading it back gives the same circuit.
 
     Numbers are exact. Resistors of zero ohm become sources of 0 V (ngspice would take 1 mΩ), ideal diodes name a
     near-ideal model, and names that ngspice would not take are mapped to ones that it does (a comment says which).
+    ``roles`` (`circuitsim.netlist.roles`) are written as comment directives, so that the deck can be trained.
 
     >>> print(dumps(loads("a divider\\nV1 a 0 6\\nR1 a b 1k\\nR2 b 0 0\\n")), end="")
     a divider
@@ -113,10 +115,10 @@ def dumps(circuit: Circuit) -> str:
     """
     from circuitsim.netlist.writer import text_of
 
-    return text_of(circuit)
+    return text_of(circuit, roles)
 
 
-def dump(circuit: Circuit, path: str | os.PathLike[str]) -> None:
+def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = None) -> None:
     """Write `dumps` of ``circuit`` to a file."""
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(dumps(circuit))
+        file.write(dumps(circuit, roles))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.units import exact, short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.roles import Roles
 
 # What ngspice 39 takes in a name, found by trying each sign; @ and $ are left out, they mean something elsewhere.
 _LEGAL = re.compile(r"[A-Za-z0-9_.:\[\]<>#%!~/|^+*?-]+")
@@ -84,13 +88,17 @@ def with_letter(name: str, letter: str) -> str:
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 
 
-def text_of(circuit: Circuit) -> str:
+def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
     """The deck; see `circuitsim.netlist.dumps`."""
     nodes, changed = node_names(circuit)
     written, names, renamed = element_names(circuit)
     lines = [safe_title(circuit.title)]
     lines += [f"* node {printable(old)} is written {new}" for old, new in changed]
     lines += [f"* {printable(old)} is written {new}" for old, new in renamed if not plainly(old, new)]
+    if roles is not None:
+        from circuitsim.netlist.roles import directives
+
+        lines += directives(roles, circuit, names, nodes)
     cards = {row.letter: row.spice for row in ELEMENTS}
     diode = ELEMENTS[DIODE].letter
     cards[diode] += f" {IDEAL_MODEL}"

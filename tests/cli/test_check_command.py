@@ -34,6 +34,7 @@ def test_errors_as_json(command: Command, deck) -> None:
             }
         ],
         "structure": None,
+        "roles": None,
     }  # fmt: skip
 
 

@@ -1,0 +1,371 @@
+"""What each part of a circuit is there for when it learns: inputs, outputs, and what may change.
+
+Roles stand in a deck as comment directives, so that every SPICE program still runs it:
+
+    *! input V1 V2 Ibias             sources that take the values of a sample
+    *! output v(out) v(p,q) x        node pairs that are read (against ground where one node is given)
+    *! trainable R* min=1k max=1MEG  resistors (bounds in ohm) and current sources (bounds in ampere) that may change
+
+Names may hold the wildcards ``*`` and ``?``; case does not matter. A later ``trainable`` line replaces the bounds of
+the elements it names. Without bounds a resistor may go from a thousandth of the least resistance on its line to a
+thousand times the largest, a current source anywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit.elements import CURRENT, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError
+from circuitsim.units import NumberError, exact, parse, short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+SPAN = 1e3
+"""Factor beyond the resistances as written that is allowed where a line states no bounds."""
+
+WIDTH = 100
+_OUTPUT = re.compile(r"v\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)|[^\s,]+", re.IGNORECASE)
+_WORD = re.compile(r"[^\s,=]+(?:\s*=\s*[^\s,]+)?")
+_PLURAL = {"inputs": "input", "outputs": "output", "trainables": "trainable"}
+
+
+class Adjustable(NamedTuple):
+    """An element that may change.
+
+    Attributes
+    ----------
+    name : str
+        A resistor or a current source, as first written.
+    minimum, maximum : float
+        Bounds of its value: Ω (positive), or A (may be infinite).
+    """
+
+    name: str
+    minimum: float
+    maximum: float
+
+
+class Roles(NamedTuple):
+    """Inputs, outputs and adjustable elements of a circuit, by name; see the module for how decks state them.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Voltage and current sources.
+    outputs : tuple of (str, str)
+        Node pairs (p, q): the output is v(p) − v(q), V. Ground is ``"0"``.
+    trainable : tuple of Adjustable
+        In the order of the circuit's elements.
+    lines : tuple of str
+        The directives that say all this, without ``*!``.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    trainable: tuple[Adjustable, ...] = ()
+    lines: tuple[str, ...] = ()
+
+    @property
+    def output_names(self) -> list[str]:
+        """``v(p)`` or ``v(p,q)`` for each output."""
+        return [f"v({p})" if q == "0" else f"v({p},{q})" for p, q in self.outputs]
+
+    def require(self) -> Roles:
+        """Itself, if it names inputs, outputs and something to train.
+
+        Raises
+        ------
+        UsageError
+            One of them is missing.
+        """
+        examples = {"input": "V1 V2", "output": "v(out)", "trainable": "R* min=1k max=1MEG"}
+        for (word, example), found in zip(examples.items(), self[:3]):
+            if not found:
+                raise UsageError(
+                    f"the circuit has no {word}s: write '*! {word} {example}' into the deck, or --{word} '{example}'"
+                )
+        return self
+
+
+class _Wrong(Exception):
+    """Something wrong with one word of a directive."""
+
+    def __init__(self, message: str, word: str = "", hint: str = "", names: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.message, self.word, self.hint, self.names = message, word, hint, tuple(names)
+
+
+def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
+    """The roles a deck states, and warnings about directives that are not known.
+
+    Raises
+    ------
+    NetlistError
+        Everything that is wrong with its directives, each with file, line and column.
+    """
+    errors: list[Problem] = []
+    warnings: list[Problem] = []
+    collected = _Collected(deck.circuit)
+    for directive in deck.directives:
+        try:
+            collected.take(directive.text)
+        except _Unknown as unknown:
+            warnings.append(Problem("directive", unknown.message, directive.location, unknown.hint))
+        except _Wrong as wrong:
+            place = _at(directive.location, wrong.word)
+            errors.append(Problem("directive", wrong.message, place, wrong.hint, wrong.names))
+    if errors:
+        raise NetlistError(errors)
+    return collected.roles(), tuple(warnings)
+
+
+def make_roles(
+    circuit: Circuit,
+    inputs: str | Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
+    trainable: str | Sequence[str] | None = None,
+    base: Roles | None = None,
+) -> Roles:
+    """Roles from text, as the directives would say them; what is not given is taken from ``base``.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    inputs, outputs : str or sequence of str
+        ``"V1 V2"``; ``"v(out) v(p,q)"``.
+    trainable : str or sequence of str
+        ``"R* min=1k max=1MEG"``, or several such lines.
+    base : Roles, optional
+        The deck's own roles.
+
+    Raises
+    ------
+    UsageError
+        A name that the circuit does not have, an element that cannot play the role, bounds that are none.
+    """
+    given = {"input": inputs, "output": outputs, "trainable": trainable}
+    collected = _Collected(circuit)
+    lines = [
+        line for line in (base.lines if base else ()) if given[_PLURAL.get(w := line.split()[0].lower(), w)] is None
+    ]
+    for word, text in given.items():
+        if text is not None:
+            texts = [text] if isinstance(text, str) else list(text)
+            lines += [f"{word} {part}" for part in (texts if word == "trainable" else [" ".join(texts)])]
+    for line in lines:
+        try:
+            collected.take(line)
+        except _Wrong as wrong:
+            raise UsageError(f"{line.split()[0]}: {wrong.message}" + (f"; {wrong.hint}" * bool(wrong.hint))) from None
+    return collected.roles()
+
+
+class _Unknown(_Wrong):
+    """A directive that begins with no known word."""
+
+
+class _Collected:
+    """Roles while directives come in."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.circuit = circuit
+        self.inputs: dict[int, None] = {}
+        self.outputs: dict[tuple[int, int], None] = {}
+        self.bounds: dict[int, tuple[float, float]] = {}
+        self.lines: list[str] = []
+
+    def take(self, text: str) -> None:
+        """One directive."""
+        word, _, body = text.strip().partition(" ")
+        known: dict[str, Callable[[str], None]] = {
+            "input": self._inputs, "output": self._outputs, "trainable": self._trainable,
+        }  # fmt: skip
+        kind = _PLURAL.get(word.lower(), word.lower())
+        if kind not in known:
+            near = difflib.get_close_matches(kind, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "input, output and trainable are known"
+            raise _Unknown(f"{short(word)!r} is no directive; the line has no effect", word, hint)
+        if not body.strip():
+            raise _Wrong(f"{kind} names nothing", word, "name at least one, as in 'input V1'")
+        known[kind](body)
+        self.lines.append(" ".join([kind, *body.split()]))
+
+    def roles(self) -> Roles:
+        """What was collected."""
+        names, nodes = self.circuit.names, self.circuit.node_names
+        return Roles(
+            tuple(names[k] for k in self.inputs),
+            tuple((nodes[p], nodes[q]) for p, q in self.outputs),
+            tuple(Adjustable(names[k], *self.bounds[k]) for k in sorted(self.bounds)),
+            tuple(self.lines),
+        )
+
+    def _inputs(self, body: str) -> None:
+        for word in _words(body):
+            for k in self._elements(word, (VOLTAGE, CURRENT), "inputs are voltage or current sources"):
+                if k in self.bounds:
+                    raise _Wrong(f"{self.circuit.names[k]} cannot be an input and trainable", word)
+                self.inputs[k] = None
+
+    def _outputs(self, body: str) -> None:
+        at = 0
+        while found := _OUTPUT.search(body, at):
+            at = found.end()
+            word = found.group()
+            first, second = (found.group(1), found.group(2)) if found.group(1) else (word, None)
+            try:
+                pair = self.circuit.node_index(first), self.circuit.node_index(second) if second else GROUND
+            except TopologyError as error:
+                raise _Wrong(str(error), word, "an output is v(node), v(a,b) or a node") from None
+            if pair[0] == pair[1]:
+                raise _Wrong(f"{word} is always 0 V", word, "name two different nodes")
+            if pair in self.outputs:
+                raise _Wrong(f"{word} is an output twice", word)
+            self.outputs[pair] = None
+
+    def _trainable(self, body: str) -> None:
+        options, words = {}, []
+        for word in _words(body):
+            name, equals, value = (part.strip() for part in word.partition("="))
+            if not equals:
+                words.append(word)
+                continue
+            if name.lower() not in ("min", "max"):
+                raise _Wrong(f"{short(name)!r} is no option of trainable", word, "min= and max= are known")
+            options[name.lower()] = _number(value, word)
+        if not words:
+            raise _Wrong("trainable names no element", body.split()[0], "name at least one, as in 'trainable R*'")
+        found: dict[int, None] = {}
+        for word in words:
+            what = "resistors and current sources can be trained"
+            found.update(dict.fromkeys(self._elements(word, (RESISTOR, CURRENT), what)))
+        self._bound(found, options, body)
+
+    def _bound(self, found: Iterable[int], options: dict[str, float], body: str) -> None:
+        kind, _, _, value = self.circuit.columns()
+        word = body.split()[0]
+        for code in (RESISTOR, CURRENT):
+            chosen = [k for k in found if kind[k] == code]
+            if not chosen:
+                continue
+            for k in chosen:
+                if k in self.inputs:
+                    raise _Wrong(f"{self.circuit.names[k]} cannot be an input and trainable", word)
+                if code == RESISTOR and value[k] == 0.0:
+                    raise _Wrong(f"{self.circuit.names[k]} has 0 Ω: a short has no conductance to train", word,
+                                 "give it a resistance")  # fmt: skip
+            low, high = _defaults([value[k] for k in chosen], code)
+            low, high = options.get("min", low), options.get("max", high)
+            unit = ELEMENTS[code].unit
+            if not low < high or (code == RESISTOR and low <= 0.0):
+                raise _Wrong(f"the bounds {low:g} and {high:g} {unit} are none", word,
+                             "min must be below max" + ", and above 0" * (code == RESISTOR))  # fmt: skip
+            for k in chosen:
+                if not low <= value[k] <= high:
+                    name = self.circuit.names[k]
+                    raise _Wrong(f"{name} has {value[k]:g} {unit}, outside its bounds {low:g} … {high:g} {unit}", word,
+                                 "widen the bounds or change its value", [name])  # fmt: skip
+                self.bounds[k] = low, high
+
+    def _elements(self, word: str, kinds: tuple[int, ...], what: str) -> list[int]:
+        """Elements called ``word``, or those of ``kinds`` that match it."""
+        circuit = self.circuit
+        kind = circuit.columns()[0]
+        if word in circuit:
+            k = circuit.element_index(word)
+            if kind[k] not in kinds:
+                row = ELEMENTS[kind[k]]
+                raise _Wrong(f"{circuit.names[k]} is a {row.name}; {what}", word, names=[circuit.names[k]])
+            return [k]
+        if not set("*?") & set(word):
+            try:
+                circuit.element_index(word)
+            except TopologyError as error:
+                raise _Wrong(str(error), word) from None
+        pattern = re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE)
+        found = [k for k, name in enumerate(circuit.names) if kind[k] in kinds and pattern.fullmatch(name)]
+        if not found:
+            raise _Wrong(f"no element matches {short(word)!r}", word, what)
+        return found
+
+
+def _words(body: str) -> list[str]:
+    return _WORD.findall(body)
+
+
+def _number(text: str, word: str) -> float:
+    try:
+        return parse(text)
+    except NumberError as error:
+        raise _Wrong(str(error), word, error.hint) from None
+
+
+def _defaults(values: list[float], code: int) -> tuple[float, float]:
+    return (min(values) / SPAN, max(values) * SPAN) if code == RESISTOR else (-math.inf, math.inf)
+
+
+def _at(place: Location, word: str) -> Location:
+    """The place of ``word`` in the line of a directive."""
+    start = place.text.find(word, place.column - 1) if word else -1
+    return place if start < 0 else Location(place.file, place.line, start + 1, place.text, place.callers)
+
+
+def directives(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+    """The lines that give ``roles`` again in a deck whose elements and nodes have other names.
+
+    The lines as they were, where they still mean the same; spelled out name by name elsewhere.
+
+    Parameters
+    ----------
+    roles : Roles
+        Of ``circuit``.
+    names, nodes : sequence of str
+        What the deck calls the elements and nodes of ``circuit``.
+    """
+    kind, first, second, value = circuit.columns()
+    # A resistor may by now lie on its bound but for rounding; what the patterns match is all that is asked here.
+    written = Circuit.from_columns("", (kind, first, second, value), list(names), list(nodes))
+    renamed = _renamed(roles, circuit, names, nodes)
+    try:
+        same = make_roles(written, base=roles)[:3] == renamed[:3]
+    except UsageError:
+        same = False
+    return [f"*! {line}" for line in (roles.lines if same else _spelled(renamed))]
+
+
+def _renamed(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> Roles:
+    return Roles(
+        tuple(names[circuit.element_index(name)] for name in roles.inputs),
+        tuple((nodes[circuit.node_index(p)], nodes[circuit.node_index(q)]) for p, q in roles.outputs),
+        tuple(Adjustable(names[circuit.element_index(a.name)], *a[1:]) for a in roles.trainable),
+    )
+
+
+def _spelled(roles: Roles) -> list[str]:
+    """Roles name by name."""
+    lines = _wrapped("input", roles.inputs)
+    lines += _wrapped("output", roles.output_names)
+    groups: dict[tuple[float, float], list[str]] = {}
+    for name, low, high in roles.trainable:
+        groups.setdefault((low, high), []).append(name)
+    for (low, high), members in groups.items():
+        options = [f"{word}={exact(bound)}" for word, bound in (("min", low), ("max", high)) if math.isfinite(bound)]
+        lines += [" ".join([line, *options]) for line in _wrapped("trainable", members)]
+    return lines
+
+
+def _wrapped(word: str, names: Sequence[str]) -> list[str]:
+    lines: list[str] = []
+    for name in names:
+        if lines and len(lines[-1]) + len(name) < WIDTH:
+            lines[-1] += f" {name}"
+        else:
+            lines.append(f"{word} {name}")
+    return lines
