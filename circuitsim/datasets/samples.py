@@ -1,0 +1,249 @@
+"""Samples for a circuit: what its input sources are set to, and what its outputs should then read.
+
+Two kinds of files. CSV: the header names input sources and outputs (``V1,V2,v(out),"v(a,b)"``), or instead of outputs
+one column ``class``. npz: ``x`` (samples × inputs) and ``y`` (samples × outputs, or one integer a sample: its class).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import zipfile
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import numpy as np
+
+from circuitsim.errors import UsageError
+from circuitsim.netlist.roles import Roles
+
+LARGEST = 200_000_000
+"""Numbers that a file may hold."""
+
+CLASS = "class"
+
+
+class Samples(NamedTuple):
+    """Inputs and targets of the same samples.
+
+    Attributes
+    ----------
+    x : (n, inputs) float array
+        Values of the input sources, V or A, in the order of the roles.
+    y : (n, outputs) float array, or (n,) int array
+        Target voltages, V; or the class of each sample, the number of its output.
+    classes : tuple of str
+        Names of the classes; empty where targets are voltages.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    classes: tuple[str, ...] = ()
+
+    def take(self, rows: np.ndarray) -> Samples:
+        """Some of the samples, by number or by mask."""
+        return Samples(self.x[rows], self.y[rows], self.classes)
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return len(self.x)
+
+
+def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) -> Samples:
+    """The samples of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv`` or ``.npz``.
+    roles : Roles
+        Which columns there must be.
+    classes : sequence of str
+        Names of the classes, in the order of the outputs, where they are known already (of a training file).
+
+    Raises
+    ------
+    UsageError
+        No such file; columns that are missing, repeated or unknown; a row that is not numbers, by file and line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UsageError(f"no data file {str(path)!r}: there is no such file")
+    if path.suffix.lower() == ".npz":
+        return _from_npz(path, roles, tuple(classes))
+    if path.suffix.lower() != ".csv":
+        raise UsageError(f"{path}: the name of a data file must end in .csv or .npz")
+    return _from_csv(path, roles, tuple(classes))
+
+
+def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[Samples, Samples]:
+    """Samples to train on and a random share of ``fraction`` held out, the same share of every class.
+
+    Raises
+    ------
+    UsageError
+        One of the two would be empty.
+    """
+    if not 0.0 < fraction < 1.0:
+        raise UsageError(f"the share held out must lie between 0 and 1, not {fraction:g}")
+    group = samples.y if samples.classes else np.zeros(samples.size, dtype=np.int64)
+    held = np.zeros(samples.size, dtype=bool)
+    for label in np.unique(group):
+        members = rng.permutation(np.flatnonzero(group == label))
+        held[members[: round(fraction * members.size)]] = True
+    if held.all() or not held.any():
+        raise UsageError(f"{samples.size} samples cannot be split with a share of {fraction:g} held out")
+    return samples.take(~held), samples.take(held)
+
+
+# ---------------------------------------------------------------------- CSV
+def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...]) -> Samples:
+    with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
+        rows = _csv_rows(file, path)
+        header = next(rows, None)
+        if header is None:
+            raise UsageError(f"{path} is empty: its first line must name the columns")
+        columns = _columns(path, [name.strip() for name in header[1]], roles)
+        return _parsed(path, rows, columns, roles, classes)
+
+
+def _csv_rows(file: TextIO, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, each with its line number."""
+    reader = csv.reader(file, strict=True)
+    try:
+        for row in reader:
+            if row and any(cell.strip() for cell in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise UsageError(f"{path}:{reader.line_num}: {error}") from None
+
+
+def _plain(name: str) -> str:
+    """A column's or output's name as it is compared: ``v(out,0)`` is ``v(out)``, case and blanks do not matter."""
+    name = "".join(name.lower().split())
+    return name.removesuffix(",0)") + ")" if name.endswith(",0)") else name
+
+
+def _columns(path: Path, header: list[str], roles: Roles) -> list[int]:
+    """For each column the number of its input, or of its output counted on from the inputs; −1 for the class."""
+    wanted = [*roles.inputs, *roles.output_names]
+    number = {_plain(name): k for k, name in enumerate(wanted)}
+    number[CLASS] = -1
+    columns = []
+    for name in header:
+        k = number.get(_plain(name))
+        if k is None:
+            raise UsageError(
+                f"{path}:1: column {name!r} is neither an input nor an output; these are {', '.join(wanted)}, "
+                f"and {CLASS!r}"
+            )
+        if k in columns:
+            raise UsageError(f"{path}:1: column {name!r} stands there twice")
+        columns.append(k)
+    n = len(roles.inputs)
+    targets = [k for k in columns if k >= n]
+    if -1 in columns and targets:
+        raise UsageError(f"{path}:1: either a column {CLASS!r} or columns of output voltages, not both")
+    needed = range(n) if -1 in columns else range(len(wanted))
+    if missing := [wanted[k] for k in needed if k not in columns]:
+        raise UsageError(f"{path}:1: there is no column {', '.join(missing[:8])}")
+    return columns
+
+
+def _parsed(
+    path: Path, rows: Iterator[tuple[int, list[str]]], columns: list[int], roles: Roles, classes: tuple[str, ...]
+) -> Samples:
+    values, labels = array("d"), []
+    for line, row in rows:
+        if len(row) != len(columns):
+            raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(columns)}")
+        if len(values) > LARGEST:
+            raise UsageError(f"{path}: more than {LARGEST:,} numbers; split the file, or use npz")
+        for k, cell in zip(columns, row):
+            if k < 0:
+                labels.append((line, cell.strip()))
+            else:
+                values.append(_number(path, line, cell))
+    if not values:
+        raise UsageError(f"{path} has a header and no samples")
+    numbers = [k for k in columns if k >= 0]
+    table = np.frombuffer(values, dtype=np.float64).reshape(-1, len(numbers))
+    ordered = np.ascontiguousarray(table[:, np.argsort(numbers)])
+    n = len(roles.inputs)
+    if -1 not in columns:
+        return Samples(ordered[:, :n], ordered[:, n:])
+    names = [label for _, label in labels]
+    classes = classes or _class_names(path, names, roles)
+    number = {name: k for k, name in enumerate(classes)}
+    for line, name in labels:
+        if name not in number:
+            raise UsageError(f"{path}:{line}: there is no class {name!r}; there are {', '.join(classes)}")
+    return Samples(ordered, np.array([number[name] for name in names], dtype=np.int64), classes)
+
+
+def _number(path: Path, line: int, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"{path}:{line}: {cell.strip()[:40]!r} is not a finite number")
+    return value
+
+
+def _class_names(path: Path, labels: list[str], roles: Roles) -> tuple[str, ...]:
+    """Whole numbers from 0 on name outputs; other names are numbered in their order."""
+    n = len(roles.outputs)
+    found = sorted(set(labels))
+    if all(name.isdigit() and int(name) < n and str(int(name)) == name for name in found):
+        return tuple(str(k) for k in range(n))
+    if len(found) > n:
+        raise UsageError(f"{path} has {len(found)} classes, the circuit {n} outputs: each class needs one of its own")
+    return tuple(found)
+
+
+# ---------------------------------------------------------------------- npz
+def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...]) -> Samples:
+    x, y = _arrays(path)
+    n, m = len(roles.inputs), len(roles.outputs)
+    if x.ndim != 2 or x.shape[1] != n or not len(x):
+        raise UsageError(f"{path}: x must be samples × {n} inputs, not {x.shape}")
+    if len(y) != len(x):
+        raise UsageError(f"{path}: x has {len(x)} samples, y {len(y)}")
+    if y.ndim == 1 and np.issubdtype(y.dtype, np.integer) and m > 1:
+        if y.min() < 0 or y.max() >= m:
+            raise UsageError(f"{path}: the classes in y must lie in 0…{m - 1}, the outputs of the circuit")
+        return Samples(x, y.astype(np.int64), classes or tuple(str(k) for k in range(m)))
+    y = y.reshape(len(y), -1).astype(np.float64)
+    if y.shape[1] != m:
+        raise UsageError(f"{path}: y must be samples × {m} outputs (V), or one class a sample, not {y.shape}")
+    _check_finite(path, "y", y)
+    return Samples(x, y)
+
+
+def _arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(member.file_size for member in archive.infolist()) > 8 * LARGEST:
+                raise UsageError(f"{path}: more than {LARGEST:,} numbers")
+        with np.load(path, allow_pickle=False) as arrays:
+            if missing := {"x", "y"} - set(arrays.files):
+                raise UsageError(f"{path}: there is no array {' and '.join(sorted(missing))}")
+            x, y = arrays["x"], arrays["y"]
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{path} cannot be read as npz ({error})") from None
+    for name, found in (("x", x), ("y", y)):
+        if found.dtype.kind not in "iufb" or found.ndim < 1:
+            raise UsageError(f"{path}: {name} must be an array of numbers, not {found.dtype} {found.shape}")
+    x = x.astype(np.float64)
+    _check_finite(path, "x", x)
+    return x, y
+
+
+def _check_finite(path: Path, name: str, array: np.ndarray) -> None:
+    good = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    if not good.all():
+        raise UsageError(f"{path}: sample {int(np.argmin(good))} of {name} is not finite")
