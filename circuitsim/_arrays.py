@@ -1,0 +1,44 @@
+"""Arrays of any library that follows the array API (numpy, CuPy, torch), with in-place steps where those pay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+Array = Any
+
+
+def namespace(array: Array) -> Any:
+    """The array-API namespace of an array's library."""
+    return array_api_compat.array_namespace(array)
+
+
+def clip_into(xp: Any, array: Array, lower: Array | None, upper: Array | None) -> None:
+    """Clip in place; bounds are scalars or arrays of the same library, None is no bound."""
+    if isinstance(array, np.ndarray):
+        if lower is not None or upper is not None:
+            np.clip(array, lower, upper, out=array)
+        return
+    if lower is not None:
+        array[...] = xp.maximum(array, xp.asarray(lower, dtype=array.dtype))
+    if upper is not None:
+        array[...] = xp.minimum(array, xp.asarray(upper, dtype=array.dtype))
+
+
+def product_into(xp: Any, left: Array, right: Array, out: Array) -> None:
+    """Matrix product left @ right written into `out`."""
+    if isinstance(out, np.ndarray):
+        np.matmul(left, right, out=out)
+    else:
+        out[...] = xp.matmul(left, right)
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """A numpy array of the same values, on the processor."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):
+        return np.asarray(array.detach().cpu())
+    return np.asarray(array.get() if hasattr(array, "get") else array)

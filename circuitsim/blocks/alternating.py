@@ -1,0 +1,334 @@
+"""Layered energies that are minimised exactly one layer at a time, odd layers and even layers in turn.
+
+    E(s) = Σ_l [½ slope_l s_l² − constant_l · s_l] − Σ_l ⟨s_{l+1}, C_l s_l⟩,    lower_l ≤ s_l ≤ upper_l
+
+A layer sees its neighbours only, so the odd layers are independent of each other given the even ones: one sweep is
+exact block coordinate descent. Deep Hopfield networks and deep resistive networks are both of this kind; they differ in
+what the slopes, bounds and couplings are made of. The state is a list of arrays, one a layer, batch first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from circuitsim._arrays import Array, clip_into, namespace
+from circuitsim.blocks.couplings import Coupling, rows
+from circuitsim.blocks.protocol import Nudge
+from circuitsim.errors import ConvergenceError
+
+
+class Layer(NamedTuple):
+    """The part of the energy that belongs to one layer.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of one sample.
+    slope : float or array
+        Curvature ∂²E/∂s² of each unit, positive.
+    lower, upper : float, array or None
+        Bounds of the units.
+    """
+
+    shape: tuple[int, ...]
+    slope: Any = 1.0
+    lower: Any = 0.0
+    upper: Any = 1.0
+
+
+class Relaxed(NamedTuple):
+    """Layers after a number of sweeps, and what their pooled couplings took."""
+
+    layers: tuple[Array, ...]
+    switches: tuple[Array | None, ...]
+    sweeps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """An energy for one value of the parameters.
+
+    Attributes
+    ----------
+    layers : sequence of Layer
+    couplings : sequence of Coupling
+        Between each layer and the next: one fewer than layers.
+    """
+
+    layers: Sequence[Layer]
+    couplings: Sequence[Coupling]
+
+    def relax(
+        self, constants: Sequence[Array], start: Relaxed, sweeps: int, nudge: Nudge | None = None,
+        reverse: bool = False, tolerance: float | None = None,
+    ) -> Relaxed:  # fmt: skip
+        """So many sweeps from a start, which is left as it is.
+
+        Parameters
+        ----------
+        constants : sequence of array
+            What pulls each layer besides its neighbours: (units,) or (batch, units).
+        sweeps : int
+            Number of sweeps; with a tolerance, the most that are made.
+        nudge : Nudge, optional
+            Tilt of the last layer.
+        reverse : bool
+            Even layers first (layers are counted from 1).
+        tolerance : float, optional
+            Stop when a sweep moves no unit by more than this times max(1, |s|).
+        """
+        xp = namespace(start.layers[0])
+        states = [xp.asarray(state, copy=True) for state in start.layers]
+        switches = list(start.switches)
+        buffers = [xp.empty_like(state) for state in states]
+        inverses, pulls, follow = self._tilted(xp, constants, nudge)
+        order = _order(len(states), reverse)
+        done = 0
+        for done in range(1, sweeps + 1):  # noqa: B007 (its last value is used)
+            before = None if tolerance is None else [xp.asarray(state, copy=True) for state in states]
+            for index in order:
+                late = follow(states[-1]) if follow is not None and index == len(states) - 1 else None
+                target = states[index]
+                self._pull(index, states, switches, target, buffers[index], renew=True)
+                target += pulls[index]
+                if late is not None:
+                    target -= late
+                if inverses[index] is not None:
+                    target *= inverses[index]
+                clip_into(xp, target, self.layers[index].lower, self.layers[index].upper)
+            if before is not None and all(_still(xp, a, b, tolerance) for a, b in zip(before, states, strict=True)):
+                break
+        return Relaxed(tuple(states), tuple(switches), done)
+
+    def start(self, like: Array, batch: int) -> Relaxed:
+        """All units at zero, or at the bound nearest to it."""
+        xp = namespace(like)
+        states = []
+        for layer in self.layers:
+            state = xp.zeros((batch, *layer.shape), dtype=like.dtype, device=_device(like))
+            clip_into(xp, state, layer.lower, layer.upper)
+            states.append(state)
+        return Relaxed(tuple(states), (None,) * len(self.couplings), 0)
+
+    def residual(self, constants: Sequence[Array], relaxed: Relaxed, nudge: Nudge | None = None) -> Array:
+        """(batch,) largest |s − argmin over that unit alone| / max(1, |s|)."""
+        xp = namespace(relaxed.layers[0])
+        inverses, pulls, follow = self._tilted(xp, constants, nudge)
+        states, switches = relaxed.layers, list(relaxed.switches)
+        worst = None
+        for index, state in enumerate(states):
+            target, buffer = xp.empty_like(state), xp.empty_like(state)
+            self._pull(index, states, switches, target, buffer, renew=True)
+            target += pulls[index]
+            if follow is not None and index == len(states) - 1:
+                target -= follow(state)
+            if inverses[index] is not None:
+                target *= inverses[index]
+            clip_into(xp, target, self.layers[index].lower, self.layers[index].upper)
+            off = rows(xp, xp.abs(target - state) / xp.maximum(xp.abs(state), xp.ones_like(state)))
+            here = xp.max(off, axis=1)
+            worst = here if worst is None else xp.maximum(worst, here)
+        return worst
+
+    def energy(self, constants: Sequence[Array], states: Sequence[Array]) -> Array:
+        """(batch,) energy of states."""
+        xp = namespace(states[0])
+        total = None
+        for index, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            inner = 0.5 * layer.slope * state - constants[index]
+            if index:
+                out = xp.empty_like(state)
+                self.couplings[index - 1].forward(states[index - 1], out, None, True)
+                inner = inner - out
+            part = xp.sum(rows(xp, inner * state), axis=1)
+            total = part if total is None else total + part
+        return total
+
+    def gains(self, states: Sequence[Array]) -> list[Array]:
+        """1 / slope where a unit is free to move, 0 where it is at a bound, for each layer."""
+        xp = namespace(states[0])
+        gains = []
+        for layer, state in zip(self.layers, states, strict=True):
+            free = xp.ones_like(state)
+            if layer.lower is not None:
+                free = free * xp.astype(state > layer.lower, state.dtype)
+            if layer.upper is not None:
+                free = free * xp.astype(state < layer.upper, state.dtype)
+            gains.append(free / layer.slope)
+        return gains
+
+    def truncated(self, relaxed: Relaxed, cotangent: Array, sweeps: int) -> list[Array]:
+        """Reverse-mode differentiation through so many free sweeps that stay at a state (truncated backpropagation).
+
+        Returns
+        -------
+        list of array
+            For each layer the sensitivity of cotangent · s_L to a pull on that layer, summed over the sweeps.
+        """
+        xp, states = namespace(cotangent), relaxed.layers
+        gains = self.gains(states)
+        adjoint = [xp.zeros_like(state) for state in states]
+        adjoint[-1] += xp.reshape(cotangent, states[-1].shape)
+        total = [xp.zeros_like(state) for state in states]
+        buffers = [xp.empty_like(state) for state in states]
+        for _ in range(sweeps):
+            for index in reversed(_order(len(states), reverse=False)):
+                pull = gains[index] * adjoint[index]
+                total[index] += pull
+                adjoint[index][...] = 0
+                if index:
+                    below = self.couplings[index - 1]
+                    below.backward(pull, buffers[index - 1], relaxed.switches[index - 1])
+                    adjoint[index - 1] += buffers[index - 1]
+                if index + 1 < len(states):
+                    self.couplings[index].forward(pull, buffers[index + 1], relaxed.switches[index], False)
+                    adjoint[index + 1] += buffers[index + 1]
+        return total
+
+    def adjoint(self, relaxed: Relaxed, cotangent: Array) -> list[Array]:
+        """Solve H q = cotangent on the free units: the limit of `truncated` over all sweeps.
+
+        The odd layers are eliminated (they do not touch each other), and conjugate gradients solve for the even ones,
+        each sample with its own step lengths.
+
+        Raises
+        ------
+        ConvergenceError
+            The state is no strict minimum, or the system is too ill-conditioned for the precision.
+        """
+        xp, states = namespace(cotangent), relaxed.layers
+        gains = self.gains(states)
+        right = [xp.zeros_like(state) for state in states]
+        right[-1] += xp.reshape(cotangent, states[-1].shape)
+        odd, even = range(0, len(states), 2), range(1, len(states), 2)
+
+        def spread(values: Sequence[Array | None], index: int) -> Array:
+            """What the neighbours, where they have values, pull at a layer with."""
+            out, buffer = xp.zeros_like(states[index]), xp.empty_like(states[index])
+            if index:
+                self.couplings[index - 1].forward(values[index - 1], buffer, relaxed.switches[index - 1], False)
+                out += buffer
+            if index + 1 < len(states):
+                self.couplings[index].backward(values[index + 1], buffer, relaxed.switches[index])
+                out += buffer
+            return out
+
+        def solve_odd(values: list[Array], pulls: Sequence[Array] | None) -> list[Array]:
+            for index in odd:
+                values[index] = gains[index] * (spread(values, index) + (pulls[index] if pulls is not None else 0))
+            return values
+
+        def apply(direction: list[Array]) -> list[Array]:
+            """Schur complement times a direction on the even layers, preconditioned by the slopes."""
+            full = solve_odd(list(direction), None)
+            return [
+                direction[index] - gains[index] * spread(full, index) if index % 2 else None
+                for index in range(len(states))
+            ]
+
+        if not even:
+            return [gains[0] * right[0]]
+        zeros = [xp.zeros_like(state) for state in states]
+        first = solve_odd(list(zeros), right)
+        residual = [None if i % 2 == 0 else gains[i] * (right[i] + spread(first, i)) for i in range(len(states))]
+        slopes = [layer.slope for layer in self.layers]
+        solution = _conjugate_gradients(xp, apply, residual, slopes, even)
+        return solve_odd([zeros[i] if i % 2 == 0 else solution[i] for i in range(len(states))], right)
+
+    def _pull(
+        self, index: int, states: Sequence[Array], switches: list[Array | None], out: Array, buffer: Array, renew: bool
+    ) -> None:
+        """What both neighbours pull at a layer with, into `out`; `buffer` is scratch."""
+        written = False
+        if index:
+            switches[index - 1] = self.couplings[index - 1].forward(states[index - 1], out, switches[index - 1], renew)
+            written = True
+        if index + 1 < len(states):
+            place = buffer if written else out
+            self.couplings[index].backward(states[index + 1], place, switches[index])
+            if written:
+                out += buffer
+            written = True
+        if not written:
+            out[...] = 0
+
+    def _tilted(
+        self, xp: Any, constants: Sequence[Array], nudge: Nudge | None
+    ) -> tuple[list[Any], list[Array], Callable[[Array], Array] | None]:
+        """Inverse slopes (None where they are 1), pulls, and what follows the output; the last layer is nudged."""
+        slopes = [layer.slope for layer in self.layers]
+        pulls = list(constants)
+        follow = None
+        if nudge is not None:
+            shape = self.layers[-1].shape
+            slopes[-1] = slopes[-1] + nudge.stiffness
+            if nudge.follow is not None:
+                law = nudge.follow
+
+                def follow(output: Array) -> Array:
+                    return xp.reshape(law(rows(xp, output)), output.shape)
+            else:
+                pulls[-1] = pulls[-1] - xp.reshape(nudge.linear, (-1, *shape))
+        inverses = [None if isinstance(slope, int | float) and slope == 1.0 else 1.0 / slope for slope in slopes]
+        return inverses, pulls, follow
+
+
+def _order(count: int, reverse: bool) -> list[int]:
+    """Layers in the order of a sweep; index 0 is layer 1."""
+    odd, even = list(range(0, count, 2)), list(range(1, count, 2))
+    return even + odd if reverse else odd + even
+
+
+def _still(xp: Any, before: Array, after: Array, tolerance: float | None) -> bool:
+    limit = tolerance * xp.maximum(xp.abs(after), xp.ones_like(after))
+    return bool(xp.all(xp.abs(after - before) <= limit))
+
+
+def _device(array: Array) -> Any:
+    """Where an array lives, as its library's constructors take it."""
+    import array_api_compat
+
+    return array_api_compat.device(array)
+
+
+def _conjugate_gradients(
+    xp: Any, apply: Callable[[list[Array]], list[Array]], residual: list[Array], slopes: Sequence[Any],
+    places: Sequence[int],
+) -> list[Array]:  # fmt: skip
+    """Solve ``apply(q) = residual`` on some layers, in the inner product of the slopes; one system a sample."""
+
+    def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
+        return sum(xp.sum(rows(xp, a[i] * b[i] * slopes[i]), axis=1) for i in places)
+
+    def along(step: Array, values: Array) -> Array:
+        return xp.reshape(step, (-1,) + (1,) * (values.ndim - 1)) * values
+
+    solution = [None if value is None else xp.zeros_like(value) for value in residual]
+    residual = list(residual)
+    direction = list(residual)
+    power = start = dot(residual, residual)
+    small = float(xp.finfo(residual[places[0]].dtype).eps) ** 1.5
+    units = sum(math.prod(residual[i].shape[1:]) for i in places)
+    for _ in range(2 * units + 20):
+        active = power > small * start
+        if not bool(xp.any(active)):
+            return solution
+        image = apply(direction)
+        curvature = dot(direction, image)
+        if bool(xp.any(active & (curvature <= 0))):
+            raise ConvergenceError(
+                "the adjoint does not exist: the state is not a strict minimum of the energy; relax with more sweeps"
+            )
+        step = xp.where(active, power / xp.where(active, curvature, xp.ones_like(curvature)), xp.zeros_like(power))
+        for i in places:
+            solution[i] = solution[i] + along(step, direction[i])
+            residual[i] = residual[i] - along(step, image[i])
+        after = dot(residual, residual)
+        turn = xp.where(active, after / xp.where(power > 0, power, xp.ones_like(power)), xp.zeros_like(power))
+        for i in places:
+            direction[i] = residual[i] + along(turn, direction[i])
+        power = after
+    raise ConvergenceError("the adjoint did not converge: the energy is too flat at this state for its precision")

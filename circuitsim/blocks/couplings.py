@@ -1,0 +1,110 @@
+"""What ties neighbouring layers of an alternating energy: −⟨upper, C lower⟩ with a linear (or pooled) map C.
+
+A *tie* is the shape of such a map: it draws weights, differentiates with respect to them, and binds them to a
+*coupling*, which lives for one relaxation and writes where it is told.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from circuitsim._arrays import Array, namespace, product_into
+
+
+class Coupling(Protocol):
+    """C for one value of its weights; one that pools says which entries it took (*switches*)."""
+
+    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
+        """Write C below into `out`, as `switches` say or, with `renew`, taking new ones; returns the switches."""
+        ...
+
+    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
+        """Write Cᵀ above into `out`."""
+        ...
+
+
+class Tie(Protocol):
+    """The shape of a coupling."""
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Weights to start from."""
+        ...
+
+    def bind(self, weights: Array) -> Coupling:
+        """The coupling with these weights."""
+        ...
+
+    def lift(self, above: Array, switches: Array | None) -> Array:
+        """The upper layer as the weights see it: before pooling."""
+        ...
+
+    def outer(self, below: Array, lifted: Array) -> Array:
+        """Σ_b ∂⟨lifted, C below⟩/∂weights."""
+        ...
+
+
+class DenseCoupling:
+    """C is a matrix: C below = below @ weights. Layers of images are read as rows.
+
+    Parameters
+    ----------
+    weights : (lower, upper) array
+        Used as they are, not copied.
+    """
+
+    def __init__(self, weights: Array) -> None:
+        self._xp = namespace(weights)
+        self._weights = weights
+        self._transposed = weights.T
+
+    def forward(self, below: Array, out: Array, switches: Array | None = None, renew: bool = True) -> None:
+        """``out = below @ weights``."""
+        product_into(self._xp, rows(self._xp, below), self._weights, rows(self._xp, out))
+
+    def backward(self, above: Array, out: Array, switches: Array | None = None) -> None:
+        """``out = above @ weights.T``."""
+        product_into(self._xp, rows(self._xp, above), self._transposed, rows(self._xp, out))
+
+
+@dataclass(frozen=True)
+class DenseTie:
+    """Every unit of a layer with every unit of the next.
+
+    Parameters
+    ----------
+    lower, upper : int
+        Units.
+    spread : float
+        Weights start uniform in ±spread/√lower.
+    """
+
+    lower: int
+    upper: int
+    spread: float = 1.0
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """(lower, upper) uniform."""
+        limit = self.spread / math.sqrt(self.lower)
+        return rng.uniform(-limit, limit, (self.lower, self.upper))
+
+    def bind(self, weights: Array) -> DenseCoupling:
+        """The coupling with these weights."""
+        return DenseCoupling(weights)
+
+    def lift(self, above: Array, switches: Array | None) -> Array:
+        """Nothing is pooled."""
+        return above
+
+    def outer(self, below: Array, lifted: Array) -> Array:
+        """(lower, upper) Σ_b below_b ⊗ lifted_b."""
+        xp = namespace(below)
+        return rows(xp, below).T @ rows(xp, lifted)
+
+
+def rows(xp: Any, array: Array) -> Array:
+    """A batch as a matrix, one sample a row; a view, as all arrays of a relaxation are contiguous."""
+    return array if array.ndim == 2 else xp.reshape(array, (array.shape[0], math.prod(array.shape[1:])))
