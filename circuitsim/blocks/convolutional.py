@@ -1,0 +1,162 @@
+"""Convolutional deep Hopfield networks: s_{l+1} • Pool(θ_l ⋆ s_l) between layers (Nest & Ernoult 2024, Eq. 90)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from circuitsim._arrays import Array, namespace
+from circuitsim.blocks import convolution
+from circuitsim.blocks.convolution import Window
+from circuitsim.blocks.couplings import DenseTie, Tie
+from circuitsim.blocks.hopfield import HopfieldBlock, Sweeps
+from circuitsim.errors import TopologyError
+
+WINDOW = Window(3, 1, 1)
+
+
+class ConvolutionCoupling:
+    """C is a 3 × 3 convolution, followed by 2 × 2 maxima where it pools; Cᵀ puts values back where they were taken.
+
+    Parameters
+    ----------
+    weights : (3, 3, channels below, channels above) array
+    image : tuple of int
+        Shape of the lower layer.
+    pool : bool
+    """
+
+    def __init__(self, weights: Array, image: tuple[int, int, int], pool: bool) -> None:
+        self._xp = namespace(weights)
+        self._kernel = self._xp.reshape(weights, (-1, weights.shape[-1]))
+        self._full = (*image[:2], weights.shape[-1])
+        self._pool = pool
+
+    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
+        """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
+        if not self._pool:
+            convolution.convolve(below, self._kernel, WINDOW, out)
+            return None
+        if renew and isinstance(below, np.ndarray):
+            return convolution.convolve_and_pool(below, self._kernel, WINDOW, out)
+        full = convolution.convolve(below, self._kernel, WINDOW)
+        if renew or switches is None:
+            out[...], switches = convolution.max_pool(full)
+        else:
+            out[...] = convolution.pool_where(full, switches)
+        return switches
+
+    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
+        """Write θᵀ ⋆ Unpool(above) into `out`; before anything was pooled, nothing comes back."""
+        if self._pool:
+            if switches is None:
+                out[...] = 0
+                return
+            above = convolution.unpool(above, switches, self._full)
+        convolution.convolve_back(above, self._kernel, WINDOW, out)
+
+
+@dataclass(frozen=True)
+class ConvolutionTie:
+    """A 3 × 3 convolution with padding 1, and 2 × 2 maxima or not.
+
+    Parameters
+    ----------
+    image : tuple of int
+        Rows, columns and channels of the lower layer.
+    channels : int
+        Of the upper layer.
+    pool : bool
+    variance : float
+        V of the Gaussian orthogonal ensemble that each 3 × 3 slice is drawn from: V/3 off its diagonal, 2V/3 on it.
+    """
+
+    image: tuple[int, int, int]
+    channels: int
+    pool: bool
+    variance: float
+
+    @property
+    def output(self) -> tuple[int, int, int]:
+        """Shape of the upper layer."""
+        rows, columns, _ = self.image
+        return (rows // 2, columns // 2, self.channels) if self.pool else (rows, columns, self.channels)
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """(3, 3, below, above)."""
+        return gaussian_orthogonal(rng, 3, self.variance, (self.image[2], self.channels))
+
+    def bind(self, weights: Array) -> ConvolutionCoupling:
+        """The coupling with these weights."""
+        return ConvolutionCoupling(weights, self.image, self.pool)
+
+    def lift(self, above: Array, switches: Array | None) -> Array:
+        """The upper layer before pooling: zeros but where a maximum was taken."""
+        if not self.pool:
+            return above
+        if switches is None:
+            raise TopologyError("a state that was never relaxed has no pooled places; relax it first")
+        return convolution.unpool(above, switches, (*self.image[:2], self.channels))
+
+    def outer(self, below: Array, lifted: Array) -> Array:
+        """(3, 3, below, above) Σ over samples and places of patch ⊗ lifted."""
+        gradient = convolution.kernel_gradient(below, lifted, WINDOW)
+        return namespace(gradient).reshape(gradient, (3, 3, self.image[2], self.channels))
+
+
+def gaussian_orthogonal(
+    rng: np.random.Generator, size: int, variance: float, stack: tuple[int, ...] = ()
+) -> np.ndarray:
+    """(size, size, *stack) symmetric slices with variance V/N off and 2V/N on the diagonal (P2, App. A.6.3)."""
+    square = rng.normal(size=(size, size, *stack))
+    return (square + np.swapaxes(square, 0, 1)) * math.sqrt(variance / (2 * size))
+
+
+class ConvolutionalHopfieldBlock(HopfieldBlock):
+    """A deep Hopfield network whose first layers are images, tied by 3 × 3 convolutions.
+
+    Parameters
+    ----------
+    image : tuple of int
+        Rows, columns and channels of the first layer; x has the same shape, a pull on each unit.
+    channels : sequence of int
+        Channels of each further layer of images.
+    pool : sequence of bool
+        Whether each of those is pooled 2 × 2 (maxima, inside the energy).
+    dense : sequence of int
+        Units of fully connected layers after them.
+    activation, clamped, sweeps, rng, dtype
+        As for `DeepHopfieldBlock`.
+    variance : float
+        V of the kernels' Gaussian orthogonal ensemble.
+    spread : float
+        Dense weights start uniform in ±spread/√(units before them).
+    """
+
+    def __init__(
+        self, image: Sequence[int], channels: Sequence[int] = (), pool: Sequence[bool] = (),
+        dense: Sequence[int] = (), activation: str = "ernoult", clamped: bool = True, sweeps: Sweeps | None = None,
+        variance: float = 1e-3, spread: float = 0.5, rng: Any = 0, dtype: Any = np.float32,
+    ) -> None:  # fmt: skip
+        pool = list(pool) or [False] * len(channels)
+        if len(image) != 3 or len(pool) != len(channels):
+            raise TopologyError(
+                "a convolutional block needs (rows, columns, channels) of its first layer, and as many pools as "
+                f"further channels; it got {tuple(image)}, {list(channels)} and {pool}"
+            )
+        shapes: list[tuple[int, ...]] = [(image[0], image[1], image[2])]
+        ties: list[Tie] = []
+        for count, pooled in zip(channels, pool, strict=True):
+            rows, columns, below = shapes[-1]
+            tie = ConvolutionTie((rows, columns, below), count, bool(pooled), variance)
+            ties.append(tie)
+            shapes.append(tie.output)
+        sizes = [math.prod(shapes[-1]), *dense]
+        ties += [DenseTie(lower, upper, spread) for lower, upper in pairwise(sizes)]
+        shapes += [(units,) for units in dense]
+        super().__init__(shapes, ties, sweeps or Sweeps(), activation, clamped, None, rng, dtype)

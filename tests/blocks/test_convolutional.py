@@ -1,0 +1,128 @@
+"""Convolutions and pooling against their twins and scipy; convolutional blocks against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import correlate
+
+from circuitsim.blocks import EnergyBlock, Nudge, convolution
+from circuitsim.blocks.convolution import Window
+from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock, gaussian_orthogonal
+from circuitsim.blocks.hopfield import Sweeps
+from circuitsim.errors import TopologyError
+
+WINDOWS = [Window(3, 1, 1), Window(3, 2, 1), Window(2, 2, 0), Window(5, 1, 2)]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
+def test_convolution_is_a_correlation_and_its_transpose(
+    window: Window, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convolution, "CHUNK", chunk)
+    rng = np.random.default_rng(0)
+    images, kernel = rng.normal(size=(3, 6, 7, 2)), rng.normal(size=(window.size**2 * 2, 4))
+    out = convolution.convolve(images, kernel, window)
+    pad = ((0, 0), (window.padding,) * 2, (window.padding,) * 2, (0, 0))
+    cube = kernel.reshape(1, window.size, window.size, 2, 4)
+    expected = np.concatenate([correlate(np.pad(images, pad), cube[..., o], "valid") for o in range(4)], axis=-1)
+    np.testing.assert_allclose(out, expected[:, :: window.stride, :: window.stride], atol=1e-12)
+    np.testing.assert_allclose(
+        convolution.plain_patches(images, window) @ kernel, out.reshape(-1, 4), atol=1e-12
+    )  # the twin
+    above = rng.normal(size=out.shape)
+    back = np.empty_like(images)
+    convolution.convolve_back(above, kernel, window, back)
+    assert np.vdot(back, images) == pytest.approx(np.vdot(above, out), rel=1e-12)
+    twin = convolution.plain_add_patches(above.reshape(-1, 4) @ kernel.T, images.shape, window)
+    np.testing.assert_allclose(back, twin, atol=1e-12)
+    gradient = convolution.kernel_gradient(images, above, window)
+    assert np.vdot(gradient, kernel) == pytest.approx(np.vdot(above, out), rel=1e-12)
+
+
+def test_pooling_and_its_transpose_equal_their_twins() -> None:
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 5, size=(3, 5, 6, 2)).astype(float)  # with ties
+    out, switches = convolution.max_pool(images)
+    plain, places = convolution.plain_max_pool(images)
+    np.testing.assert_array_equal(out, plain)
+    np.testing.assert_array_equal(switches, places)
+    np.testing.assert_array_equal(out, images[:, :4].reshape(3, 2, 2, 3, 2, 2).max(axis=(2, 4)))
+    other = rng.normal(size=images.shape)
+    taken = convolution.pool_where(other, switches)
+    np.testing.assert_array_equal(taken, convolution.plain_pool_where(other, switches))
+    back = convolution.unpool(out, switches, images.shape[1:])
+    np.testing.assert_array_equal(back, convolution.plain_unpool(out, switches, images.shape[1:]))
+    assert np.vdot(back, other) == pytest.approx(np.vdot(out, taken))
+
+
+def test_gaussian_orthogonal_ensemble_has_its_variances() -> None:
+    slices = gaussian_orthogonal(np.random.default_rng(0), 3, 0.6, (40_000,))
+    np.testing.assert_array_equal(slices, np.swapaxes(slices, 0, 1))
+    np.testing.assert_allclose(slices.var(axis=2), 0.2 * (1 + np.eye(3)), rtol=0.03)
+
+
+def block(**options: object) -> ConvolutionalHopfieldBlock:
+    settings = {"sweeps": Sweeps(3000, 3000, 1e-15), "variance": 0.02, "rng": 2, "dtype": np.float64, **options}
+    made = ConvolutionalHopfieldBlock((4, 4, 2), [3, 2], [True, False], **settings)  # type: ignore[arg-type]
+    rng = np.random.default_rng(5)
+    for name, array in made.parameters.items():
+        if name.startswith("bias"):
+            array[...] = rng.uniform(0.1, 0.5, array.shape)
+    return made
+
+
+@pytest.mark.parametrize("options", [{"dense": [3]}, {"clamped": False}, {"activation": "laborieux", "dense": [4, 3]}])
+def test_gradients_of_a_pooled_block(options: dict[str, object]) -> None:
+    """Implicit = finite differences of the output; contrast of nudged states = implicit; GDU at each sweep."""
+    made = block(**options)
+    assert isinstance(made, EnergyBlock)
+    rng = np.random.default_rng(7)
+    x, cotangent = rng.uniform(-0.3, 0.9, (3, made.n_inputs)), rng.normal(size=(3, made.n_outputs))
+    weight = np.array([0.3, 1.0, 0.7])
+    free = made.relax(x)
+    assert free.residual.max() < 1e-12
+    exact, inputs = made.implicit(free, x, cotangent, weight)
+
+    def value() -> float:
+        return float((weight * (made.relax(x).output * cotangent).sum(axis=1)).sum())
+
+    for name, array in [*made.parameters.items(), ("x", x)]:
+        found = inputs * weight[:, None] if name == "x" else exact[name]
+        for _ in range(12):
+            place = tuple(rng.integers(array.shape))
+            old = array[place]
+            array[place] = old + 1e-6
+            high = value()
+            array[place] = old - 1e-6
+            expected = (high - value()) / 2e-6
+            array[place] = old
+            assert found[place] == pytest.approx(expected, abs=3e-8, rel=1e-6), name
+    beta = 1e-4
+    plus, minus = (made.relax(x, Nudge(sign * beta * cotangent), free) for sign in (1, -1))
+    for name, array in made.parameter_difference(plus, minus, x, weight).items():
+        np.testing.assert_allclose(array / (2 * beta), exact[name], atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(made.input_difference(plus, minus, x) / (2 * beta), inputs, atol=1e-9)
+    for sweeps in range(1, 8):
+        made.sweeps = Sweeps(1, sweeps)
+        plus, minus = (made.relax(x, Nudge(sign * beta * cotangent), free) for sign in (1, -1))
+        truncated, back = made.truncated(free, x, cotangent, weight, sweeps)
+        for name, array in made.parameter_difference(plus, minus, x, weight).items():
+            np.testing.assert_allclose(array / (2 * beta), truncated[name], atol=1e-9, rtol=0, err_msg=name)
+        np.testing.assert_allclose(made.input_difference(plus, minus, x) / (2 * beta), back, atol=1e-9, rtol=0)
+
+
+def test_energy_falls_with_every_sweep() -> None:
+    made = block(dense=[3])
+    x = np.random.default_rng(3).uniform(-0.3, 0.9, (2, made.n_inputs))
+    energies = []
+    for sweeps in range(1, 8):
+        made.sweeps = Sweeps(sweeps, 1)
+        energies.append(made.energy(made.relax(x), x))
+    assert (np.diff(energies, axis=0) <= 1e-15).all()
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(TopologyError, match="as many pools"):
+        ConvolutionalHopfieldBlock((4, 4, 2), [3], [True, False])
