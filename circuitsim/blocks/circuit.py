@@ -1,0 +1,364 @@
+"""`CircuitBlock`: any circuit as a block of learning.
+
+The energy is E(v) = ½ Σ g Δv² + Σ I Δv (Scellier 2024, Theorem 1); inputs are source values, outputs are voltages
+between node pairs, parameters the conductances of resistors and the currents of sources that may change. A nudge is a
+current pushed into the output pairs and a conductance across them, so that relaxing is solving, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.blocks.circuit_kernels import branch_products, tree_currents
+from circuitsim.blocks.protocol import Arrays, Nudge, State
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.errors import UsageError
+from circuitsim.netlist.roles import Roles
+
+Analyse = Callable[..., Any]
+
+
+class CircuitState(NamedTuple):
+    """Operating points of one circuit for a batch of inputs.
+
+    Attributes
+    ----------
+    voltages : (batch, n_nodes) float array
+        Node potentials, V.
+    current : (batch, m) float array
+        Branch currents in SPICE signs, A.
+    output : (batch, outputs) float array
+        v(p) − v(q), V.
+    residual : (batch,) float array
+        Worst violation of the circuit's equations, relative to local scales.
+    ok : (batch,) bool array
+        Proven to the block's tolerance.
+    solution : object
+        What the solver starts from next time.
+    """
+
+    voltages: np.ndarray
+    current: np.ndarray
+    output: np.ndarray
+    residual: np.ndarray
+    ok: np.ndarray
+    solution: Any
+
+    @property
+    def closed(self) -> np.ndarray:
+        """(batch, diodes) bool: conducting."""
+        return self.solution.closed
+
+
+def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> CircuitState:
+    """Σ coefficient · state: no operating point, but what the differences of a block are linear in."""
+
+    def total(name: str) -> np.ndarray:
+        return sum(c * getattr(state, name) for c, state in zip(coefficients, states))  # type: ignore[return-value]
+
+    residual = np.maximum.reduce([state.residual for state in states])
+    ok = np.logical_and.reduce([state.ok for state in states])
+    return CircuitState(total("voltages"), total("current"), total("output"), residual, ok, states[0].solution)
+
+
+class CircuitBlock:
+    """A circuit with roles as an `EnergyBlock`.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Its values are the initial parameters; it is never changed.
+    roles : Roles
+        Inputs, outputs, adjustable elements (`circuitsim.netlist.roles`).
+    tolerance : float
+        What each operating point is certified to, relative to local scales.
+    analyse : callable, optional
+        Another batch solver than `circuitsim.analysis.batch.batched`, with its interface.
+
+    Attributes
+    ----------
+    parameters : dict of str to ndarray
+        ``conductance`` (S) of the adjustable resistors and ``current`` (A, SPICE sign) of the adjustable sources, in
+        the order of the circuit's elements; a kind that does not occur is left out.
+    bounds : dict of str to (ndarray, ndarray)
+        Least and largest value of each parameter; `project` clips to them.
+
+    Raises
+    ------
+    UsageError
+        Roles without inputs, outputs or anything to train.
+    """
+
+    def __init__(
+        self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE, analyse: Analyse | None = None
+    ) -> None:
+        self.circuit, self.roles, self.tolerance = circuit, roles.require(), tolerance
+        self.analyse = _default_solver() if analyse is None else analyse
+        kind, self._first, self._second, value, self.n_nodes = circuit.arrays()
+        self._kind, self._value = kind, value
+        self._inputs = np.array([circuit.element_index(name) for name in roles.inputs], dtype=np.int64)
+        adjustable = np.array([circuit.element_index(a.name) for a in roles.trainable], dtype=np.int64)
+        low = np.array([a.minimum for a in roles.trainable])
+        high = np.array([a.maximum for a in roles.trainable])
+        ohmic = kind[adjustable] == RESISTOR
+        self._resistors, self._sources = adjustable[ohmic], adjustable[~ohmic]
+        self.parameters: Arrays = {}
+        self.bounds: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        if ohmic.any():
+            self.parameters["conductance"] = 1.0 / value[self._resistors]
+            self.bounds["conductance"] = 1.0 / high[ohmic], 1.0 / low[ohmic]
+        if not ohmic.all():
+            self.parameters["current"] = value[self._sources].copy()
+            self.bounds["current"] = low[~ohmic], high[~ohmic]
+        self._analysed = self.analyse(circuit, inputs=list(roles.inputs), outputs=list(roles.outputs), tolerance=tolerance)
+        self._solver: Any = None
+        self._solved: Arrays = {}
+
+    # ------------------------------------------------------------------ shape
+    @property
+    def n_inputs(self) -> int:
+        """Input sources."""
+        return self._inputs.size
+
+    @property
+    def n_outputs(self) -> int:
+        """Output pairs."""
+        return len(self.roles.outputs)
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes p and q of the outputs, (outputs,) each."""
+        index = self.circuit.node_index
+        p, q = zip(*((index(p), index(q)) for p, q in self.roles.outputs))
+        return np.array(p, dtype=np.int64), np.array(q, dtype=np.int64)
+
+    # ------------------------------------------------------------------ parameters
+    def values(self) -> np.ndarray:
+        """(m,) values of all elements with the parameters as they stand: Ω, V, A."""
+        value = self._value.copy()
+        if self._resistors.size:
+            value[self._resistors] = 1.0 / self.parameters["conductance"]
+        if self._sources.size:
+            value[self._sources] = self.parameters["current"]
+        return value
+
+    def trained(self) -> Circuit:
+        """The circuit with the parameters as they stand, within the bounds of the roles to the last bit."""
+        value = self.values().tolist()
+        ends = {self.circuit.element_index(a.name): a for a in self.roles.trainable}
+        return self.circuit.with_values({a.name: min(max(value[k], a.minimum), a.maximum) for k, a in ends.items()})
+
+    def at(self, parameters: Mapping[str, np.ndarray]) -> CircuitBlock:
+        """The same circuit with parameters of its own; what was analysed is shared."""
+        other = object.__new__(CircuitBlock)
+        other.__dict__.update(self.__dict__)
+        other.parameters = {name: np.array(parameters[name], dtype=np.float64) for name in self.parameters}
+        other._solver, other._solved = None, {}
+        return other
+
+    def project(self) -> None:
+        """Clip the parameters to their bounds."""
+        for name, (low, high) in self.bounds.items():
+            np.clip(self.parameters[name], low, high, out=self.parameters[name])
+
+    def at_bound(self) -> int:
+        """Parameters that lie on a bound."""
+        return sum(
+            int(((self.parameters[name] <= low) | (self.parameters[name] >= high)).sum())
+            for name, (low, high) in self.bounds.items()
+        )
+
+    def _current(self) -> Any:
+        """The solver at the parameters as they stand; made anew only when they have changed."""
+        if self._solver is None or any((self._solved[name] != p).any() for name, p in self.parameters.items()):
+            self._solver = self._analysed.with_values(self.values())
+            self._solved = {name: p.copy() for name, p in self.parameters.items()}
+        return self._solver
+
+    def stiffness_limit(self) -> float:
+        """Largest β, S, up to which a negative conductance −β across every output leaves the energy convex."""
+        return float(self._current().stiffness_limit())
+
+    # ------------------------------------------------------------------ relaxing
+    def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> CircuitState:
+        """Operating points for the rows of ``x`` (batch, inputs), V or A.
+
+        Raises
+        ------
+        UsageError
+            A stiffness so negative that the energy is no longer convex; a nudge that asks to be followed.
+        NoSteadyStateError
+            The circuit has no steady state at some input.
+        """
+        before = None if start is None else start.solution  # type: ignore[attr-defined]
+        if nudge is None:
+            return self._state(self._current().solve(x, start=before))
+        if nudge.follow is not None:
+            raise UsageError("a circuit settles at once and follows nothing; use learning.nudges.FollowingCurrent")
+        found = self._current().solve(x, injected=-nudge.linear, stiffness=nudge.stiffness, start=before)
+        return self._state(found)
+
+    def clamp(self, x: np.ndarray, output: np.ndarray, start: State | None = None) -> CircuitState:
+        """Operating points with the outputs held at given voltages, (batch, outputs), by sources across the pairs.
+
+        Raises
+        ------
+        InfeasibleError
+            Diodes or sources do not let some output take its voltage.
+        """
+        held = np.concatenate([x, output], axis=1)
+        before = None if start is None else start.solution  # type: ignore[attr-defined]
+        state = self._state(self._clamped().solve(held, start=before))
+        return state._replace(current=state.current[:, : self._value.size])
+
+    def _clamped(self) -> Any:
+        """The solver of the circuit with a voltage source across each output."""
+        if "_clamped_analysed" not in self.__dict__:
+            circuit = self.circuit.with_values({})
+            names = [_unused(circuit, f"Vclamp{k}") for k in range(self.n_outputs)]
+            for name, (p, q) in zip(names, self.roles.outputs):
+                circuit.voltage_source(name, p, q, 0.0)
+            self._clamped_analysed = self.analyse(
+                circuit, inputs=[*self.roles.inputs, *names], outputs=list(self.roles.outputs),
+                tolerance=self.tolerance,
+            )  # fmt: skip
+        solver = self._current()
+        kept = self.__dict__.get("_clamped_solver")
+        if kept is None or kept[0] is not solver:
+            value = np.concatenate([self.values(), np.zeros(self.n_outputs)])
+            self._clamped_solver = kept = solver, self._clamped_analysed.with_values(value)
+        return kept[1]
+
+    def _state(self, found: Any) -> CircuitState:
+        return CircuitState(found.voltages, found.current, found.output, found.relative, found.ok, found)
+
+    # ------------------------------------------------------------------ energy and its derivatives
+    def energy(self, state: State, x: np.ndarray) -> np.ndarray:
+        """(batch,) E(v) of Theorem 1 at a state, W."""
+        v = state.voltages  # type: ignore[attr-defined]
+        value = self.values()
+        ohmic = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
+        drop = v[:, self._first[ohmic]] - v[:, self._second[ohmic]]
+        total = 0.5 * (drop * drop) @ (1.0 / value[ohmic])
+        sources = np.flatnonzero(self._kind == CURRENT)
+        if sources.size:
+            amperes = np.tile(value[sources], (len(v), 1))
+            place = {int(k): j for j, k in enumerate(sources)}
+            for column, k in enumerate(self._inputs.tolist()):
+                if k in place:
+                    amperes[:, place[k]] = x[:, column]
+            total = total + (amperes * (v[:, self._first[sources]] - v[:, self._second[sources]])).sum(axis=1)
+        return total
+
+    def parameter_difference(self, plus: State, minus: State, x: np.ndarray, weight: np.ndarray) -> Arrays:
+        """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus): ½ Δv² for a conductance, Δv for a current source.
+
+        ½ (Δv₊² − Δv₋²) is computed as (Δv₊ − Δv₋) · ½ (Δv₊ + Δv₋), which does not cancel.
+        """
+        above, below = plus.voltages, minus.voltages  # type: ignore[attr-defined]
+        return self._derivatives(above - below, 0.5 * (above + below), weight)
+
+    def _derivatives(self, change: np.ndarray, level: np.ndarray, weight: np.ndarray) -> Arrays:
+        found: Arrays = {}
+        if self._resistors.size:
+            r = self._resistors
+            found["conductance"] = branch_products(self._first[r], self._second[r], change, level, weight)
+        if self._sources.size:
+            total = weight @ change
+            found["current"] = total[self._first[self._sources]] - total[self._second[self._sources]]
+        return found
+
+    def input_difference(self, plus: State, minus: State, x: np.ndarray) -> np.ndarray:
+        """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus.
+
+        For a voltage source the current it delivers out of its + terminal (minus its SPICE current); for a current
+        source v(first) − v(second).
+        """
+        voltage = self._kind[self._inputs] == VOLTAGE
+        found = np.empty((len(plus.output), self.n_inputs))
+        v = self._inputs[voltage]
+        found[:, voltage] = minus.current[:, v] - plus.current[:, v]  # type: ignore[attr-defined]
+        i = self._inputs[~voltage]
+        change = plus.voltages - minus.voltages  # type: ignore[attr-defined]
+        found[:, ~voltage] = change[:, self._first[i]] - change[:, self._second[i]]
+        return found
+
+    def implicit(
+        self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
+    ) -> tuple[Arrays, np.ndarray]:
+        """Exact derivatives of cotangent · output by the adjoint H λ = −Bᵀ cotangent on the active set.
+
+        ∂ℓ/∂g = Δv Δλ, ∂ℓ/∂I = λ(first) − λ(second), ∂ℓ/∂V = the current that V delivers in the adjoint circuit.
+        """
+        solution = state.solution  # type: ignore[attr-defined]
+        adjoint = self._current().adjoint(solution, cotangent)
+        parameters = self._derivatives(adjoint, state.voltages, weight)  # type: ignore[attr-defined]
+        voltage = self._kind[self._inputs] == VOLTAGE
+        inputs = np.empty((len(cotangent), self.n_inputs))
+        i = self._inputs[~voltage]
+        inputs[:, ~voltage] = adjoint[:, self._first[i]] - adjoint[:, self._second[i]]
+        if voltage.any():
+            inputs[:, voltage] = -self._source_currents(adjoint, cotangent, solution.closed, self._inputs[voltage])
+        return parameters, inputs
+
+    # ------------------------------------------------------------------ currents of the adjoint circuit
+    def _source_currents(
+        self, adjoint: np.ndarray, cotangent: np.ndarray, closed: np.ndarray, sources: np.ndarray
+    ) -> np.ndarray:
+        """(batch, k) SPICE currents of voltage sources in the adjoint circuit: sources dead, −cotangent injected."""
+        need = -cotangent @ self._pair_incidence - adjoint @ self._laplacian()
+        edges, fixed, (starts, other, number, sign) = self._rigid
+        active = np.ones((len(adjoint), edges.size), dtype=bool)
+        active[:, ~fixed] = closed
+        wanted = np.searchsorted(edges, sources)
+        return tree_currents(starts, other, number, sign, active, need, wanted)
+
+    @cached_property
+    def _pair_incidence(self) -> np.ndarray:
+        """(outputs, n_nodes): +1 at p, −1 at q."""
+        rows = np.zeros((self.n_outputs, self.n_nodes))
+        k = np.arange(self.n_outputs)
+        rows[k, self.pairs[0]], rows[k, self.pairs[1]] = 1.0, -1.0
+        return rows
+
+    def _laplacian(self) -> Any:
+        """The sparse (n_nodes, n_nodes) matrix of all resistors, S."""
+        from scipy.sparse import coo_matrix
+
+        value = self.values()
+        r = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
+        a, b, g = self._first[r], self._second[r], 1.0 / value[r]
+        rows, columns = np.concatenate([a, b, a, b]), np.concatenate([a, b, b, a])
+        return coo_matrix((np.concatenate([g, g, -g, -g]), (rows, columns)), shape=(self.n_nodes,) * 2).tocsr()
+
+    @cached_property
+    def _rigid(self) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Edges that take whatever current is needed: elements, which of them always do, and adjacency by node."""
+        zero = (self._kind == RESISTOR) & (self._value == 0.0)
+        fixed = (self._kind == VOLTAGE) | (self._kind == INDUCTOR) | zero
+        edges = np.flatnonzero(fixed | (self._kind == DIODE))
+        a, b = self._first[edges], self._second[edges]
+        number = np.arange(edges.size)
+        node, other = np.concatenate([a, b]), np.concatenate([b, a])
+        sign = np.concatenate([np.ones(edges.size), -np.ones(edges.size)])
+        order = np.argsort(node, kind="stable")
+        starts = np.searchsorted(node[order], np.arange(self.n_nodes + 1))
+        return edges, fixed[edges], (starts, other[order], np.concatenate([number, number])[order], sign[order])
+
+
+def _default_solver() -> Analyse:
+    from circuitsim.analysis.batch import batched
+
+    return batched
+
+
+def _unused(circuit: Circuit, name: str) -> str:
+    while name in circuit:
+        name += "_"
+    return name
