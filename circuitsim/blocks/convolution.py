@@ -212,7 +212,7 @@ def _chunks(images: np.ndarray, window: Window) -> Iterator[tuple[slice, np.ndar
 
 
 @jit()
-def _copy_patches(images, size, stride, padding, out):  # type: ignore[no-untyped-def]
+def _copy_patches(images, size, stride, padding, out):
     batch, rows, columns, channels = images.shape
     out_rows = (rows + 2 * padding - size) // stride + 1
     out_columns = (columns + 2 * padding - size) // stride + 1
@@ -235,7 +235,7 @@ def _copy_patches(images, size, stride, padding, out):  # type: ignore[no-untype
 
 
 @jit()
-def _add_patches(patches, size, stride, padding, out):  # type: ignore[no-untyped-def]
+def _add_patches(patches, size, stride, padding, out):
     batch, rows, columns, channels = out.shape
     out_rows = (rows + 2 * padding - size) // stride + 1
     out_columns = (columns + 2 * padding - size) // stride + 1
@@ -256,7 +256,7 @@ def _add_patches(patches, size, stride, padding, out):  # type: ignore[no-untype
 
 
 @jit()
-def _pool_max(images, out, switches):  # type: ignore[no-untyped-def]
+def _pool_max(images, out, switches):
     batch, rows, columns, channels = out.shape
     for b in range(batch):
         for r in range(rows):
@@ -272,7 +272,7 @@ def _pool_max(images, out, switches):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def _pool_where(images, switches, out):  # type: ignore[no-untyped-def]
+def _pool_where(images, switches, out):
     batch, rows, columns, channels = out.shape
     for b in range(batch):
         for r in range(rows):
@@ -283,7 +283,7 @@ def _pool_where(images, switches, out):  # type: ignore[no-untyped-def]
 
 
 @jit()
-def _unpool(pooled, switches, out):  # type: ignore[no-untyped-def]
+def _unpool(pooled, switches, out):
     batch, rows, columns, channels = pooled.shape
     out[:] = 0
     for b in range(batch):

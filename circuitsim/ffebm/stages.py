@@ -1,0 +1,202 @@
+"""Feedforward stages: the digital part of a chain. Each maps a batch forward and a cotangent back.
+
+Arrays have the batch first; images are (batch, rows, columns, channels). Losses are summed over a batch, so a cotangent
+holds each sample's own error, and parameter gradients are sums over samples.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from circuitsim._arrays import Array, clip_into, namespace
+from circuitsim.blocks.hopfield import ACTIVATIONS
+from circuitsim.errors import UsageError
+
+Gradients = dict[str, Array]
+
+
+class Stage:
+    """A differentiable map. This one has no parameters and changes nothing.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in descriptions.
+    parameters : dict of array
+        What optimisers move; the stage's own memory.
+    averages : dict of array
+        What it has observed of past batches.
+    options : dict
+        The arguments it was made with.
+    """
+
+    kind: ClassVar[str] = "identity"
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.parameters: dict[str, Any] = {}
+        self.averages: dict[str, Any] = {}
+
+    def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
+        """Draw the parameters anew; `rng` is a Generator or a seed."""
+
+    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+        """The output, and what `vjp` needs to remember."""
+        return x, None
+
+    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
+        """Vector–Jacobian products: Σ_b cotangent_b · ∂output_b/∂parameters, and cotangent · ∂output/∂x."""
+        return {}, cotangent
+
+    def observe(self, memory: Any) -> None:
+        """Take a training batch into the averages; called once for each batch."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+
+
+class Linear(Stage):
+    """``x @ weights + bias``.
+
+    Parameters
+    ----------
+    inputs, outputs : int
+        Length of a row; images are read as rows.
+    bias : bool
+    spread : float
+        Weights and biases start uniform in ±spread/√inputs, PyTorch's default for spread 1.
+    """
+
+    kind = "linear"
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = True, spread: float = 1.0) -> None:
+        super().__init__(inputs=inputs, outputs=outputs, bias=bias, spread=spread)
+        if min(inputs, outputs) < 1:
+            raise UsageError(f"a linear stage needs inputs and outputs, not {inputs} and {outputs}")
+        self.initialise(0)
+
+    def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
+        """Uniform weights and biases."""
+        rng = np.random.default_rng(rng)
+        inputs, outputs = self.options["inputs"], self.options["outputs"]
+        limit = self.options["spread"] / math.sqrt(inputs)
+        self.parameters = {"weights": rng.uniform(-limit, limit, (inputs, outputs)).astype(dtype)}
+        if self.options["bias"]:
+            self.parameters["bias"] = rng.uniform(-limit, limit, outputs).astype(dtype)
+
+    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+        """(batch, outputs)."""
+        rows = namespace(x).reshape(x, (x.shape[0], -1))
+        if rows.shape[1] != self.options["inputs"]:
+            raise UsageError(
+                f"a {self.kind} stage takes rows of {self.options['inputs']}, but rows of {rows.shape[1]} come in"
+            )
+        y = rows @ self.parameters["weights"]
+        if "bias" in self.parameters:
+            y += self.parameters["bias"]
+        return y, (rows, x.shape)
+
+    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
+        """Two products."""
+        xp = namespace(cotangent)
+        rows, shape = memory
+        gradients = {"weights": rows.T @ cotangent}
+        if "bias" in self.parameters:
+            gradients["bias"] = xp.sum(cotangent, axis=0)
+        if not wants_input:
+            return gradients, None
+        return gradients, xp.reshape(cotangent @ self.parameters["weights"].T, shape)
+
+
+class Readout(Linear):
+    """The linear stage that ends a chain: its outputs are the loss's logits or predictions (Laborieux et al. 2021)."""
+
+    kind = "readout"
+
+
+class Flatten(Stage):
+    """Images as rows."""
+
+    kind = "flatten"
+
+    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+        """(batch, rows · columns · channels)."""
+        return namespace(x).reshape(x, (x.shape[0], -1)), x.shape
+
+    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
+        """The shape it came in."""
+        return {}, namespace(cotangent).reshape(cotangent, memory)
+
+
+class Normalise(Stage):
+    """Pixels as they are stored to numbers of mean about 0 and deviation about 1, or to [0, 1].
+
+    Parameters
+    ----------
+    scale : float
+        Full intensity of a pixel as stored.
+    mean, deviation : sequence of float, optional
+        Of each channel, for pixels in [0, 1]; left out, 0 and 1.
+    shape : sequence of int, optional
+        Rows, columns and channels, where samples come as rows.
+    """
+
+    kind = "normalise"
+
+    def __init__(self, scale: float = 255.0, mean: Any = (0.0,), deviation: Any = (1.0,), shape: Any = None) -> None:
+        super().__init__(
+            scale=scale, mean=list(mean), deviation=list(deviation), shape=None if shape is None else list(shape)
+        )
+        self._dtype = np.dtype(np.float64)
+
+    def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
+        """Only the precision of what comes out."""
+        self._dtype = np.dtype(dtype)
+
+    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+        """(x / scale − mean) / deviation."""
+        xp = namespace(x)
+        dtype, came = getattr(xp, self._dtype.name), x.shape
+        if self.options["shape"] is not None:
+            x = xp.reshape(x, (-1, *self.options["shape"]))
+        mean, deviation = (
+            xp.asarray(self.options[name], dtype=dtype, device=x.device) for name in ("mean", "deviation")
+        )
+        factor = 1.0 / (self.options["scale"] * deviation)
+        return xp.astype(x, dtype) * factor - mean / deviation, (factor, came)
+
+    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
+        """A factor for each channel."""
+        factor, shape = memory
+        return {}, namespace(cotangent).reshape(cotangent * factor, shape)
+
+
+class Activation(Stage):
+    """A function of each unit: ``ernoult`` clip(u, 0, 1), ``laborieux`` clip(u/2, 0, 1), ``relu``, ``tanh``."""
+
+    kind = "activation"
+    NAMES = (*ACTIVATIONS, "relu", "tanh")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name)
+        if name not in self.NAMES:
+            raise UsageError(f"there is no activation '{name}'; there are {', '.join(self.NAMES)}")
+
+    def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
+        """Same shape."""
+        xp, name = namespace(x), self.options["name"]
+        if name == "tanh":
+            y = xp.tanh(x)
+            return y, 1 - y * y
+        slope = ACTIVATIONS.get(name, 1.0)
+        y = x / slope
+        clip_into(xp, y, 0.0, None if name == "relu" else 1.0)
+        inside = y > 0 if name == "relu" else (y > 0) & (y < 1)
+        return y, xp.astype(inside, x.dtype) / slope
+
+    def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
+        """The derivative of each unit."""
+        return {}, cotangent * memory
