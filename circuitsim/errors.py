@@ -23,6 +23,23 @@ class TopologyError(CircuitError, ValueError):
     """A circuit that cannot be built as asked: unknown or repeated names, values out of range."""
 
 
+class AmplifierError(TopologyError):
+    """Amplifiers whose gains contradict each other around a loop.
+
+    Attributes
+    ----------
+    element : int
+        Position of the element that closes the loop.
+    names : tuple of str
+        The loop, that element first.
+    """
+
+    def __init__(self, message: str, element: int, names: Iterable[str]) -> None:
+        super().__init__(message)
+        self.element = element
+        self.names = tuple(names)
+
+
 class DownloadError(CircuitError):
     """A data set that no server delivered whole."""
 

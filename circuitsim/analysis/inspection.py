@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
+from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.elements import CAPACITOR, CURRENT
 from circuitsim.errors import Location, NoSteadyStateError, Problem
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
@@ -64,7 +65,7 @@ class Inspection(NamedTuple):
 
 def inspect_circuit(circuit: Circuit) -> Inspection:
     """Analyse a circuit without solving it."""
-    structure = analyse(circuit)
+    structure = analyse(without_amplifiers(circuit).circuit if circuit.amplified else circuit)
     contradiction = None
     try:
         with np.errstate(over="ignore", divide="ignore"):
@@ -73,7 +74,7 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
     except NoSteadyStateError as error:
         contradiction = error
     lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure))
-    return Inspection(_report(structure), lints, contradiction)
+    return Inspection(_report(structure, circuit), lints, contradiction)
 
 
 def _touched(structure: Structure) -> np.ndarray:
@@ -82,7 +83,7 @@ def _touched(structure: Structure) -> np.ndarray:
     return touched
 
 
-def _report(structure: Structure) -> Report:
+def _report(structure: Structure, circuit: Circuit) -> Report:
     kind, first, second, _, n_nodes = structure.arrays
     touched = _touched(structure)
     joins = np.concatenate([structure.resistors, structure.voltage_edges])
@@ -90,8 +91,9 @@ def _report(structure: Structure) -> Report:
     sizes = np.unique(structure.forest.root[touched], return_counts=True)[1]
     tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
     free = (tail != head) & (tail < structure.n) & (head < structure.n)
+    counts = circuit.count()
     return Report(
-        int(touched.sum()), kind.size, {ELEMENTS[k].name: n for k, n in enumerate(np.bincount(kind).tolist()) if n},
+        int(touched.sum()), kind.size, {row.name: counts[row.letter] for row in ELEMENTS if row.letter in counts},
         np.unique(part[touched]).size, structure.references.size, np.unique(island[touched]).size,
         int((sizes > 1).sum()), structure.n, int(free.sum()), structure.forest.closing.size,
     )  # fmt: skip

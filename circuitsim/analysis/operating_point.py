@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, ELEMENTS, RESISTOR
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
 from circuitsim.errors import Problem, TopologyError
 
 if TYPE_CHECKING:
@@ -37,13 +37,16 @@ class OperatingPoint:
     voltages : (n_nodes,) float array
         Node potentials, V, in the order of ``circuit.node_names``.
     currents : (m,) float array
-        Branch currents, A, in the order of ``circuit.names``: from the first terminal through the element.
+        Branch currents, A, in the order of ``circuit.names``: from the first terminal through the element (into an
+        amplifier on its left).
+    powers : (m,) float array
+        What each element absorbs, W.
     intervals : dict of str to (float or None, float or None)
         Nodes whose potential is not unique: its range, V, None where open.
     unique : (m,) bool array
         Where a branch current is the only one possible; elsewhere it is the choice of least norm.
     energy : float
-        ½ Σ g v² + Σ I v at the solution, W (THEORY: Scellier 2024, Theorem 1).
+        ½ Σ g v² + Σ I v at the solution, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c.
     certificate : Certificate
     solver : dict
         The method, why it was chosen, and counts of its work.
@@ -71,6 +74,9 @@ class OperatingPoint:
         kind, first, second, value, _ = circuit.arrays()
         drop = voltages[first] - voltages[second]
         self._drops = drop
+        # What an amplifier takes up on its left it does not deliver on its right: v_L i_L − (a v_R) i_L.
+        amplified = voltages[first] - np.where(kind == AMPLIFIER, value, 1.0) * voltages[second]
+        self.powers = np.where(kind == AMPLIFIER, amplified, drop) * currents
         half = np.where(kind == RESISTOR, 0.5 * drop * currents, 0.0)
         self.energy = float(np.where(kind == CURRENT, value * drop, half).sum())
 
@@ -90,9 +96,9 @@ class OperatingPoint:
         """Power that an element absorbs, W; without a name the total that all resistors dissipate."""
         if name is not None:
             k = self.circuit.element_index(name)
-            return float(self._drops[k] * self.currents[k])
+            return float(self.powers[k])
         resistors = self.circuit.arrays().kind == RESISTOR
-        return float((self._drops * self.currents)[resistors].sum())
+        return float(self.powers[resistors].sum())
 
     def state(self, name: str) -> str:
         """``"conducting"`` if a diode carries current, else ``"blocking"``.
@@ -112,7 +118,7 @@ class OperatingPoint:
         circuit = self.circuit
         kinds = circuit.arrays().kind.tolist()
         columns = zip(
-            circuit.names, kinds, self._drops.tolist(), self.currents.tolist(), (self._drops * self.currents).tolist(),
+            circuit.names, kinds, self._drops.tolist(), self.currents.tolist(), self.powers.tolist(),
             self.unique.tolist(),
         )  # fmt: skip
         branches = {}
@@ -151,7 +157,7 @@ class OperatingPoint:
                 "value": value,
                 "voltage": self._drops,
                 "current": self.currents,
-                "power": self._drops * self.currents,
+                "power": self.powers,
                 "state": [text if is_diode else None for text, is_diode in zip(state.tolist(), diode.tolist())],
                 "unique": self.unique,
             },

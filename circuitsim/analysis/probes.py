@@ -111,7 +111,6 @@ class Reader:
 
     def __init__(self, probes: Sequence[Probe], circuit: Circuit) -> None:
         self.size = len(probes)
-        _, first, second, _, _ = circuit.arrays()
         where = {kind: np.array([k for k, p in enumerate(probes) if p.kind == kind], dtype=np.int64) for kind in UNITS}
         volts = [probes[k] for k in where["v"]]
         self._voltages, self._currents, self._powers = where.values()
@@ -119,7 +118,6 @@ class Reader:
         self._minus = np.array([-1 if p.second is None else circuit.node_index(p.second) for p in volts], np.int64)
         self._carriers = self._elements(circuit, (probes[k] for k in self._currents))
         self._absorbers = self._elements(circuit, (probes[k] for k in self._powers))
-        self._ends = first[self._absorbers], second[self._absorbers]
 
     @staticmethod
     def _elements(circuit: Circuit, probes: Iterable[Probe]) -> np.ndarray:
@@ -131,5 +129,5 @@ class Reader:
         v, i = point.voltages, point.currents
         values[self._voltages] = v[self._plus] - np.where(self._minus < 0, 0.0, v[self._minus])
         values[self._currents] = i[self._carriers]
-        values[self._powers] = i[self._absorbers] * (v[self._ends[0]] - v[self._ends[1]])
+        values[self._powers] = point.powers[self._absorbers]
         return values

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
 from circuitsim.analysis.probes import Probe, Reader, all_probes, parse_probes
@@ -280,7 +281,7 @@ def _run(
 def _points(
     source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
     how: tuple[str, float],
-) -> Iterator[tuple[int, dict[str, float], Prepared, Reader]]:  # fmt: skip
+) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified, Reader]]:  # fmt: skip
     """Row, element values, and the prepared circuit, which only other parameters make anew."""
     elements = [k for k, axis in enumerate(axes) if not axis.parameter]
     parameters = [k for k, axis in enumerate(axes) if axis.parameter]

@@ -1,4 +1,4 @@
-"""`Circuit`: nodes and two-terminal elements, as a table of columns.
+"""`Circuit`: nodes and two-terminal elements (amplifiers: ground is their third), as a table of columns.
 
 A circuit only ever grows (``circuit.resistor(…)``) or is copied with other values (`Circuit.with_values`); the views
 that solvers read (`Circuit.arrays`) are immutable snapshots. Columns are compact machine arrays, so that a circuit of
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import (
+    AMPLIFIER,
     BY_LETTER,
     CAPACITOR,
     CURRENT,
@@ -44,7 +45,7 @@ class CircuitArrays(NamedTuple):
     first, second : int64 arrays
         Node indices of the terminals; 0 is ground.
     value : float64 array
-        Ω, V, A, H or F; nan for diodes.
+        Ω, V, A, H, F or a gain; nan for diodes.
     n_nodes : int
         Number of nodes, ground included.
     """
@@ -84,7 +85,7 @@ class _Numbered(Sequence[str]):
 
 
 class Circuit:
-    """A resistive circuit: resistors, ideal diodes, voltage and current sources (L: short, C: open).
+    """A resistive circuit: resistors, ideal diodes, voltage and current sources (L: short, C: open), and amplifiers.
 
     Parameters
     ----------
@@ -134,6 +135,12 @@ class Circuit:
     def current_source(self, name: str, first: str, second: str, current: float) -> None:
         """Add a source whose ``current`` amperes flow from ``first`` through it to ``second``."""
         self.add("I", name, first, second, current)
+
+    def amplifier(self, name: str, left: str, right: str, gain: float) -> None:
+        """Add a bidirectional amplifier: v(right) = ``gain`` v(left), and the current that leaves it on the right is
+        ``gain`` times the one that enters it on the left (> 0; Scellier 2024, App. D). Ground is its third terminal.
+        """
+        self.add("X", name, left, right, gain)
 
     def add(
         self,
@@ -308,6 +315,11 @@ class Circuit:
         """Whether any element touches ground."""
         return GROUND in self._first or GROUND in self._second
 
+    @property
+    def amplified(self) -> bool:
+        """Whether there is a bidirectional amplifier among the elements."""
+        return AMPLIFIER in self._kind
+
     def __len__(self) -> int:
         return len(self._kind)
 
@@ -466,12 +478,13 @@ def checked_value(code: int, name: str, value: float | None) -> float:
             raise TopologyError(f"{name}: {row.name} takes no value")
         return math.nan
     if value is None:
-        raise TopologyError(f"{name}: {row.name} needs its {row.parameter} in {row.unit}")
+        raise TopologyError(f"{name}: {row.name} needs its {row.parameter}{' in ' * bool(row.unit)}{row.unit}")
     number = float(value)
     if not math.isfinite(number):
         raise TopologyError(f"{name}: the {row.parameter} must be finite, not {number}")
     if number < row.minimum:
-        raise TopologyError(f"{name}: the {row.parameter} must not be negative ({number:g} {row.unit})")
+        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
+        raise TopologyError(f"{name}: the {row.parameter} {wrong} ({f'{number:g} {row.unit}'.strip()})")
     return number
 
 

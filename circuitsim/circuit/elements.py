@@ -8,6 +8,7 @@ through the element to the second, its power (voltage × current) is what it abs
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
 
@@ -25,7 +26,7 @@ class ElementKind(NamedTuple):
     parameter, unit : str
         The quantity its value states and that quantity's unit; empty for an element without a value.
     minimum : float
-        Smallest allowed value (inclusive).
+        Smallest allowed value (inclusive); above zero where zero is not allowed.
     law : str
         Its branch equation at DC, with v and i in SPICE signs.
     energy : str
@@ -48,10 +49,11 @@ class ElementKind(NamedTuple):
     spice: str
 
 
-RESISTOR, DIODE, VOLTAGE, CURRENT, INDUCTOR, CAPACITOR = range(6)
+RESISTOR, DIODE, VOLTAGE, CURRENT, INDUCTOR, CAPACITOR, AMPLIFIER = range(7)
 """Codes of the rows, as stored in the circuit's ``kind`` column."""
 
 _ANY = -math.inf
+_POSITIVE = sys.float_info.min
 
 ELEMENTS: tuple[ElementKind, ...] = (
     ElementKind("R", "resistor", ("first", "second"), "resistance", "Ω", 0.0,
@@ -66,6 +68,9 @@ ELEMENTS: tuple[ElementKind, ...] = (
                 "v = 0 (a short at DC)", "", "v = 0", "{name} {first} {second} {value}"),
     ElementKind("C", "capacitor", ("first", "second"), "capacitance", "F", 0.0,
                 "i = 0 (open at DC)", "", "", "{name} {first} {second} {value}"),
+    ElementKind("X", "bidirectional amplifier", ("left", "right"), "gain", "", _POSITIVE,
+                "v_right = a v_left, i_right = a i_left", "", "v_right = a v_left",
+                "{name} {first} {second} bidiramp gain={value}"),
 )  # fmt: skip
 
 BY_LETTER: dict[str, int] = {row.letter: code for code, row in enumerate(ELEMENTS)}

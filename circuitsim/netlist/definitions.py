@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.netlist import amplifier
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code, parse
@@ -129,6 +130,10 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     """``.subckt name port … PARAMS: a=1``: a new scope, until ``.ends``."""
     scope = reader.scope
     inner = Scope("", card, scope)
+    if amplifier.normal(card.text[position:]).split(" ", 1)[0] == amplifier.NAME:
+        inner.cards, inner.name = [amplifier.normal(card.text)], amplifier.NAME
+        reader.scope = inner
+        return
     # The scope opens even where its card is wrong, so that its .ends and its elements are read as what they are.
     reader.scope = inner
     sorted_ = fields(tokens(card, position), len(card.text))
@@ -164,9 +169,20 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     if scope.parent is None:
         raise CardError("subcircuit", ".ends without its .subckt", card.start(), "remove it")
     reader.scope = scope.parent
+    if scope.cards is not None and scope.card is not None:
+        check_amplifier(reader, scope.card, scope.cards)
     if words and words[0].text.lower() != scope.name.lower():
         raise CardError("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
                         words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
+
+
+def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
+    """A definition of the reserved sub-circuit must be the one that is known: it is not read."""
+    if cards != amplifier.CARDS[:-1]:
+        lines = amplifier.DEFINITION.splitlines()
+        reader.reporter.error("subcircuit", f"{amplifier.NAME} is the bidirectional amplifier and cannot be defined "
+                              "otherwise", card, None, "its definition is: " + " | ".join(lines),
+                              [amplifier.NAME])  # fmt: skip
 
 
 CARDS: dict[str, Callable[[Any, Card, int], None]] = {

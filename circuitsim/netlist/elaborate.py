@@ -8,7 +8,8 @@ from bisect import bisect_left
 from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR
+from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.link import Linker, doubtful_names
@@ -144,6 +145,9 @@ class Elaborator:
 
     def enter(self, frame: _Frame, number: int, call: Call, target: Scope) -> None:
         """Begin to expand ``call``."""
+        if target is AMPLIFIER_SCOPE:
+            self.amplifier(frame, call)
+            return
         multiplier = frame.multiplier
         passed = dict(call.passed)
         if "m" in passed and not target.is_parameter("m"):
@@ -169,6 +173,32 @@ class Elaborator:
             if nodes[k] < 0:
                 nodes[k] = self.out.node(name if name.lower() in self.global_names else prefix + name)
         self.stack.append(self.frame(target, environment, prefix, nodes, multiplier, call))
+
+    def amplifier(self, frame: _Frame, call: Call) -> None:
+        """Append the amplifier that ``call`` is; many in parallel are one."""
+        name = frame.prefix + call.name
+        out, gain = self.out, 1.0
+        try:
+            if "m" in call.passed:
+                raise CardError("parameter", f"{short(name)}: an amplifier has no multiplier m", call.offsets["m"],
+                                "leave it out: several in parallel are one")  # fmt: skip
+            gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
+            gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start()))
+        except ExpressionError as error:
+            self.reporter.expression(error, call.card, [name], self.callers())
+        except CardError as error:
+            self.reporter.error(error.kind, error.message, call.card, error.offset, error.hint, [name],
+                                self.callers())  # fmt: skip
+        first, second = (node if frame.nodes is None else frame.nodes[node] for node in call.nodes)
+        if not out.files or out.files[-1] != call.card.source.name:
+            out.starts.append(len(out.kind))
+            out.files.append(call.card.source.name)
+        out.kind.append(AMPLIFIER)
+        out.first.append(first)
+        out.second.append(second)
+        out.value.append(gain)
+        out.names.append(name)
+        out.lines.append(call.card.line)
 
     def warn_scope(self, frame: _Frame, call: Call, target: Scope, inside: Environment) -> None:
         """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from circuitsim.netlist import limits
+from circuitsim.netlist import amplifier, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.problems import Reporter
@@ -84,6 +84,8 @@ class Linker:
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit that ``call`` means, its ports and parameters checked."""
         target = scope.find_subcircuit(call.target.lower())
+        if target is None and call.target.lower() == amplifier.NAME:
+            target = amplifier.AMPLIFIER_SCOPE
         fail = self.reporter.error
         if target is None:
             fail("subcircuit", f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}", call.card,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from circuitsim.circuit import Circuit
-from circuitsim.errors import NetlistError, Problem, UsageError
+from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.netlist.analyses import Analyses
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import Deck
@@ -84,6 +84,8 @@ def _elaborated(reader: Reader, linker: Linker, title: str, source: Source) -> D
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
+    if not reporter.failed:
+        check_amplifiers(circuit)
     analyses = Analyses(reporter, reader.top, elaborator.environment, circuit).read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
@@ -99,10 +101,31 @@ def _elaborated(reader: Reader, linker: Linker, title: str, source: Source) -> D
         again = Reporter()
         other = Elaborator(again, linker, reader.top, overrides, reader.globals).circuit(title)
         again.finish()
+        check_amplifiers(other)
         other.notes = circuit.notes
         return other
 
     return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate)
+
+
+def check_amplifiers(circuit: Circuit) -> None:
+    """Refuse amplifiers whose gains contradict each other, with the place of the element that closes the loop.
+
+    Raises
+    ------
+    NetlistError
+    """
+    if not circuit.amplified:
+        return
+    from circuitsim.circuit.amplifiers import section_gains
+
+    try:
+        section_gains(circuit)
+    except AmplifierError as error:
+        origin = circuit.origin(error.element)
+        hint = "in every loop the gains must multiply to one; see docs/amplifiers.md"
+        place = Location(*origin) if origin else None
+        raise NetlistError([Problem("amplifier", str(error), place, hint, error.names)]) from None
 
 
 def _parameters(reader: Reader, elaborator: Elaborator) -> dict[str, float]:

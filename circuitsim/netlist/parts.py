@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 
-from circuitsim.circuit.elements import BY_LETTER, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.problems import Reporter
@@ -22,7 +22,9 @@ NO_EFFECT = frozenset(
 
 _VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "capacitance"), "I": ("dc", "c")}
 # By first character in either case; no upper(), which would turn a dotless ı into I.
-CODES = {**BY_LETTER, **{letter.lower(): code for letter, code in BY_LETTER.items()}}
+# X begins a call; that of the amplifier is told from others by the sub-circuit's name.
+_OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
+CODES = {**_OWN, **{letter.lower(): code for letter, code in _OWN.items()}}
 MINIMUM = [row.minimum for row in ELEMENTS]
 _NAN = float("nan")
 VALUES_KEPT = 10_000
@@ -366,6 +368,8 @@ def checked(code: int, name: str, value: float, offset: int) -> float:
     """
     row = ELEMENTS[code]
     if value < row.minimum:
-        raise CardError("range", f"{short(name)}: the {row.parameter} must not be negative ({exact(value)} {row.unit})",
-                        offset, "a passive circuit has no negative " + row.parameter)  # fmt: skip
+        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
+        amount = f"{exact(value)} {row.unit}".strip()
+        raise CardError("range", f"{short(name)}: the {row.parameter} {wrong} ({amount})", offset,
+                        "a passive circuit has no negative " + row.parameter if row.unit else "")  # fmt: skip
     return value

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from circuitsim.netlist import definitions, includes, refused
+from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
@@ -60,7 +61,8 @@ class Reader:
 
     def short_way(self, source: Source) -> None:
         """Open the short way for plain elements, as long as scope and source stay what they are."""
-        if self.control is not None or (self.section is not None and not self.section.inside):
+        skipping = self.control is not None or (self.section is not None and not self.section.inside)
+        if skipping or self.scope.cards is not None:
             self.simple = _closed
         else:
             self.scope.at(source)
@@ -73,6 +75,8 @@ class Reader:
         try:
             if head == "*":
                 self.directives.append(Directive(card.text[start + 2 :].strip(), card.place(start)))
+            elif self.scope.cards is not None and not card.text[start:].lower().startswith(".ends"):
+                self.scope.cards.append(normal(card.text))
             elif head == ".":
                 self.dot(card, start)
             elif self.control is not None or (self.section is not None and not self.section.inside):

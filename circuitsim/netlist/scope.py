@@ -76,6 +76,8 @@ class Scope:
         The scope that the definition stands in.
     ports : list of int
         Local nodes of the ports.
+    cards : list of str or None
+        Where the name is reserved: the cards as written, to be compared, not read.
     nodes : dict
         Node name, as spelled and in lower case → local number; 0 is ground.
     node_names : list of str
@@ -83,7 +85,7 @@ class Scope:
     """
 
     __slots__ = (
-        "calls", "card", "defaults", "first", "functions", "index", "kind", "lines", "models", "name", "names",
+        "calls", "card", "cards", "defaults", "first", "functions", "index", "kind", "lines", "models", "name", "names",
         "node_names", "nodes", "parameters", "parent", "ports", "second", "spans", "specials", "subcircuits", "uses",
         "value",
     )  # fmt: skip
@@ -91,6 +93,7 @@ class Scope:
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
         self.name, self.card, self.parent = name, card, parent
         self.ports: list[int] = []
+        self.cards: list[str] | None = None
         self.nodes: dict[str, int] = {"0": 0, "gnd": 0}
         self.node_names: list[str] = ["0"]
         self.kind, self.value = array("b"), array("d")

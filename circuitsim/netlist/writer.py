@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.netlist.amplifier import DEFINITION
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.units import exact, short
 
@@ -109,6 +110,8 @@ def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
         )
     if diode in written:
         lines.append(MODEL)
+    if circuit.amplified:
+        lines += DEFINITION.splitlines()
     lines += [".op", ".end", ""]
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND
-from circuitsim.circuit.elements import DIODE, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, DIODE, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
 from circuitsim.plotting.layout import ON_GRID, place
@@ -150,7 +150,9 @@ class _Pen:
         start = [a, a + along * bend + shift] if lane else [a]
         stop = [b - along * bend + shift, b] if lane else [b]
         self._line(np.array([*start, left]), self._colour(volts[0]), width)
-        self._line(np.array([right, *stop]), self._colour(volts[1]), width)
+        # What leaves an amplifier on its right is its gain times what enters it.
+        delivered = self._width(amperes * float(self.arrays.value[k])) if kind == AMPLIFIER else width
+        self._line(np.array([right, *stop]), self._colour(volts[1]), delivered)
         turn = np.array([along, [-along[1], along[0]]])
         self._symbol(shape, turn, centre, volts, width, kind == DIODE and amperes > 0.0)
         if abs(amperes) > 1e-12 * self.largest:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 
 
 class Symbol(NamedTuple):
@@ -74,6 +74,7 @@ _SYMBOLS: dict[int, Symbol] = {
     CURRENT: Symbol(_R, _arrow(-0.1, 0.11), body=_circle(_R)),
     INDUCTOR: Symbol(0.28, [], graded=_coil(0.28)),
     CAPACITOR: Symbol(0.04, [_points((x, 0.14), (x, -0.14)) for x in (-0.04, 0.04)]),
+    AMPLIFIER: Symbol(0.15, [], body=_points((-0.15, 0.16), (0.15, 0), (-0.15, -0.16))),
 }  # fmt: skip
 
 _SHORT = Symbol(0.2, [], graded=_points((-0.2, 0), (0.2, 0)))

@@ -16,7 +16,7 @@ import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.errors import InfeasibleError
+from circuitsim.errors import InfeasibleError, TopologyError
 from circuitsim.program.components import component_labels
 from circuitsim.program.forest import VoltageForest, grow_forest
 from circuitsim.program.precise import add_at
@@ -109,6 +109,8 @@ class QuadraticProgram(NamedTuple):
 
 def analyse(circuit: Circuit) -> Structure:
     """The value-independent part of a circuit's program: super-nodes, unknowns, references."""
+    if circuit.amplified:
+        raise TopologyError("a program needs a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
     arrays = circuit.arrays()
     kind, first, second, value, n_nodes = arrays
     short = (kind == RESISTOR) & (value == 0.0)

@@ -90,7 +90,7 @@ def test_circuits_from_arrays_number_their_names_on_demand() -> None:
     ("change", "message"),
     [
         ({"first": np.array([1])}, "must be vectors of one length"),
-        ({"kind": np.array([0, 9])}, "element kinds must lie in 0…5"),
+        ({"kind": np.array([0, 9])}, "element kinds must lie in 0…6"),
         ({"second": np.array([0, 3])}, "node indices must lie in 0…2"),
         ({"value": np.array([-5.0, 0.0])}, "R1: the resistance must not be negative"),
         ({"names": ["A", "a"]}, "element names are repeated"),
@@ -111,4 +111,4 @@ def test_networkx_view_has_an_edge_an_element() -> None:
 
 
 def test_the_element_table_is_complete() -> None:
-    assert "".join(BY_LETTER) == "RDVILC" and all(len(row.terminals) == 2 and row.law for row in ELEMENTS)
+    assert "".join(BY_LETTER) == "RDVILCX" and all(len(row.terminals) == 2 and row.law for row in ELEMENTS)

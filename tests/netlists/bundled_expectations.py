@@ -109,6 +109,15 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "V": {"h1": 47 / 56, "h2": 0, "out": 11 / 56},
         "ON": {"D2"},
     },
+    "drn-xor-amplified": {  # drn-xor, times 4 behind the first amplifiers and 8 behind both
+        "V": {"left1": 47 / 56, "h1": 4 * 47 / 56, "h2": 0, "lefto": 4 * 11 / 56, "out": 8 * 11 / 56},
+        "I": {"Xo": 0},
+        "ON": {"D2"},
+    },
+    "bidirectional-amplifier": {  # 2 V over 1 kΩ on the right, a quarter of that current on the left
+        "V": {"left": 1 / 2, "right": 2},
+        "I": {"XA": 0.5e-3, "R2": 2e-3, "V1": -0.5e-3},
+    },
     "nested-subcircuits": {"V": {"in": 8, "X1.mid": 4, "out": 1}, "I": {"V1": -8 / 50}},
     "floating-bridge": {  # 10 mA divide as 4 : 2 between the arms of 2 kΩ and 4 kΩ
         "V": {"p": 20 / 3, "n": -20 / 3, "b": 10 / 3},

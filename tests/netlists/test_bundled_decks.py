@@ -72,6 +72,8 @@ def test_xor_truth_table(a: int, b: int) -> None:
     """out = (h/2 − 1/8)/1.5 with h = 47/56 where the inputs differ, h = 0 where they agree."""
     op = circuitsim.solve(with_parameters("drn-xor", "a=1 b=0", f"a={a} b={b}"))
     assert op["out"] == volts(11 / 56 if a != b else -1 / 12)
+    amplified = circuitsim.solve(with_parameters("drn-xor-amplified", "a=1 b=0", f"a={a} b={b}"))
+    assert amplified["out"] == volts(8 * op["out"])
 
 
 @pytest.mark.parametrize("code", range(4))
@@ -108,4 +110,4 @@ def test_six_pulses(angle: int) -> None:
 def with_parameters(name: str, old: str, new: str) -> circuitsim.Circuit:
     text = (NETLISTS / f"{name}.cir").read_text(encoding="utf-8")
     assert text.count(old) == 1
-    return circuitsim.loads(text.replace(old, new))
+    return circuitsim.loads(text.replace(old, new), folder=NETLISTS)

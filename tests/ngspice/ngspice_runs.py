@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import circuitsim
+from circuitsim.circuit.amplifiers import section_gains
 
 ROOT = Path(__file__).parents[2]
 NETLISTS = ROOT / "netlists"
@@ -125,7 +126,10 @@ def compare(name: str, source: tuple[str, dict[str, str], Model]) -> Comparison:
     ohms = sum(e.value or 0.0 for e in circuit if e.kind == "resistor")
     leak = (len(reverse) - tight) * model.saturation * ohms
     largest = max(abs(v) for v in ours.values())
-    return Comparison(len(ours), error, tight * drop + leak + 1e-6 * largest + 1e-9)
+    # A drop in one section is felt in another multiplied by the gain between them.
+    gains = section_gains(circuit)
+    gain = max(gains) / min(gains)
+    return Comparison(len(ours), error, gain * (tight * drop + leak) + 1e-6 * largest + 1e-9)
 
 
 def decks() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 
@@ -16,7 +16,7 @@ class Adapter:
 
     def build(self, circuit: Circuit, tolerance: float | None) -> None:
         """Analyse the circuit."""
-        self._prepared: Prepared = prepared(circuit)
+        self._prepared = prepared(circuit)
         kind = circuit.arrays().kind
         self._sources = np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT))
         self._names = [circuit.names[k] for k in self._sources.tolist()] if self._sources.size < 1e6 else []

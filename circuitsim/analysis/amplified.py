@@ -1,0 +1,116 @@
+"""Circuits with bidirectional amplifiers: solved without them in other coordinates, proved with them in volts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.certificate import Certificate, certify
+from circuitsim.circuit import GROUND, Circuit, CircuitArrays
+from circuitsim.circuit.amplifiers import Image, without_amplifiers
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
+from circuitsim.errors import ConvergenceError, NoSteadyStateError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.solve import Prepared
+
+
+class PreparedAmplified(NamedTuple):
+    """A circuit with amplifiers, ready for many solves; stands in for `Prepared`.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    image : Image
+        The circuit in the coordinates in which amplifiers are wires.
+    inner : Prepared
+        The image's circuit, analysed.
+    """
+
+    circuit: Circuit
+    image: Image
+    inner: Prepared
+
+    def solve(self, values: Mapping[str, float] | None = None) -> OperatingPoint:
+        """The operating point with some element values (Ω, V, A, gains, by name) replaced; see `Prepared.solve`."""
+        circuit, image = self.circuit, self.image
+        changed: dict[str, float] = {}
+        if values:
+            circuit = circuit.with_values(values)
+            image = without_amplifiers(circuit)
+            old, new = self.image.circuit.arrays().value, image.circuit.arrays().value
+            # Diodes have nan, which differs from itself.
+            different = np.flatnonzero((old != new) & ~np.isnan(new)).tolist()
+            changed = {circuit.names[k]: float(new[k]) for k in different}
+        try:
+            point = self.inner.solve(changed)
+        except NoSteadyStateError as error:
+            if (image.node == 1.0).all():
+                raise
+            note = " (volts and amperes are divided by the gain of their section)"
+            raise type(error)(f"{error}{note}", error.elements, error.nodes) from None
+        return _physical(circuit, image, point, self.inner.tolerance)
+
+
+def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: float) -> OperatingPoint:
+    """The operating point in volts and amperes, with a certificate of its own.
+
+    Raises
+    ------
+    ConvergenceError
+        The amplifiers' equations do not hold to the tolerance.
+    """
+    voltages, currents = image.node * point.voltages, image.element * point.currents
+    certificate = certify_amplified(circuit.arrays(), voltages, currents, tolerance)
+    if not certificate.ok:
+        raise ConvergenceError(
+            f"the gains span more than double precision holds: the certificate fails by {certificate.worst:.1e} of a "
+            "local scale; accept less with a larger --tolerance"
+        )
+    gain = {name: float(image.node[circuit.node_index(name)]) for name in point.intervals}
+    intervals = {
+        name: tuple(None if end is None else end * gain[name] for end in ends) for name, ends in point.intervals.items()
+    }
+    warnings = (*circuit.notes, *point.warnings)
+    result = OperatingPoint(
+        circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings  # type: ignore[arg-type]
+    )
+    result.energy = point.energy
+    return result
+
+
+def certify_amplified(
+    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, tolerance: float
+) -> Certificate:
+    """The certificate of a circuit with amplifiers, in volts and amperes.
+
+    Each amplifier stands as what it is made of, at the values that its laws demand: a source that draws i_L from its
+    left terminal, and a source of a v_L at its right terminal that delivers a i_L. So "source" measures v_R = a v_L,
+    "kcl" measures i_R = a i_L, and nothing of the coordinates it was solved in enters.
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+        With amplifiers; no other zero ohms than the circuit's own.
+    voltages : (n_nodes,) float array
+        V.
+    currents : (m,) float array
+        A; an amplifier's is i_L, from its left terminal into it.
+    tolerance : float
+    """
+    kind, first, second, value, n_nodes = arrays
+    amplifiers = np.flatnonzero(kind == AMPLIFIER)
+    gain, left, right = value[amplifiers], first[amplifiers], second[amplifiers]
+    drawn = currents[amplifiers]
+    ground = np.full(amplifiers.size, GROUND)
+    # In place of each amplifier what draws i_L; behind all elements what delivers a i_L at a v_L.
+    kind, second, value = kind.copy(), second.copy(), value.copy()
+    kind[amplifiers], second[amplifiers], value[amplifiers] = CURRENT, GROUND, drawn
+    whole = CircuitArrays(
+        np.append(kind, np.full(amplifiers.size, VOLTAGE, kind.dtype)), np.append(first, right),
+        np.append(second, ground), np.append(value, gain * voltages[left]), n_nodes,
+    )  # fmt: skip
+    return certify(whole, whole.value, voltages, np.append(currents, -gain * drawn), tolerance)

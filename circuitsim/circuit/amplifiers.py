@@ -1,0 +1,158 @@
+"""Bidirectional amplifiers (Scellier 2024, App. D): the sections of gain they make, and the circuit without them.
+
+An amplifier of gain a holds v_R = a v_L and passes on i_R = a i_L. Cut the circuit at its amplifiers and at ground, and
+give each section a gain c with c_R = a c_L: in the coordinates v/c and i/c every amplifier is a wire, conductances and
+diodes are what they were, and sources are divided by c. So the circuit has the energy function of one without
+amplifiers, provided that the gains agree around every loop and that no element joins sections of different gain.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.circuit.circuit import GROUND, Circuit
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, RESISTOR, VOLTAGE
+from circuitsim.errors import AmplifierError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ROUNDING = 1e-12
+"""Gains around a loop that multiply to one within this do so but for rounding."""
+
+
+class Image(NamedTuple):
+    """A circuit without its amplifiers: v = ``node`` v_image, i = ``element`` i_image.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        The same elements and nodes; amplifiers are resistors of zero ohm, sources are divided by their section's gain.
+    node : (n_nodes,) float array
+        Gain c of each node's section; ground's is 1.
+    element : (m,) float array
+        Gain c of each element's section; an amplifier's is that of its left terminal.
+    """
+
+    circuit: Circuit
+    node: np.ndarray
+    element: np.ndarray
+
+
+def section_gains(circuit: Circuit) -> list[float]:
+    """Gain c of each node's section; 1 at the first node of each part that elements join without ground.
+
+    Raises
+    ------
+    AmplifierError
+        Gains that do not multiply to one around a loop, or an element that joins sections of different gain.
+    """
+    kind, first, second, value = circuit.columns()
+    parent = list(range(len(circuit.node_names)))
+    ratio = [1.0] * len(parent)  # c(node) / c(parent)
+
+    def root(node: int) -> int:
+        path = []
+        while parent[node] != node:
+            path.append(node)
+            node = parent[node]
+        total = 1.0
+        for k in reversed(path):
+            total *= ratio[k]
+            parent[k], ratio[k] = node, total
+        return node
+
+    for k, code in enumerate(kind):
+        a, b = first[k], second[k]
+        if code == CAPACITOR or a == GROUND or b == GROUND:
+            continue
+        gain = value[k] if code == AMPLIFIER else 1.0
+        root_a, root_b = root(a), root(b)
+        # c(b) = gain c(a) must hold; this is c(root_b) / c(root_a).
+        step = gain * (ratio[a] if a != root_a else 1.0) / (ratio[b] if b != root_b else 1.0)
+        if root_a == root_b:
+            if abs(step - 1.0) > ROUNDING:
+                raise _contradiction(circuit, k, step)
+        elif not (0.0 < step < math.inf and 0.0 < 1.0 / step < math.inf):
+            raise AmplifierError(
+                f"{circuit.names[k]}: the gains multiply to more or less than a double can hold", k, [circuit.names[k]]
+            )
+        elif root_a < root_b:
+            parent[root_b], ratio[root_b] = root_a, step
+        else:
+            parent[root_a], ratio[root_a] = root_b, 1.0 / step
+    return [ratio[node] if root(node) != node else 1.0 for node in range(len(parent))]
+
+
+def _contradiction(circuit: Circuit, k: int, product: float) -> AmplifierError:
+    """The error of element ``k``, which closes a loop whose gains multiply to ``product``."""
+    kind, first, second, _ = circuit.columns()
+    path = _path(circuit, k)
+    name, loop = circuit.names[k], [circuit.names[e] for e in (k, *path)]
+    listed = ", ".join(loop[:8]) + (f" and {len(loop) - 8} more" if len(loop) > 8 else "")
+    if kind[k] == AMPLIFIER:
+        message = f"{name} closes the loop {listed}, whose gains multiply to {product:g} instead of one"
+    else:
+        a, b = (circuit.node_names[end[k]] for end in (first, second))
+        message = (
+            f"{name} joins the nodes {a} and {b}, whose sections differ in gain by a factor of {1.0 / product:g} "
+            f"(loop {listed}): an element between them has no energy function"
+        )
+    return AmplifierError(message, k, loop)
+
+
+def _path(circuit: Circuit, k: int) -> list[int]:
+    """A shortest way from the second terminal of element ``k`` back to its first, over the elements before it."""
+    kind, first, second, _ = circuit.columns()
+    around: dict[int, list[tuple[int, int]]] = {}
+    for e in range(k):
+        a, b = first[e], second[e]
+        if kind[e] != CAPACITOR and a != GROUND and b != GROUND:
+            around.setdefault(a, []).append((b, e))
+            around.setdefault(b, []).append((a, e))
+    came: dict[int, tuple[int, int]] = {second[k]: (-1, -1)}
+    queue = deque([second[k]])
+    while queue and first[k] not in came:
+        node = queue.popleft()
+        for other, e in around.get(node, ()):
+            if other not in came:
+                came[other] = node, e
+                queue.append(other)
+    path, node = [], first[k]
+    while came[node][0] >= 0:
+        node, e = came[node]
+        path.append(e)
+    return path[::-1]
+
+
+def without_amplifiers(circuit: Circuit) -> Image:
+    """The circuit in the coordinates v/c, i/c, where every amplifier is a wire.
+
+    Raises
+    ------
+    AmplifierError
+        As `section_gains`.
+    """
+    import numpy as np
+
+    node = np.array(section_gains(circuit))
+    kind, first, second, value, _ = circuit.arrays()
+    wire = kind == AMPLIFIER
+    element = node[np.where(first != GROUND, first, second)]
+    element = np.where(wire & (first == GROUND), element / np.where(wire, value, 1.0), element)
+    scaled = (kind == VOLTAGE) | (kind == CURRENT)
+    columns = (
+        np.where(wire, RESISTOR, kind).astype(np.int8), first, second,
+        np.where(wire, 0.0, np.where(scaled, value / element, value)),
+    )  # fmt: skip
+    kinds, firsts, seconds, values = array("b"), array("q"), array("q"), array("d")
+    grown: tuple[array[int] | array[float], ...] = (kinds, firsts, seconds, values)
+    for column, data in zip(grown, columns):
+        column.frombytes(np.ascontiguousarray(data).tobytes())
+    image = Circuit.from_columns(
+        circuit.title, (kinds, firsts, seconds, values), list(circuit.names), list(circuit.node_names)
+    )
+    return Image(image, node, element)
