@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -138,6 +138,8 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
         Dense weights start uniform in ±spread/√(units before them).
     """
 
+    kind = "convolutional-hopfield"
+
     def __init__(
         self, image: Sequence[int], channels: Sequence[int] = (), pool: Sequence[bool] = (),
         dense: Sequence[int] = (), activation: str = "ernoult", clamped: bool = True, sweeps: Sweeps | None = None,
@@ -149,6 +151,12 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
                 "a convolutional block needs (rows, columns, channels) of its first layer, and as many pools as "
                 f"further channels; it got {tuple(image)}, {list(channels)} and {pool}"
             )
+        sweeps = sweeps or Sweeps()
+        self.options = {
+            "image": list(image), "channels": list(channels), "pool": pool, "dense": list(dense),
+            "activation": activation, "clamped": clamped, "sweeps": asdict(sweeps), "variance": variance,
+            "spread": spread,
+        }  # fmt: skip
         shapes: list[tuple[int, ...]] = [(image[0], image[1], image[2])]
         ties: list[Tie] = []
         for count, pooled in zip(channels, pool, strict=True):
@@ -159,4 +167,4 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
         sizes = [math.prod(shapes[-1]), *dense]
         ties += [DenseTie(lower, upper, spread) for lower, upper in pairwise(sizes)]
         shapes += [(units,) for units in dense]
-        super().__init__(shapes, ties, sweeps or Sweeps(), activation, clamped, None, rng, dtype)
+        super().__init__(shapes, ties, sweeps, activation, clamped, None, rng, dtype)

@@ -9,102 +9,25 @@ a stray ½). Without input weights W_0 is the identity: x enters the first layer
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
-from circuitsim.blocks.alternating import Landscape, Layer, Relaxed
-from circuitsim.blocks.couplings import DenseTie, Tie, rows
-from circuitsim.blocks.protocol import Arrays, Nudge
-from circuitsim.errors import TopologyError, UsageError
+from circuitsim.blocks.alternating import Layer
+from circuitsim.blocks.couplings import DenseTie, Tie
+from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
+from circuitsim.errors import UsageError
+
+__all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "HopfieldBlock", "LayeredState", "Sweeps"]
 
 #: Curvature of G for each activation: σ(u) = clip(u / slope, 0, 1).
 ACTIVATIONS = {"ernoult": 1.0, "laborieux": 2.0}
 
 
-@dataclass(frozen=True, eq=False)
-class LayeredState:
-    """A relaxed batch of a layered block.
-
-    Attributes
-    ----------
-    relaxed : Relaxed
-        The layers, each (batch, units) or (batch, rows, columns, channels), and what pooling took.
-    landscape : Landscape
-        The energy it was relaxed in, on the block's own parameters.
-    constants, nudge
-        What pulled the layers.
-    tolerance : float or None
-        Asked for.
-    """
-
-    relaxed: Relaxed
-    landscape: Landscape
-    constants: Sequence[Array]
-    nudge: Nudge | None
-    tolerance: float | None
-
-    @property
-    def layers(self) -> tuple[Array, ...]:
-        """States of all layers, first to last."""
-        return self.relaxed.layers
-
-    @property
-    def output(self) -> Array:
-        """(batch, outputs) the last layer."""
-        return rows(namespace(self.layers[-1]), self.layers[-1])
-
-    @cached_property
-    def residual(self) -> Array:
-        """(batch,) largest |s − argmin over that unit alone| / max(1, |s|).
-
-        Measured when first asked for, which costs one sweep; ask before the parameters move.
-        """
-        return self.landscape.residual(self.constants, self.relaxed, self.nudge)
-
-    @property
-    def ok(self) -> Array:
-        """(batch,) whether the residual is within the tolerance; always true for a fixed number of sweeps."""
-        xp = namespace(self.layers[0])
-        if self.tolerance is None:
-            return xp.ones(self.layers[0].shape[0], dtype=xp.bool)
-        return self.residual <= self.tolerance
-
-
-@dataclass(frozen=True)
-class Sweeps:
-    """How a layered block relaxes.
-
-    Parameters
-    ----------
-    free, nudged : int
-        Sweeps of a phase; with a tolerance, the most that are made.
-    tolerance : float, optional
-        Stop when a sweep moves no unit by more than this times max(1, |s|); states with a larger residual are not ok.
-    reverse_nudged : bool
-        Nudged sweeps take even layers first, free ones odd layers: then t nudged sweeps from a free minimum are t
-        steps of backpropagation through it (Nest & Ernoult 2024, App. A.5).
-    """
-
-    free: int = 20
-    nudged: int = 20
-    tolerance: float | None = None
-    reverse_nudged: bool = True
-
-    def __post_init__(self) -> None:
-        if min(self.free, self.nudged) < 1:
-            raise UsageError(f"at least one sweep is needed, not {self.free} free and {self.nudged} nudged ones")
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise UsageError(f"a tolerance must be positive, not {self.tolerance}")
-
-
-class HopfieldBlock:
+class HopfieldBlock(LayeredBlock):
     """A Hopfield energy on layers of any shape; `DeepHopfieldBlock` and `ConvolutionalHopfieldBlock` build it.
 
     Attributes
@@ -120,155 +43,12 @@ class HopfieldBlock:
     ) -> None:  # fmt: skip
         if activation not in ACTIVATIONS:
             raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
-        if not shapes or any(size < 1 for shape in shapes for size in shape):
-            raise TopologyError(f"a Hopfield block needs layers of at least one unit, not {list(shapes)}")
         layers = [Layer(tuple(shape), ACTIVATIONS[activation], 0.0, 1.0) for shape in shapes]
-        if not clamped:
+        if layers and not clamped:
             layers[-1] = Layer(tuple(shapes[-1]), 1.0, None, None)
         self.activation = activation
         self.clamped = clamped
-        self.sweeps = sweeps
-        self.parameters: dict[str, Any] = {}
-        self._layers = tuple(layers)
-        self._ties = tuple(ties)
-        self._inputs = inputs
-        self.initialise(rng, dtype)
-
-    def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the weights anew and set the biases to zero; `rng` is a Generator or a seed."""
-        rng = np.random.default_rng(rng)
-        self.parameters.clear()
-        if self._inputs is not None:
-            self.parameters["weights0"] = self._inputs.draw(rng).astype(dtype)
-        for index, tie in enumerate(self._ties, start=1):
-            self.parameters[f"weights{index}"] = tie.draw(rng).astype(dtype)
-        for index, layer in enumerate(self._layers, start=1):
-            self.parameters[f"bias{index}"] = np.zeros(layer.shape[-1], dtype)
-
-    @property
-    def n_inputs(self) -> int:
-        """Length of one row of x."""
-        return math.prod(self._layers[0].shape) if self._inputs is None else self._inputs.lower
-
-    @property
-    def n_outputs(self) -> int:
-        """Units of the last layer."""
-        return math.prod(self._layers[-1].shape)
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """Shape of the last layer of one sample."""
-        return self._layers[-1].shape
-
-    def relax(self, x: Array, nudge: Nudge | None = None, start: LayeredState | None = None) -> LayeredState:
-        """Alternate over odd and even layers (Nest & Ernoult 2024, Algs 6–7).
-
-        Parameters
-        ----------
-        x : array (batch, n_inputs)
-            Pulls on the first layer, or what the input weights multiply.
-        nudge : Nudge, optional
-            Tilt of the last layer; a clamped layer is clipped after it.
-        start : LayeredState, optional
-            Where to start; otherwise all units are at zero. A nudged phase starts at the free state.
-        """
-        landscape = self._landscape()
-        # Within a batch the input's product is the same in every phase.
-        constants = start.constants if start is not None and nudge is not None else self._constants(x)
-        begin = landscape.start(constants[0], x.shape[0]) if start is None else start.relaxed
-        rule = self.sweeps
-        relaxed = landscape.relax(
-            constants, begin, rule.free if nudge is None else rule.nudged, nudge,
-            nudge is not None and rule.reverse_nudged, rule.tolerance,
-        )  # fmt: skip
-        return LayeredState(relaxed, landscape, constants, nudge, rule.tolerance)
-
-    def energy(self, state: LayeredState, x: Array) -> Array:
-        """(batch,) the untilted energy at a state."""
-        return self._landscape().energy(self._constants(x), state.layers)
-
-    def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: Array, weight: Array) -> Arrays:
-        """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
-        pairs = list(zip(plus.layers, minus.layers, strict=True))
-        lifted = []
-        for tie, (high, low), up, down in zip(
-            self._ties, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
-        ):
-            high, low = tie.lift(high, up), tie.lift(low, down)
-            lifted.append((0.5 * (high + low), _weighted(high - low, weight)))
-        means = [0.5 * (high + low) for high, low in pairs]
-        moves = [_weighted(high - low, weight) for high, low in pairs]
-        return self._derivative(x, means, moves, lifted)
-
-    def input_difference(self, plus: LayeredState, minus: LayeredState, x: Array) -> Array:
-        """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus."""
-        return self._input_derivative(plus.layers[0] - minus.layers[0])
-
-    def implicit(self, state: LayeredState, x: Array, cotangent: Array, weight: Array) -> tuple[Arrays, Array]:
-        """Exact derivatives of cotangent · output at a free state, by the adjoint."""
-        return self._pulled(state, x, self._landscape().adjoint(state.relaxed, cotangent), weight)
-
-    def truncated(
-        self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None = None
-    ) -> tuple[Arrays, Array]:
-        """Backpropagation through the last sweeps of a free phase that has settled (Nest & Ernoult 2024, Alg. 12).
-
-        As `implicit`, but truncated after so many sweeps (by default as many as a nudged phase makes).
-        """
-        count = self.sweeps.nudged if sweeps is None else sweeps
-        return self._pulled(state, x, self._landscape().truncated(state.relaxed, cotangent, count), weight)
-
-    def project(self) -> None:
-        """All values are allowed."""
-
-    def _pulled(self, state: LayeredState, x: Array, sensitivity: list[Array], weight: Array) -> tuple[Arrays, Array]:
-        """Derivatives of the output from its sensitivities to pulls on the layers."""
-        moves = [-_weighted(value, weight) for value in sensitivity]
-        lifted = [
-            (tie.lift(mean, switches), tie.lift(move, switches))
-            for tie, mean, move, switches in zip(
-                self._ties, state.layers[1:], moves[1:], state.relaxed.switches, strict=True
-            )
-        ]
-        return self._derivative(x, list(state.layers), moves, lifted), self._input_derivative(-sensitivity[0])
-
-    def _derivative(
-        self, x: Array, means: list[Array], moves: list[Array], lifted: list[tuple[Array, Array]]
-    ) -> Arrays:
-        """Σ_b of the change of ∂E/∂θ when the layers move about their means; moves carry the samples' weights."""
-        xp = namespace(means[0])
-        gradients: Arrays = {}
-        if self._inputs is not None:
-            gradients["weights0"] = -self._inputs.outer(self._cast(x), moves[0])
-        for index, (tie, (mean_above, move_above)) in enumerate(zip(self._ties, lifted, strict=True)):
-            total = tie.outer(means[index], move_above)
-            total += tie.outer(moves[index], mean_above)
-            gradients[f"weights{index + 1}"] = -total
-        for index, move in enumerate(moves, start=1):
-            gradients[f"bias{index}"] = -xp.sum(xp.reshape(move, (-1, move.shape[-1])), axis=0)
-        return gradients
-
-    def _input_derivative(self, move: Array) -> Array:
-        """(batch, inputs) change of ∂E/∂x when the first layer moves."""
-        move = rows(namespace(move), move)
-        return -move if self._inputs is None else -(move @ self.parameters["weights0"].T)
-
-    def _landscape(self) -> Landscape:
-        couplings = [tie.bind(self.parameters[f"weights{i}"]) for i, tie in enumerate(self._ties, start=1)]
-        return Landscape(self._layers, couplings)
-
-    def _constants(self, x: Array) -> list[Array]:
-        if x.ndim != 2 or x.shape[1] != self.n_inputs:
-            raise UsageError(f"this block takes rows of {self.n_inputs} inputs, not an array of shape {tuple(x.shape)}")
-        x = self._cast(x)
-        constants = [self.parameters[f"bias{index}"] for index in range(1, len(self._layers) + 1)]
-        pull = x if self._inputs is None else x @ self.parameters["weights0"]
-        constants[0] = namespace(x).reshape(pull, (-1, *self._layers[0].shape)) + constants[0]
-        return constants
-
-    def _cast(self, x: Array) -> Array:
-        dtype = self.parameters["bias1"].dtype
-        return x if x.dtype == dtype else namespace(x).astype(x, dtype)
+        super().__init__(layers, ties, inputs, sweeps, rng, dtype)
 
 
 class DeepHopfieldBlock(HopfieldBlock):
@@ -293,19 +73,17 @@ class DeepHopfieldBlock(HopfieldBlock):
         Of parameters and states.
     """
 
+    kind = "deep-hopfield"
+
     def __init__(
         self, layers: Sequence[int], activation: str = "ernoult", clamped: bool = True, inputs: int | None = None,
         sweeps: Sweeps | None = None, spread: float = 0.5, rng: Any = 0, dtype: Any = np.float64,
     ) -> None:  # fmt: skip
         ties = [DenseTie(lower, upper, spread) for lower, upper in pairwise(layers)]
         entry = None if inputs is None else DenseTie(inputs, layers[0], spread)
-        super().__init__(
-            [(units,) for units in layers], ties, sweeps or Sweeps(), activation, clamped, entry, rng, dtype
-        )
-
-
-def _weighted(move: Array, weight: Array) -> Array:
-    """Each sample's move times its weight."""
-    xp = namespace(move)
-    weight = xp.astype(weight, move.dtype) if weight.dtype != move.dtype else weight
-    return xp.reshape(weight, (-1,) + (1,) * (move.ndim - 1)) * move
+        sweeps = sweeps or Sweeps()
+        self.options = {
+            "layers": list(layers), "activation": activation, "clamped": clamped, "inputs": inputs,
+            "sweeps": asdict(sweeps), "spread": spread,
+        }  # fmt: skip
+        super().__init__([(units,) for units in layers], ties, sweeps, activation, clamped, entry, rng, dtype)

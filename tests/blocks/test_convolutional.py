@@ -64,7 +64,7 @@ def test_gaussian_orthogonal_ensemble_has_its_variances() -> None:
 
 
 def block(**options: object) -> ConvolutionalHopfieldBlock:
-    settings = {"sweeps": Sweeps(3000, 3000, 1e-15), "variance": 0.02, "rng": 2, "dtype": np.float64, **options}
+    settings = {"sweeps": Sweeps(3000, 3000, 1e-14), "variance": 0.02, "rng": 2, "dtype": np.float64, **options}
     made = ConvolutionalHopfieldBlock((4, 4, 2), [3, 2], [True, False], **settings)  # type: ignore[arg-type]
     rng = np.random.default_rng(5)
     for name, array in made.parameters.items():

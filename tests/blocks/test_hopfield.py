@@ -9,7 +9,7 @@ from circuitsim.blocks import EnergyBlock, Nudge
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 
-EXACT = Sweeps(2000, 2000, 1e-15)
+EXACT = Sweeps(2000, 2000, 1e-14)
 
 
 def block(layers: list[int], **options: object) -> DeepHopfieldBlock:
