@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
 from circuitsim.program import (
     QuadraticProgram,
@@ -69,12 +71,15 @@ class Prepared(NamedTuple):
         return _operating_point(structure, choose(self.solver, structure), self.tolerance)
 
 
-def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared:
+def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:
     """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:
         raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
+    if circuit.amplified:
+        image = without_amplifiers(circuit)
+        return PreparedAmplified(circuit, image, Prepared(analyse(image.circuit), solver, float(tolerance)))
     return Prepared(analyse(circuit), solver, float(tolerance))
 
 
