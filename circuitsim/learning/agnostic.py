@@ -1,0 +1,90 @@
+"""Agnostic equilibrium propagation (Scellier, Mishra, Bengio & Ollivier 2022): parameters that move by physics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from circuitsim.blocks.protocol import Arrays
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.learning.estimate import Estimate, Problem
+from circuitsim.learning.nudges import RESISTOR, Nudging
+
+
+@dataclass(frozen=True)
+class AgnosticPropagation:
+    """Parameters θ are springs at knobs u: E_tot = ‖u − θ‖²/(2ε) + E(θ, v) + β cost, minimal over v *and* θ.
+
+    In the free phase the knobs are turned so that θ stays where it is; then they are held and the outputs nudged. θ
+    moves to where the total energy is least:
+
+        Δg = −(ε/2) [(Δv^β)² − (Δv⁰)²]        with Δv^β at the *new* g        = −ε β ∇loss + O(εβ (ε + β))
+
+    so that physics itself takes the step. The estimate is −Δθ / (εβ); SGD with rate εβ makes exactly this move.
+
+    Parameters
+    ----------
+    epsilon : float
+        Compliance of the parameters; S/W for conductances.
+    beta : float
+        Strength of the nudge, positive.
+    nudging : Nudging
+    tolerance : float
+        Largest error of the move, as a share of it.
+    rounds : int
+        Most rounds in which the move is found.
+    """
+
+    epsilon: float = 0.01
+    beta: float = 0.01
+    nudging: Nudging = RESISTOR
+    tolerance: float = 1e-9
+    rounds: int = 200
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.epsilon < np.inf and 0.0 < self.beta < np.inf):
+            raise UsageError(f"epsilon and beta must be positive and finite, not {self.epsilon} and {self.beta}")
+
+    def estimate(self, problem: Problem) -> Estimate:
+        """The move of the parameters as a gradient.
+
+        Raises
+        ------
+        ConvergenceError
+            No steady parameters were found: ε is too large for the energy to stay convex in θ and v together.
+        UsageError
+            A block that cannot be relaxed at other parameters than its own.
+        """
+        block: Any = problem.block
+        if not hasattr(block, "at"):
+            raise UsageError("agnostic propagation needs a block that relaxes at trial parameters: a circuit")
+        here = {name: theta.copy() for name, theta in block.parameters.items()}
+        state = problem.free
+        for _ in range(self.rounds):
+            moved = block.at(here)
+            start = problem.free._replace(solution=state.solution)  # type: ignore[attr-defined]
+            state = self.nudging.relax(moved, problem.x, start, problem.loss, problem.target, self.beta)
+            force = block.parameter_difference(state, problem.free, problem.x, problem.weight)
+            there = self._pulled(block, force)
+            change = max(float(np.abs(there[name] - here[name]).max()) for name in here)
+            move = max(float(np.abs(there[name] - block.parameters[name]).max()) for name in here)
+            here = there
+            if change <= self.tolerance * move:
+                break
+        else:
+            raise ConvergenceError(
+                f"the parameters did not come to rest in {self.rounds} rounds; use a smaller epsilon or beta"
+            )
+        scale = self.epsilon * self.beta
+        gradient = {name: (theta - here[name]) / scale for name, theta in block.parameters.items()}
+        residual = np.maximum(problem.free.residual, state.residual)
+        return Estimate(gradient, None, residual, problem.free.ok & state.ok)
+
+    def _pulled(self, block: Any, force: Arrays) -> Arrays:
+        """Where the knobs let the parameters go under a force, within their bounds."""
+        return {
+            name: np.clip(theta - self.epsilon * force[name], *block.bounds[name])
+            for name, theta in block.parameters.items()
+        }

@@ -1,0 +1,78 @@
+"""What gradient estimators have in common: a problem in, an `Estimate` out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
+from circuitsim.learning.losses import Loss
+
+
+class Problem(NamedTuple):
+    """One batch whose gradient is wanted.
+
+    Attributes
+    ----------
+    block : EnergyBlock
+    x : (batch, inputs) float array
+    target : (batch, outputs) float array or (batch,) int array
+    loss : Loss
+    free : State
+        The relaxed, not nudged state at ``x``.
+    weight : (batch,) float array
+        Each sample's share in the gradient; 1/batch for a mean.
+    """
+
+    block: EnergyBlock
+    x: np.ndarray
+    target: np.ndarray
+    loss: Loss
+    free: State
+    weight: np.ndarray
+
+
+class Estimate(NamedTuple):
+    """A gradient estimate and what was learned on the way.
+
+    Attributes
+    ----------
+    parameters : dict of str to ndarray
+        Σ_b weight_b ∂loss_b/∂θ.
+    inputs : (batch, inputs) float array or None
+        ∂loss_b/∂x_b, not weighted; None where the method gives none.
+    residual : (batch,) float array
+        Worst residual of the states used.
+    ok : (batch,) bool array
+        All states used are proven.
+    lower, upper : (batch,) float array or None
+        L_β ≤ loss ≤ L_−β, where the method measures them (Scellier 2024, Theorem 3).
+    """
+
+    parameters: Arrays
+    inputs: np.ndarray | None
+    residual: np.ndarray
+    ok: np.ndarray
+    lower: np.ndarray | None = None
+    upper: np.ndarray | None = None
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """A way to estimate a gradient; a frozen value."""
+
+    def estimate(self, problem: Problem) -> Estimate:
+        """The estimate for one batch."""
+        ...
+
+
+def difference(
+    problem: Problem, plus: State, minus: State, scale: float, states: tuple[State, ...]
+) -> Estimate:
+    """(∂E at plus − ∂E at minus) / scale, with the residuals of the ``states`` that were relaxed for it."""
+    parameters = problem.block.parameter_difference(plus, minus, problem.x, problem.weight / scale)
+    inputs = problem.block.input_difference(plus, minus, problem.x) / scale
+    residual = np.maximum.reduce([state.residual for state in states])
+    ok = np.logical_and.reduce([state.ok for state in states])
+    return Estimate(parameters, inputs, residual, ok)

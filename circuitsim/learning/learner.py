@@ -1,0 +1,142 @@
+"""`Learner`: a block, an estimator and a loss as something the trainer can train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from circuitsim.blocks.protocol import Arrays, State
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.learning.estimate import Estimate, Estimator, Problem
+from circuitsim.learning.losses import Loss, error
+from circuitsim.training.checkpoint import CheckpointError
+
+UNCERTIFIED = ("skip", "stop")
+
+
+class Learner:
+    """Trainable by `circuitsim.training.Trainer`: parameters of the block, gradients by the estimator.
+
+    Parameters
+    ----------
+    block : EnergyBlock
+    estimator : Estimator
+    loss : Loss
+    uncertified : {"skip", "stop"}
+        What to do with a batch that holds a state which could not be proven: leave the step out (the trainer counts
+        it), or raise `ConvergenceError`. It is never used for a gradient.
+    fingerprint : bytes
+        Stored with checkpoints; a run resumes only with the same (of circuit and data).
+
+    Notes
+    -----
+    Metrics of a batch: ``loss``, ``error`` (share of wrong classes, or mean squared distance, V²), the bracket
+    ``lower ≤ loss ≤ upper`` where the estimator measures it, ``certificate`` (worst residual of the states used),
+    ``clamped`` (parameters on a bound), ``uncertified`` (samples without a proven state).
+    """
+
+    def __init__(
+        self, block: Any, estimator: Estimator, loss: Loss, uncertified: str = "skip", fingerprint: bytes = b""
+    ) -> None:
+        if uncertified not in UNCERTIFIED:
+            raise UsageError(f"states without proof are met by {' or '.join(UNCERTIFIED)}, not {uncertified!r}")
+        self.block, self.estimator, self.loss, self.uncertified = block, estimator, loss, uncertified
+        self.fingerprint = fingerprint
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """The block's own."""
+        parameters: Mapping[str, np.ndarray] = self.block.parameters
+        return parameters
+
+    def gradient(
+        self, batch: tuple[np.ndarray, ...], rng: np.random.Generator
+    ) -> tuple[Arrays | None, dict[str, float]]:
+        """Mean gradient of a batch (x, target), and its metrics."""
+        x, target = batch
+        free = self.block.relax(x)
+        good = free.ok
+        estimate = None
+        if good.all():
+            weight = np.full(len(x), 1.0 / len(x))
+            estimate = self.estimator.estimate(Problem(self.block, x, target, self.loss, free, weight))
+            good = estimate.ok
+        metrics = self._metrics(free, target, good, estimate)
+        if good.all():
+            assert estimate is not None
+            return estimate.parameters, metrics
+        if self.uncertified == "stop":
+            raise ConvergenceError(
+                f"{int((~good).sum())} of {len(x)} samples have no state proven to the tolerance; accept less with a "
+                "larger --tolerance, or leave such steps out with --uncertified skip"
+            )
+        return None, metrics
+
+    def _metrics(
+        self, free: State, target: np.ndarray, good: np.ndarray, estimate: Estimate | None
+    ) -> dict[str, float]:
+        """Means over the samples with a proven state; zero where there is none, which ``uncertified`` tells."""
+        output, target = free.output[good], target[good]
+        any_good = bool(good.any())
+        metrics = {"loss": float(self.loss.value(output, target).mean()) if any_good else 0.0}
+        for name in ("lower", "upper"):
+            bound = None if estimate is None else getattr(estimate, name)
+            if bound is not None:
+                metrics[name] = float(bound[good].mean()) if any_good else 0.0
+            elif self._brackets(name):
+                metrics[name] = metrics["loss"]
+        metrics["error"] = float(error(output, target).mean()) if any_good else 0.0
+        residual = free.residual if estimate is None else estimate.residual
+        metrics["certificate"] = float(residual[good].max(initial=0.0))
+        metrics["clamped"] = float(self.block.at_bound())
+        metrics["uncertified"] = float((~good).sum())
+        return metrics
+
+    def _brackets(self, name: str) -> bool:
+        """Whether the estimator measures this side of the bracket; the columns must be the same on every call."""
+        scheme = getattr(self.estimator, "scheme", None)
+        return scheme == "centred" or scheme == {"lower": "positive", "upper": "negative"}[name]
+
+    def predict(self, x: np.ndarray, batch: int = 256) -> np.ndarray:
+        """(samples, outputs) free outputs, V.
+
+        Raises
+        ------
+        ConvergenceError
+            Some state could not be proven.
+        """
+        parts = []
+        for at in range(0, len(x), batch):
+            state = self.block.relax(x[at : at + batch])
+            if not state.ok.all():
+                raise ConvergenceError(
+                    f"{int((~state.ok).sum())} samples have no operating point proven to the tolerance"
+                )
+            parts.append(state.output)
+        return np.concatenate(parts) if parts else np.empty((0, self.block.n_outputs))
+
+    def evaluate(self, x: np.ndarray, target: np.ndarray) -> dict[str, float]:
+        """Loss and error over a data set."""
+        output = self.predict(x)
+        return {"loss": float(self.loss.value(output, target).mean()), "error": float(error(output, target).mean())}
+
+    def project(self) -> None:
+        """Parameters back within their bounds."""
+        self.block.project()
+
+    def state_arrays(self) -> Arrays:
+        """The fingerprint: nothing else outlives a step."""
+        return {"fingerprint": np.frombuffer(self.fingerprint, dtype=np.uint8).copy()}
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Check that circuit and data are those of the run to resume.
+
+        Raises
+        ------
+        CheckpointError
+            They are not.
+        """
+        if arrays.get("fingerprint", np.zeros(0)).tobytes() != self.fingerprint:
+            raise CheckpointError("the deck or the data have changed since the run to resume was begun")

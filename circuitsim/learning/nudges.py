@@ -1,0 +1,124 @@
+"""Three ways to pull outputs towards their targets with strength β. A nudging is a frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.learning.losses import Loss
+
+
+@runtime_checkable
+class Nudging(Protocol):
+    """Relaxes a block whose energy is tilted by β times a cost of the outputs."""
+
+    def relax(
+        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
+    ) -> State:
+        """The minimum of E + β · cost, started at the free state; β may be negative."""
+        ...
+
+    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+        """(batch,) the cost that this way of nudging adds to the energy; at the free output it is the loss."""
+        ...
+
+
+@dataclass(frozen=True)
+class ResistorNudge:
+    """A resistor of conductance β from each output to a source at its target: F = E + β ½ ‖o − y‖².
+
+    A negative β is a negative conductance: allowed while the energy stays convex, |β| below the least eigenvalue of
+    the output conductance matrix S in every state of the diodes (the solver refuses more).
+    """
+
+    def relax(
+        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
+    ) -> State:
+        """The minimum of F; exact."""
+        if not loss.quadratic:
+            raise UsageError("a resistor nudges by the squared error only; use a current (--nudge current or constant)")
+        # At output 0 the gradient of the loss is −y.
+        toward = beta * loss.gradient(np.zeros_like(free.output), target)
+        return block.relax(x, Nudge(toward, beta), free)
+
+    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+        """The loss itself."""
+        return loss.value(output, target)
+
+
+@dataclass(frozen=True)
+class FollowingCurrent:
+    """A current source −β ∂loss/∂o into each output that follows the state: F = E + β loss, for any convex loss.
+
+    For the squared error the steady state is that of `ResistorNudge`, found at once. Otherwise F is lowered by
+    majorants: for β > 0 the loss's tangent and a conductance β · steepest across the outputs, for β < 0 the tangent.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest change of an output from round to round at the end, as a share of the largest output.
+    rounds : int
+        Most rounds.
+    """
+
+    tolerance: float = 1e-11
+    rounds: int = 2000
+
+    def relax(
+        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
+    ) -> State:
+        """The minimum of F.
+
+        Raises
+        ------
+        ConvergenceError
+            The rounds did not settle: β is too large (a negative one leaves no minimum).
+        """
+        if loss.quadratic:
+            return ResistorNudge().relax(block, x, free, loss, target, beta)
+        stiffness = max(beta, 0.0) * loss.steepest
+        state = free
+        for _ in range(self.rounds):
+            before = state.output
+            pull = beta * loss.gradient(before, target) - stiffness * before
+            state = block.relax(x, Nudge(pull, stiffness), state)
+            change = np.abs(state.output - before).max(initial=0.0)
+            if change <= self.tolerance * np.abs(state.output).max(initial=0.0):
+                return state
+        raise ConvergenceError(
+            f"the nudged state did not settle in {self.rounds} rounds (change {change:.1e} V); use a smaller --beta"
+        )
+
+    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+        """The loss itself."""
+        return loss.value(output, target)
+
+
+@dataclass(frozen=True)
+class ConstantCurrent:
+    """A constant current −β ∂loss/∂o, worked out at the free state: F = E + β (loss⁰ + ∂loss/∂o⁰ · (o − o⁰)).
+
+    No denominator changes, any sign of β is allowed, and centred estimates are exact at every finite β as long as the
+    same diodes conduct at ±β.
+    """
+
+    def relax(
+        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
+    ) -> State:
+        """The minimum of F; exact."""
+        return block.relax(x, Nudge(beta * loss.gradient(free.output, target)), free)
+
+    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+        """The loss's tangent at the free output."""
+        slope = loss.gradient(free.output, target)
+        return loss.value(free.output, target) + (slope * (output - free.output)).sum(axis=1)
+
+
+RESISTOR, FOLLOWING, CONSTANT = ResistorNudge(), FollowingCurrent(), ConstantCurrent()
+
+NUDGES: dict[str, Nudging] = {"resistor": RESISTOR, "current": FOLLOWING, "constant": CONSTANT}
+"""By the name that the command line uses."""
