@@ -1,0 +1,135 @@
+"""What a deep resistive network is made of and how it was trained: values, and the published ones from a table."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from circuitsim.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Layers and gains.
+
+    Attributes
+    ----------
+    units : tuple of int
+        Inputs (counted once; each becomes two voltage sources, +A x and −A x), hidden layers, outputs.
+    input_gain : float
+        A, V for an input of one.
+    gains : tuple of float
+        a^(ℓ) of the bidirectional amplifiers behind each layer 1..L (Scellier 2024, App. D); empty for none.
+    """
+
+    units: tuple[int, ...]
+    input_gain: float = 1.0
+    gains: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "units", tuple(int(n) for n in self.units))
+        object.__setattr__(self, "gains", tuple(float(a) for a in self.gains) or (1.0,) * self.depth)
+        if len(self.units) < 3 or min(self.units) < 1:
+            raise UsageError(f"a network has inputs, at least one hidden layer and outputs, not layers {self.units}")
+        if min(self.units[1:-1]) < 2:
+            raise UsageError("a hidden layer needs at least 2 units: one that may be positive, one that may be negative")
+        if len(self.gains) != self.depth or not all(0 < a < float("inf") for a in self.gains):
+            raise UsageError(f"{self.depth} amplifiers with positive gains are needed, one a layer, not {self.gains}")
+        if not 0 < self.input_gain < float("inf"):
+            raise UsageError(f"the gain of the inputs must be positive and finite, not {self.input_gain}")
+
+    @property
+    def depth(self) -> int:
+        """L, the number of layers without the input."""
+        return len(self.units) - 1
+
+    @property
+    def amplification(self) -> tuple[float, ...]:
+        """c^(ℓ) = a^(1) ⋯ a^(ℓ) for ℓ = 0..L: the scale of the voltages of each layer."""
+        scales = [1.0]
+        for gain in self.gains:
+            scales.append(scales[-1] * gain)
+        return tuple(scales)
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of all parameters: ``weights.1``, …, ``biases.1``, …; the first matrix has all +x rows first."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for layer in range(1, self.depth + 1):
+            shapes[f"weights.{layer}"] = (self.units[layer - 1] * (2 if layer == 1 else 1), self.units[layer])
+        for layer in range(1, self.depth + 1):
+            shapes[f"biases.{layer}"] = (self.units[layer],)
+        return shapes
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How equilibrium propagation is run.
+
+    Attributes
+    ----------
+    beta : float
+        Strength of the nudge, S.
+    sweeps, nudged_sweeps : int
+        T free and K nudged sweeps; with a tolerance their largest number.
+    variant : {"centred", "positive", "negative"}
+        Which nudged states are contrasted.
+    tolerance : float
+        0 for exactly so many sweeps, else the relative residual at which they end.
+    """
+
+    beta: float = 1.0
+    sweeps: int = 4
+    nudged_sweeps: int = 4
+    variant: str = "centred"
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("centred", "positive", "negative"):
+            raise UsageError(f"a nudge is centred, positive or negative, not '{self.variant}'")
+        if not 0 < self.beta < float("inf"):
+            raise UsageError(f"the nudge's strength must be positive and finite, not {self.beta}")
+        if self.sweeps < 1 or self.nudged_sweeps < 1:
+            raise UsageError("at least one free and one nudged sweep are needed")
+        if not 0 <= self.tolerance < 1:
+            raise UsageError(f"a tolerance is a relative residual in [0, 1), not {self.tolerance}")
+
+
+class Recipe(NamedTuple):
+    """A published model: its architecture on MNIST, hyper-parameters and results (`architectures.toml`)."""
+
+    name: str
+    title: str
+    architecture: Architecture
+    learning: Learning
+    weight_rates: tuple[float, ...]
+    bias_rates: tuple[float, ...]
+    epochs: int
+    batch: int
+    rate_decay: float
+    published: Mapping[str, Mapping[str, float]]
+
+    def rates(self, factor: float = 1.0) -> dict[str, float]:
+        """Learning rates by parameter name."""
+        weights = {f"weights.{layer}": factor * rate for layer, rate in enumerate(self.weight_rates, 1)}
+        return weights | {f"biases.{layer}": factor * rate for layer, rate in enumerate(self.bias_rates, 1)}
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """The published models by name."""
+    text = resources.files("circuitsim.layered").joinpath("architectures.toml").read_text(encoding="utf-8")
+    return {name: _recipe(name, row) for name, row in tomllib.loads(text).items()}
+
+
+def _recipe(name: str, row: dict[str, Any]) -> Recipe:
+    return Recipe(
+        name, row["title"],
+        Architecture((784, *row["hidden"], 10), row["input_gain"]),
+        Learning(row["beta"], row["sweeps"], row["sweeps"]),
+        tuple(row["weight_rates"]), tuple(row["bias_rates"]), row["epochs"], batch=4, rate_decay=0.99,
+        published=row["published"],
+    )  # fmt: skip

@@ -1,0 +1,160 @@
+"""The layered network in plain numpy: readable, for any batch, and what the compiled kernels are held to.
+
+Everything is in the network's own scale u = v / c, in which every amplifier is a wire (`Architecture.amplification`).
+States are lists of (batch, units) arrays for layers 1..L. The input enters as a `Drive`: its products with the first
+matrix, computed once for a batch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+States = list[np.ndarray]
+Matrices = list[np.ndarray]
+
+
+class Drive(NamedTuple):
+    """What the clamped input does to the first layer.
+
+    Attributes
+    ----------
+    current : (batch, n_1) ndarray
+        A x (P − M), A.
+    load : (n_1,) ndarray
+        Column sums of P and M, S.
+    """
+
+    current: np.ndarray
+    load: np.ndarray
+
+
+class Tilt(NamedTuple):
+    """A tilt of the energy at the outputs: linear · u + ½ stiffness ‖u‖², in the network's scale."""
+
+    linear: np.ndarray
+    stiffness: float
+
+
+def drive(first: np.ndarray, x: np.ndarray, gain: float) -> Drive:
+    """The drive of inputs x, (batch, D), through the doubled first matrix, (2 D, n_1)."""
+    half = len(first) // 2
+    return Drive(x @ (first[:half] - first[half:]) * first.dtype.type(gain), first.sum(axis=0))
+
+
+def bounds(units: int, is_output: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of a layer: the first half of a hidden layer may be positive, the rest negative; outputs are free."""
+    low, high = np.full(units, -np.inf), np.full(units, np.inf)
+    if not is_output:
+        low[: units // 2] = 0
+        high[units // 2 :] = 0
+    return low, high
+
+
+def conductances(inner: Matrices, load: np.ndarray) -> list[np.ndarray]:
+    """Σ g at every unit; ``inner`` holds the matrices of layers 2..L."""
+    sums = [load] + [g.sum(axis=0) for g in inner]
+    for layer, g in enumerate(inner):
+        sums[layer] = sums[layer] + g.sum(axis=1)
+    return sums
+
+
+def numerator(layer: int, inner: Matrices, biases: Matrices, given: Drive, u: States) -> np.ndarray:
+    """Σ g u + b of a layer (counted from 0) from its neighbours."""
+    below = given.current if layer == 0 else u[layer - 1] @ inner[layer - 1]
+    above = u[layer + 1] @ inner[layer].T if layer < len(inner) else 0
+    return below + above + biases[layer]
+
+
+def minimum(
+    layer: int, inner: Matrices, biases: Matrices, given: Drive, sums: list[np.ndarray], u: States, tilt: Tilt | None
+) -> np.ndarray:
+    """The layer's minimum given its neighbours, before its bounds (Theorem 2's p)."""
+    top, bottom = numerator(layer, inner, biases, given, u), sums[layer]
+    if tilt is not None and layer == len(inner):
+        top, bottom = top - tilt.linear, bottom + bottom.dtype.type(tilt.stiffness)
+    return top / bottom
+
+
+def clamp(p: np.ndarray, is_output: bool) -> np.ndarray:
+    """Back into the layer's bounds."""
+    if is_output:
+        return p
+    half = p.shape[1] // 2
+    return np.concatenate([np.maximum(p[:, :half], 0), np.minimum(p[:, half:], 0)], axis=1)
+
+
+def sweep(
+    inner: Matrices, biases: Matrices, given: Drive, sums: list[np.ndarray], u: States, tilt: Tilt | None = None
+) -> States:
+    """Layers 1, 3, … together, then 2, 4, …: exact block coordinate descent."""
+    u = list(u)
+    for first in (0, 1):
+        for layer in range(first, len(u), 2):
+            p = minimum(layer, inner, biases, given, sums, u, tilt)
+            u[layer] = clamp(p, layer == len(inner))
+    return u
+
+
+def relax(
+    inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: int, tilt: Tilt | None = None
+) -> States:
+    """So many sweeps."""
+    sums = conductances(inner, given.load)
+    for _ in range(sweeps):
+        u = sweep(inner, biases, given, sums, u, tilt)
+    return u
+
+
+def residual(
+    inner: Matrices, biases: Matrices, given: Drive, scale: np.ndarray, u: States, tilt: Tilt | None = None
+) -> np.ndarray:
+    """(batch,) largest net current that a unit's diode cannot carry, relative to Σ g (|u_k| + |u_j|) + |b| at that unit.
+
+    ``scale`` is (batch, n_1): Σ g |A x| at the first layer.
+    """
+    sums = conductances(inner, given.load)
+    worst = np.zeros(len(u[0]))
+    sizes = [np.abs(x) for x in u]
+    for layer, state in enumerate(u):
+        p = minimum(layer, inner, biases, given, sums, u, tilt)
+        move = np.abs(clamp(p, layer == len(inner)) - state) * sums[layer]
+        below = scale if layer == 0 else sizes[layer - 1] @ inner[layer - 1]
+        above = sizes[layer + 1] @ inner[layer].T if layer < len(inner) else 0
+        local = below + above + np.abs(biases[layer]) + sizes[layer] * sums[layer]
+        worst = np.maximum(worst, (move / np.where(local > 0, local, 1)).max(axis=1))
+    return worst
+
+
+class Contrast(NamedTuple):
+    """Two relaxed states as what their gradient needs: weighted differences and means."""
+
+    diff: States
+    mean: States
+
+
+def contrast(plus: States, minus: States, weight: np.ndarray) -> Contrast:
+    """``weight`` is (batch,): each sample's share, over the distance between the two nudges."""
+    diff = [(a - b) * weight[:, None].astype(a.dtype) for a, b in zip(plus, minus)]
+    return Contrast(diff, [(a + b) * a.dtype.type(0.5) for a, b in zip(plus, minus)])
+
+
+def first_gradient(x: np.ndarray, gain: float, pair: Contrast) -> np.ndarray:
+    """Σ_b [½ (ΔV⁺)² − ½ (ΔV⁻)²] for the doubled first matrix, without cancellation: ∓ A xᵀ d + Σ d m."""
+    lit = x.T @ pair.diff[0] * pair.diff[0].dtype.type(gain)
+    drop = (pair.diff[0] * pair.mean[0]).sum(axis=0)
+    return np.concatenate([drop - lit, drop + lit])
+
+
+def inner_gradient(pair: Contrast, layer: int) -> np.ndarray:
+    """The same for the matrix between layers ``layer`` and ``layer + 1``: Σ_b (d_j − d_k)(m_j − m_k), expanded."""
+    (dj, dk), (mj, mk) = pair.diff[layer - 1 : layer + 1], pair.mean[layer - 1 : layer + 1]
+    own = (dj * mj).sum(axis=0)[:, None] + (dk * mk).sum(axis=0)
+    return own - dj.T @ mk - mj.T @ dk
+
+
+def initial_weights(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """max(0, w), w uniform in ±sqrt(1 / rows): about half the conductances start at 0."""
+    bound = shape[0] ** -0.5
+    return np.maximum(0.0, rng.uniform(-bound, bound, shape))

@@ -1,0 +1,313 @@
+"""Whole training steps, compiled: one mini-batch after the other without coming back to Python.
+
+A step (Scellier 2024, App. F): free sweeps from where the last mini-batch ended, sweeps nudged by −β and +β from the free
+state, both at once, contrastive gradient, stochastic gradient descent, conductances back to zero or more. The step of the
+first layer is kept and made while the next mini-batch passes over it (`tiles`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import prange
+
+from circuitsim._jit import jit
+from circuitsim.layered.layout import BLOCK, PARTS
+from circuitsim.layered.sweeps import LANES, sweep
+from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, light
+from circuitsim.layered.vectors import add, fma, load, maximum, mul, splat, store, sub, total
+
+FINE, STARVED, TIPPED = 0, 1, 2
+"""How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
+
+
+class Rule(NamedTuple):
+    """What a step does, as numbers.
+
+    Attributes
+    ----------
+    samples : int
+        Samples in a mini-batch, rounded up to a multiple of 4.
+    sweeps, nudged_sweeps : int
+        Free and nudged sweeps; their largest number where a tolerance is given.
+    tolerance : float
+        Sweeps end when no unit moves by more than this, relatively; 0 makes exactly as many as said.
+    beta : float
+        Strength of the nudge.
+    lower, upper : bool
+        Whether the states at −β and at +β are used; where one is not, the free state stands for it.
+    gain : float
+        A, by which pixels are multiplied.
+    """
+
+    samples: int
+    sweeps: int
+    nudged_sweeps: int
+    tolerance: float
+    beta: float
+    lower: bool
+    upper: bool
+    gain: float
+
+
+class Memory(NamedTuple):
+    """Everything a step reads and writes; (samples, units) arrays are flat. See `allocate`."""
+
+    tiles: np.ndarray
+    inner: np.ndarray
+    bias: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    keep: np.ndarray
+    levels: np.ndarray
+    slot: np.ndarray
+    pixels: np.ndarray
+    shift: np.ndarray
+    drop: np.ndarray
+    free: np.ndarray
+    load: np.ndarray
+    tile_sums: np.ndarray
+    product: np.ndarray
+    inverse: np.ndarray
+    base: np.ndarray
+    sums: np.ndarray
+    nudged: np.ndarray
+    partial: np.ndarray
+    moved: np.ndarray
+    diff: np.ndarray
+    mean: np.ndarray
+
+
+@jit()
+def advance(memory, layout, samples, parallel):
+    """Make the kept step of the first layer, sum its columns, multiply it with the pixels in ``slot[1]``; these then are ``slot[0]``."""
+    m = memory
+    run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
+    if parallel:
+        all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
+    else:
+        all_tiles(m.tiles, layout.width[1], samples, *run)
+    lit = 0
+    for j in range(m.slot.shape[1]):
+        m.slot[0, j] = m.slot[1, j]
+        lit = max(lit, m.slot[0, j] + 1)
+    for i in range(lit * samples):
+        m.pixels[0, i] = m.pixels[1, i]
+
+
+@jit()
+def update_part(part, memory, layout, rates, samples):
+    """One share of the inner matrices: g ← max(0, g − rate Σ_b (d_j − d_k)(m_j − m_k)), and their sums for each unit.
+
+    d is the difference of the two nudged states over 2β and the number of samples, m their mean: the product of the two
+    differences is that of the squares (Scellier 2024, Eq. 29) without its cancellation.
+    """
+    n, inner, diff, mean = layout.total, memory.inner, memory.diff, memory.mean
+    zero = splat(inner.dtype.type(0), LANES)
+    mine = part * n
+    memory.partial[mine : mine + n] = 0
+    for block in range(layout.update_parts[part], layout.update_parts[part + 1]):
+        matrix, start = layout.updates[block]
+        layer = layout.row_layer[matrix]
+        columns = layout.at[layout.column_layer[matrix]]
+        minus = splat(-rates[matrix], LANES)
+        for row in range(start, min(start + BLOCK, layout.units[layer])):
+            unit = layout.at[layer] + row
+            g = layout.matrix[matrix] + row * layout.stride[matrix]
+            s = zero
+            for k in range(0, layout.stride[matrix], LANES):
+                step = zero
+                for b in range(samples):
+                    o = b * n
+                    d = sub(splat(diff[o + unit], LANES), load(diff, o + columns + k, LANES))
+                    step = fma(d, sub(splat(mean[o + unit], LANES), load(mean, o + columns + k, LANES)), step)
+                w = maximum(fma(minus, step, load(inner, g + k, LANES)), zero)
+                w = mul(w, load(memory.keep, columns + k, LANES))
+                store(inner, g + k, w)
+                s = add(s, w)
+                at = mine + columns + k
+                store(memory.partial, at, add(load(memory.partial, at, LANES), w))
+            memory.partial[mine + unit] += total(s)
+
+
+@jit()
+def all_updates(memory, layout, rates, samples):
+    """`update_part` on every share, one after the other."""
+    for part in range(PARTS):
+        update_part(part, memory, layout, rates, samples)
+
+
+@jit(parallel=True)
+def all_updates_in_parallel(memory, layout, rates, samples):
+    """`update_part` on every share, among threads."""
+    for part in prange(PARTS):
+        update_part(part, memory, layout, rates, samples)
+
+
+@jit()
+def update(memory, layout, rates, bias_rates, samples, parallel):
+    """The step from `diff` and `mean`: inner matrices and biases at once, the first layer's kept in `shift` and `drop`."""
+    m, n, width = memory, layout.total, layout.width[1]
+    if parallel:
+        all_updates_in_parallel(m, layout, rates, samples)
+    else:
+        all_updates(m, layout, rates, samples)
+    m.load[:] = 0
+    for part in range(PARTS):
+        for k in range(n):
+            m.load[k] += m.partial[part * n + k]
+    for layer in range(1, layout.units.size):
+        for b in range(samples):
+            o = b * n
+            for k in range(layout.at[layer], layout.at[layer] + layout.units[layer]):
+                m.bias[k] += bias_rates[layer] * m.diff[o + k]
+    rate = rates[1]
+    m.drop[:] = 0
+    for b in range(samples):
+        o = b * n + layout.at[1]
+        for k in range(width):
+            m.shift[b * width + k] = rate * rates[0] * m.diff[o + k]
+            m.drop[k] += rate * m.diff[o + k] * m.mean[o + k]
+
+
+@jit()
+def conductances(memory, layout, beta, lower):
+    """Fill ``inverse`` for the free state, −β and +β; (FINE, 0, 0), or what is wrong with which unit of which layer."""
+    n, last = layout.total, layout.units.size - 1
+    for layer in range(1, last + 1):
+        at = layout.at[layer]
+        for k in range(layout.units[layer]):
+            g = memory.load[at + k] + (memory.tile_sums[k] if layer == 1 else 0)
+            if not g > 0:
+                return STARVED, layer, k
+            nudge = beta if layer == last else beta * 0
+            if lower and not g - nudge > 0:
+                return TIPPED, layer, k
+            memory.inverse[at + k] = 1 / g
+            memory.inverse[n + at + k] = 1 / (g - nudge) if lower else 0
+            memory.inverse[2 * n + at + k] = 1 / (g + nudge)
+    return FINE, 0, 0
+
+
+@jit()
+def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, parallel):
+    """So many sweeps, or fewer where a tolerance is met; the last relative move if there is a tolerance, that of the first else."""
+    first = memory.inner.dtype.type(0)
+    for s in range(sweeps):
+        moved = sweep(
+            layout, memory.inner, base, v, memory.sums, memory.inverse, memory.low, memory.high,
+            memory.partial, memory.moved, samples, phase, parallel, s == 0 or tolerance > 0,
+        )  # fmt: skip
+        if tolerance > 0 and moved <= tolerance:
+            return moved
+        if s == 0 or tolerance > 0:
+            first = moved
+    return first
+
+
+@jit()
+def score(memory, layout, labels, rows, count):
+    """Mean of ½ Σ (v_o − y_o)² and share of wrong answers, at the free state."""
+    n, last = layout.total, layout.units.size - 1
+    cost, wrong = 0.0, 0
+    for b in range(count):
+        o = b * n + layout.at[last]
+        best = 0
+        for k in range(layout.units[last]):
+            error = memory.free[o + k] - (1.0 if k == labels[rows[b]] else 0.0)
+            cost += 0.5 * error * error
+            if memory.free[o + k] > memory.free[o + best]:
+                best = k
+        wrong += best != labels[rows[b]]
+    return cost / count, wrong / count
+
+
+@jit()
+def begin(memory, layout, rule, images, rows, count, parallel):
+    """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
+    m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
+    light(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1])
+    advance(m, layout, samples, parallel)
+    gain = m.bias.dtype.type(rule.gain)
+    for b in range(samples):
+        for k in range(n):
+            m.base[b * n + k] = m.bias[k]
+        o = b * n + layout.at[1]
+        for k in range(width):
+            m.base[o + k] += gain * m.product[b * width + k]
+
+
+@jit()
+def nudge(memory, layout, rule, labels, rows, count, parallel):
+    """The states at −β (first half of ``nudged``) and +β (second half); returns the relative residual of the free state."""
+    m, n, samples = memory, layout.total, rule.samples
+    size, last = samples * n, layout.units.size - 1
+    beta = m.bias.dtype.type(rule.beta)
+    m.nudged[:size] = m.free
+    m.nudged[size : 2 * size] = m.free
+    m.base[size : 2 * size] = m.base[:size]
+    for b in range(count):
+        o = b * n + layout.at[last] + labels[rows[b]]
+        m.base[o] -= beta
+        m.base[size + o] += beta
+    first = 0 if rule.lower else size
+    stop = 2 * size if rule.upper else size
+    groups = (stop - first) // n // 4
+    phase = np.ones(groups, np.int64)
+    phase[(groups // 2 if rule.lower else 0) if rule.upper else groups :] = 2
+    return relax(
+        m, layout, m.nudged[first:stop], m.base[first:stop], 4 * groups, phase, rule.nudged_sweeps, rule.tolerance, parallel
+    )
+
+
+@jit()
+def contrast(memory, layout, rule, count):
+    """``diff`` and ``mean`` of the two states, and where the next mini-batch starts."""
+    m, size = memory, rule.samples * layout.total
+    width = rule.beta * (int(rule.lower) + int(rule.upper))
+    scale = m.bias.dtype.type(1.0 / (width * count))
+    half = m.bias.dtype.type(0.5)
+    for i in range(size):
+        minus, plus = m.nudged[i], m.nudged[size + i]
+        m.diff[i] = (plus - minus) * scale
+        m.mean[i] = (plus + minus) * half
+        m.free[i] = plus if rule.upper else minus
+    m.diff[count * layout.total : size] = 0
+    m.free[count * layout.total : size] = 0
+
+
+@jit()
+def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, metrics, parallel):
+    """Steps on mini-batches of ``batch`` rows in order; the last may be smaller.
+
+    Parameters
+    ----------
+    rates, bias_rates : (L + 1,) ndarray
+        Learning rates of the layers' matrices and biases; ``rates[0]`` is the input's gain.
+    images : (N, D) ndarray of uint8, labels : (N,) ndarray of int64
+    rows : (n,) ndarray of int64
+        Which images, in which order.
+    metrics : (steps, 3) ndarray
+        Written: cost and share of wrong answers at the free state, and its relative residual.
+
+    Returns
+    -------
+    done, status, layer, unit : int
+        Steps made, how it ended, and which unit is to blame.
+    """
+    free_phase = np.zeros(rule.samples // 4, np.int64)
+    size = rule.samples * layout.total
+    for i in range(len(metrics)):
+        some = rows[i * batch : (i + 1) * batch]
+        count = some.size
+        begin(memory, layout, rule, images, some, count, parallel)
+        status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
+        if status != FINE:
+            return i, status, layer, unit
+        relax(memory, layout, memory.free, memory.base[:size], rule.samples, free_phase, rule.sweeps, rule.tolerance, parallel)
+        metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count)
+        metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, parallel)
+        contrast(memory, layout, rule, count)
+        update(memory, layout, rates, bias_rates, rule.samples, parallel)
+    return len(metrics), FINE, 0, 0

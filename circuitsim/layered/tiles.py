@@ -1,0 +1,184 @@
+"""The first layer: its conductances in tiles, and the one pass a mini-batch makes over them.
+
+Inputs come twice, as +A x and as −A x, through conductances P (from +) and M (from −). Hidden units stand in tiles of `TILE`
+columns; a tile holds, pixel after pixel, `TILE` values of P and then of M. While a tile's row is in registers it is updated
+for the last mini-batch, clamped, added to the new column sums and multiplied with the next mini-batch's pixels:
+
+    P ← max(0, P + Σ_b x_bj d_bk − q_k)     M ← max(0, M − Σ_b x_bj d_bk − q_k)
+    sums_k = Σ_j (P + M)_jk                 product_bk = Σ_j x'_bj (P − M)_jk
+
+Most pixels are zero: a row that no sample of a mini-batch lights needs no product, and no sum over samples.
+Each tile is its own, so the result does not depend on how many threads share them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from circuitsim._jit import jit
+from circuitsim.layered.vectors import add, fma, load, maximum, splat, store, sub
+
+TILE = 32
+#: Rows of a tile that stay in the nearest cache while the samples beyond the first four are multiplied.
+ROWS = 16
+
+
+@jit()
+def light(images, rows, count, samples, levels, slot, pixels):
+    """The pixels of a mini-batch that any sample lights.
+
+    Parameters
+    ----------
+    images : (N, D) ndarray of uint8
+    rows : (count,) ndarray of int
+        Which images.
+    samples : int
+        ``count`` rounded up to a multiple of 4; the rest is dark.
+    levels : (256,) ndarray
+        What each byte stands for.
+    slot : (D,) ndarray of int32
+        Written: position among the lit pixels, or −1.
+    pixels : (D · samples,) ndarray
+        Written: the values of the lit pixels, sample by sample.
+    """
+    lit = 0
+    for j in range(images.shape[1]):
+        found = False
+        for b in range(count):
+            value = images[rows[b], j]
+            pixels[lit * samples + b] = levels[value]
+            found |= value != 0
+        for b in range(count, samples):
+            pixels[lit * samples + b] = 0
+        slot[j] = lit if found else -1
+        lit += found
+
+
+@jit()
+def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+    """One tile: update with the last mini-batch, sum, multiply with the next.
+
+    Parameters
+    ----------
+    t : int
+        Which tile.
+    tiles : (width / TILE · D · 2 · TILE,) ndarray
+        All conductances, updated in place.
+    slot, pixels, next_slot, next_pixels
+        As `light` makes them, of the last and of the next mini-batch.
+    shift : (samples · width,) ndarray
+        d_bk; with the learning rate and the input's gain in it.
+    drop : (width,) ndarray
+        q_k.
+    sums : (width,) ndarray
+        Written.
+    product : (samples · width,) ndarray
+        Written.
+    """
+    zero = splat(tiles.dtype.type(0), TILE)
+    depth = slot.size
+    base = t * depth * 2 * TILE
+    column = t * TILE
+    q = load(drop, column, TILE)
+    for b in range(samples):
+        store(product, b * width + column, zero)
+    a0 = zero
+    a1 = zero
+    a2 = zero
+    a3 = zero
+    s = zero
+    for start in range(0, depth, ROWS):
+        stop = min(depth, start + ROWS)
+        for j in range(start, stop):
+            w = base + j * 2 * TILE
+            p = load(tiles, w, TILE)
+            m = load(tiles, w + TILE, TILE)
+            k = slot[j]
+            if k >= 0:
+                u = zero
+                for b in range(0, samples, 4):
+                    x = k * samples + b
+                    o = b * width + column
+                    u = fma(splat(pixels[x], TILE), load(shift, o, TILE), u)
+                    u = fma(splat(pixels[x + 1], TILE), load(shift, o + width, TILE), u)
+                    u = fma(splat(pixels[x + 2], TILE), load(shift, o + 2 * width, TILE), u)
+                    u = fma(splat(pixels[x + 3], TILE), load(shift, o + 3 * width, TILE), u)
+                p = add(p, u)
+                m = sub(m, u)
+            p = maximum(sub(p, q), zero)
+            m = maximum(sub(m, q), zero)
+            store(tiles, w, p)
+            store(tiles, w + TILE, m)
+            s = add(s, add(p, m))
+            k = next_slot[j]
+            if k >= 0:
+                x = k * samples
+                p = sub(p, m)
+                a0 = fma(splat(next_pixels[x], TILE), p, a0)
+                a1 = fma(splat(next_pixels[x + 1], TILE), p, a1)
+                a2 = fma(splat(next_pixels[x + 2], TILE), p, a2)
+                a3 = fma(splat(next_pixels[x + 3], TILE), p, a3)
+        for b in range(4, samples, 4):
+            multiply_rows(start, stop, base, b, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
+    store(sums, column, s)
+    store(product, column, a0)
+    store(product, width + column, a1)
+    store(product, 2 * width + column, a2)
+    store(product, 3 * width + column, a3)
+
+
+@jit()
+def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
+    """Add rows of a tile, times four samples from ``b`` on, to the product."""
+    a0 = load(product, o, TILE)
+    a1 = load(product, o + width, TILE)
+    a2 = load(product, o + 2 * width, TILE)
+    a3 = load(product, o + 3 * width, TILE)
+    for j in range(start, stop):
+        k = slot[j]
+        if k >= 0:
+            w = base + j * 2 * TILE
+            x = k * samples + b
+            p = sub(load(tiles, w, TILE), load(tiles, w + TILE, TILE))
+            a0 = fma(splat(pixels[x], TILE), p, a0)
+            a1 = fma(splat(pixels[x + 1], TILE), p, a1)
+            a2 = fma(splat(pixels[x + 2], TILE), p, a2)
+            a3 = fma(splat(pixels[x + 3], TILE), p, a3)
+    store(product, o, a0)
+    store(product, o + width, a1)
+    store(product, o + 2 * width, a2)
+    store(product, o + 3 * width, a3)
+
+
+@jit()
+def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+    """`tile_pass` on every tile, one after the other."""
+    for t in range(width // TILE):
+        tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+
+
+@jit(parallel=True)
+def all_tiles_in_parallel(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+    """`tile_pass` on every tile, shared among threads."""
+    for t in prange(width // TILE):
+        tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+
+
+def pack(weights: np.ndarray, width: int, out: np.ndarray) -> None:
+    """(2 D, n) conductances, all +x first, into the tiles of ``out``."""
+    pixels, columns = len(weights) // 2, weights.shape[1]
+    view = out.reshape(width // TILE, pixels, 2, TILE)
+    view[...] = 0
+    for t in range(width // TILE):
+        some = slice(t * TILE, min(columns, (t + 1) * TILE))
+        size = some.stop - some.start
+        view[t, :, 0, :size] = weights[:pixels, some]
+        view[t, :, 1, :size] = weights[pixels:, some]
+
+
+def unpack(tiles: np.ndarray, pixels: int, columns: int) -> np.ndarray:
+    """The inverse of `pack`."""
+    view = tiles.reshape(-1, pixels, 2, TILE)
+    weights = view.transpose(2, 1, 0, 3).reshape(2 * pixels, -1)
+    return np.ascontiguousarray(weights[:, :columns])
