@@ -121,6 +121,60 @@ def violations(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, c
     )
 
 
+EQUATIONS = ("kcl", "resistor", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
+"""What a certificate measures, in the order of `worst_violations`."""
+
+
+def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):  # type: ignore[no-untyped-def]
+    """The loop behind `certify`: fills in the worst absolute and relative violations, in the order of `EQUATIONS`.
+
+    Runs interpreted or compiled; `violations` is the same in numpy. See there for the arguments; ``at_node`` is
+    (2, n_nodes) work space.
+    """
+    at_node[:] = 0.0
+    worst[:] = 0.0
+    relative[:] = 0.0
+    for e in range(kind.size):
+        a, b = first[e], second[e]
+        size = abs(i[e])
+        if kind[e] == RESISTOR and zeroable[e] != 0.0:
+            size = abs(1.0 / value[e]) * (abs(v[a]) + abs(v[b]))
+        at_node[0, a] += i[e]
+        at_node[0, b] -= i[e]
+        at_node[1, a] += size
+        at_node[1, b] += size
+    gap, gap_scale = 0.0, 0.0
+    for k in range(at_node.shape[1]):
+        note(worst, relative, 0, abs(at_node[0, k]), at_node[1, k])
+    for e in range(kind.size):
+        a, b = first[e], second[e]
+        drop, reach = v[a] - v[b], max(abs(v[a]), abs(v[b]))
+        if kind[e] == RESISTOR and zeroable[e] != 0.0:
+            g = 1.0 / value[e]
+            note(worst, relative, 1, abs(i[e] - g * drop), abs(g) * (abs(v[a]) + abs(v[b])))
+        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
+            target = value[e] if kind[e] == VOLTAGE else 0.0
+            note(worst, relative, 2, abs(drop - target), max(reach, abs(target)))
+        elif kind[e] == DIODE:
+            local = min(at_node[1, a], at_node[1, b])
+            note(worst, relative, 3, max(drop, 0.0), reach)
+            note(worst, relative, 4, max(-i[e], 0.0), local)
+            note(worst, relative, 5, abs(i[e] * drop), local * reach)
+            gap -= i[e] * drop
+            gap_scale += local * reach
+    note(worst, relative, 6, abs(gap), gap_scale)
+    worst[6] = gap + 0.0
+
+
+def note(worst, relative, which, amount, scale):  # type: ignore[no-untyped-def]
+    """Keep an amount and its ratio to a scale if they are the worst; without a scale any amount counts as infinite."""
+    if not amount < np.inf:
+        worst[which] = relative[which] = np.inf
+    elif amount > 0.0:
+        worst[which] = max(worst[which], amount)
+        relative[which] = max(relative[which], amount / scale if scale > 0.0 else np.inf)
+
+
 def certify(
     arrays: CircuitArrays,
     value: np.ndarray,

@@ -1,0 +1,83 @@
+"""Interpreted or compiled, the same bits: which form of the compact kernels a call gets.
+
+Importing numba and the compiled kernels takes half a second, which a single small circuit is not worth. So small work
+runs interpreted until a process has done enough of it, or has loaded the kernels for something else. The arithmetic is
+the same to the last bit (no contraction, no reassociation; a test compares), so nobody can tell but by the clock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from circuitsim import certificate
+from circuitsim.compact import linear, plan, samples, settle
+
+PATIENCE = 400
+"""Nodes that a process solves interpreted (about half a second) before it loads the compiled kernels."""
+
+_done = 0
+_loaded = False
+
+
+def compact(name: str, size: int) -> Callable[..., Any]:
+    """The kernel ``name`` (``plan``, or one of `circuitsim.compact.samples`) for work on ``size`` nodes in all."""
+    global _done
+    if not _loaded:
+        _done += size
+        if _done <= PATIENCE:
+            return _find(name)
+    return compiled(name)
+
+
+def load() -> None:
+    """Load the compiled kernels now: from here on, even the first small solve is fast."""
+    compiled("plan")
+    compiled("solve_samples")
+
+
+@cache
+def compiled(name: str) -> Callable[..., Any]:
+    """The compiled form of a kernel; the functions that it calls are compiled with it."""
+    global _loaded
+    from circuitsim._jit import jit
+
+    if not _loaded:
+        _register()
+        _loaded = True
+    return jit(fastmath=False)(_keyed(_find(name), _fingerprint()))
+
+
+def _find(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(plan if name == "plan" else samples, name)
+    return function
+
+
+def _register() -> None:
+    """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
+    from numba.extending import register_jitable
+
+    for module in (plan, linear, settle, samples):
+        for function in vars(module).values():
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                register_jitable(function)
+    register_jitable(certificate.worst_violations)
+    register_jitable(certificate.note)
+
+
+def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
+    """A function of its own whose cached machine code is of these very sources (numba only looks at one file)."""
+
+    def kernel(*arguments):  # type: ignore[no-untyped-def]
+        fingerprint  # noqa: B018 a closure variable is part of the cache's key
+        return function(*arguments)
+
+    return kernel
+
+
+def _fingerprint() -> tuple[int, ...]:
+    modules = (plan, linear, settle, samples, certificate)
+    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in modules)

@@ -1,0 +1,111 @@
+"""Subtraction-free elimination on a `Plan`: the factor of a weighted graph Laplacian, and solves with it.
+
+Weights are conductances between coordinates and to earth. Each pivot is the *sum* of what its coordinate is joined to,
+so nothing cancels, and an ideal short is just a weight beyond all others (Grassmann, Taksar & Heyman 1985).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.compact.plan import NOWHERE
+
+SHORT = 1e120
+"""Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
+
+
+def factorise(plan, g, closed, weight, multiplier, pivot, work):
+    """Eliminate every coordinate in order.
+
+    Parameters
+    ----------
+    g : (r,) float array
+        Conductances of ``plan.resistor``, S.
+    closed : (d,) bool array
+        Which of ``plan.diode`` are shorts.
+    weight : (fill + n,) float array
+        Work space.
+    multiplier : (fill,) float array
+        Filled: each entry's weight over its column's pivot.
+    pivot : (n,) float array
+        Filled, S; zero where nothing joins a coordinate to what comes later or to earth.
+    work : (n + 1,) float array
+        Work space.
+
+    Returns
+    -------
+    bool
+        Whether all pivots are ≥ 0 (negative conductances may make the energy concave).
+    """
+    fill = plan.rows.size
+    weight[:] = 0.0
+    for e in range(g.size):
+        if plan.resistor_slot[e] != NOWHERE:
+            weight[plan.resistor_slot[e]] += g[e]
+    for e in range(closed.size):
+        if closed[e] and plan.diode_slot[e] != NOWHERE:
+            weight[plan.diode_slot[e]] = SHORT
+    for j in range(plan.n):
+        begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
+        earth = weight[fill + j]
+        for q in range(begin, end):
+            work[plan.rows[q]] = weight[q]
+        for t in range(plan.row_ptr[j], plan.row_ptr[j + 1]):
+            p = plan.row_slot[t]
+            m = multiplier[p]
+            if m == 0.0:
+                continue
+            k = plan.row_col[t]
+            earth += m * weight[fill + k]
+            begin_run, stop = max(plan.run[k], p + 1), plan.col_ptr[k + 1]
+            for q in range(p + 1, begin_run):
+                work[plan.rows[q]] += m * weight[q]
+            if begin_run < stop:
+                begin_row = plan.rows[begin_run]
+                into, taken = work[begin_row : begin_row + (stop - begin_run)], weight[begin_run:stop]
+                for q in range(taken.size):
+                    into[q] += m * taken[q]
+        total = earth
+        for q in range(begin, end):
+            weight[q] = work[plan.rows[q]]
+            total += weight[q]
+        weight[fill + j] = earth
+        pivot[j] = total
+        if total < 0.0:
+            return False
+        for q in range(begin, end):
+            multiplier[q] = weight[q] / total if weight[q] != 0.0 else 0.0
+    return True
+
+
+def substitute(plan, multiplier, pivot, x):
+    """Solve in place: currents into the coordinates become potentials; returns what arrived where no way to earth is.
+
+    Returns
+    -------
+    stranded : (n,) float array
+        Net current of each part without a path to earth, A, at the part's last coordinate; its potential there is 0.
+    """
+    n = plan.n
+    stranded = np.zeros(n)
+    for k in range(n):
+        current = x[k]
+        if current != 0.0:
+            run, stop = plan.run[k], plan.col_ptr[k + 1]
+            for q in range(plan.col_ptr[k], run):
+                x[plan.rows[q]] += multiplier[q] * current
+            if run < stop:
+                begin_row = plan.rows[run]
+                into, taken = x[begin_row : begin_row + (stop - run)], multiplier[run:stop]
+                for q in range(taken.size):
+                    into[q] += taken[q] * current
+    for k in range(n - 1, -1, -1):
+        if pivot[k] > 0.0:
+            v = x[k] / pivot[k]
+        else:
+            stranded[k] = x[k]
+            v = 0.0
+        for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
+            v += multiplier[q] * x[plan.rows[q]]
+        x[k] = v
+    return stranded

@@ -1,0 +1,301 @@
+"""What a small circuit's topology settles once: coordinates, an order of elimination, and where every number goes.
+
+A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits (see
+`circuitsim.compact.kernels`). It covers the *regular* circuits, which nearly all are: voltage constraints without loops.
+Anything else is flagged, for the general solver.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+
+LONG = 24
+"""Consecutive rows from which on vector instructions beat what it takes to set them up."""
+
+NOWHERE = -1
+"""Slot of a branch whose ends are held by the same tree of voltage sources."""
+
+
+class Plan(NamedTuple):
+    """Topology of a circuit, ready for numbers; *coordinates* are super-nodes in order of elimination, ground is n.
+
+    Attributes
+    ----------
+    n : int
+        Coordinates to solve for.
+    regular : bool
+        No loop of voltage constraints, no branch that they hold alone in a way that needs a closer look.
+    coordinate : (n_nodes,) int array
+        Super-node of each node.
+    tree_node, tree_parent, tree_edge : int arrays
+        Voltage constraints from the roots outwards: node, its parent, the element between them.
+    resistor, resistor_slot : int arrays
+        Elements, and where each one's conductance is added (`NOWHERE`: inside a super-node).
+    diode, diode_slot : int arrays
+        The same for diodes.
+    col_ptr, rows : int arrays
+        Pattern of the factor by columns, rows ascending, earth left out. Slots 0 … fill − 1 are its entries; slot
+        fill + k is what joins coordinate k to earth.
+    run : (n,) int array
+        Slot of each column from which on its rows are consecutive, if these are many; else its end.
+    row_ptr, row_col, row_slot : int arrays
+        The same by rows: for each row its columns, ascending, and the slots.
+    """
+
+    n: int
+    regular: bool
+    coordinate: np.ndarray
+    tree_node: np.ndarray
+    tree_parent: np.ndarray
+    tree_edge: np.ndarray
+    resistor: np.ndarray
+    resistor_slot: np.ndarray
+    diode: np.ndarray
+    diode_slot: np.ndarray
+    col_ptr: np.ndarray
+    rows: np.ndarray
+    run: np.ndarray
+    row_ptr: np.ndarray
+    row_col: np.ndarray
+    row_slot: np.ndarray
+
+
+def incident(n, first, second):
+    """Edges at each of n nodes: pointers (n + 1,) and edge numbers, ascending at every node."""
+    ptr = np.zeros(n + 1, np.int64)
+    for e in range(first.size):
+        ptr[first[e] + 1] += 1
+        ptr[second[e] + 1] += 1
+    for k in range(n):
+        ptr[k + 1] += ptr[k]
+    put = ptr[:n].copy()
+    edge = np.empty(2 * first.size, np.int64)
+    for e in range(first.size):
+        edge[put[first[e]]] = e
+        put[first[e]] += 1
+        edge[put[second[e]]] = e
+        put[second[e]] += 1
+    return ptr, edge
+
+
+def grow_forest(n, first, second, start):
+    """Breadth-first spanning forest of edges over n nodes, grown from ``start`` first.
+
+    Returns
+    -------
+    node, parent, edge : (f,) int arrays
+        In the order found: each node that is not a root, its parent, the edge between them.
+    root : (n,) int array
+        Root of each node's tree.
+    """
+    m = first.size
+    root = np.full(n, -1, np.int64)
+    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    found = 0
+    if m == 0:
+        return node, parent, edge, np.arange(n)
+    ptr, at = incident(n, first, second)
+    queue = np.empty(n, np.int64)
+    for step in range(n):
+        seed = start if step == 0 else (step - 1 if step <= start else step)
+        if root[seed] >= 0:
+            continue
+        root[seed] = seed
+        queue[0] = seed
+        head, tail = 0, 1
+        while head < tail:
+            u = queue[head]
+            head += 1
+            for p in range(ptr[u], ptr[u + 1]):
+                e = at[p]
+                v = first[e] + second[e] - u
+                if root[v] < 0:
+                    root[v] = seed
+                    node[found], parent[found], edge[found] = v, u, e
+                    found += 1
+                    queue[tail] = v
+                    tail += 1
+    return node[:found], parent[:found], edge[:found], root
+
+
+def eliminate(n, a, b, late):
+    """Minimum-degree order of a graph (edges a–b over 0 … n, n is earth) and the factor's pattern.
+
+    The graph is a table of who is joined to whom, beside a list for every coordinate: at these sizes nothing cleverer
+    pays. Coordinates marked ``late`` come after all others.
+
+    Returns
+    -------
+    position : (n,) int array
+        When each coordinate is eliminated.
+    ptr, members : int arrays
+        For each step the coordinates that the eliminated one is joined to then.
+    """
+    joined = np.zeros((n, n), np.bool_)
+    near = np.empty((n, n), np.int32)
+    count = np.zeros(n, np.int64)
+    for e in range(a.size):
+        i, j = a[e], b[e]
+        if i < n and j < n and i != j and not joined[i, j]:
+            joined[i, j] = joined[j, i] = True
+            near[i, count[i]] = j
+            near[j, count[j]] = i
+            count[i] += 1
+            count[j] += 1
+    gone = 4 * n
+    degree = count + n * late[:n]
+    position = np.empty(n, np.int64)
+    ptr = np.zeros(n + 1, np.int64)
+    members = np.empty(2 * a.size + n, np.int64)
+    low, cursor, step = 0, 0, 0
+    while step < n:
+        k, least = -1, gone
+        for t in range(n):
+            i = cursor + t if cursor + t < n else cursor + t - n
+            if degree[i] < least:
+                k, least = i, degree[i]
+                if least <= low:
+                    break
+        cursor, low = k, least
+        used, size = ptr[step], count[k]
+        if used + size > members.size:
+            longer = np.empty(2 * members.size + size, np.int64)
+            longer[:used] = members[:used]
+            members = longer
+        members[used : used + size] = near[k, :size]
+        ptr[step + 1] = used + size
+        position[k] = step
+        degree[k] = gone
+        step += 1
+        if size == n - step:  # all that is left is joined to all that is left
+            rest = members[used : used + size].copy()
+            members = finish(ptr, members, position, step, rest[np.argsort(late[rest], kind="mergesort")])
+            break
+        for p in range(used, used + size):
+            j = members[p]
+            length = count[j]
+            for q in range(length):
+                if near[j, q] == k:
+                    near[j, q] = near[j, length - 1]
+                    length -= 1
+                    break
+            for q in range(used, used + size):
+                i = members[q]
+                if not joined[j, i] and i != j:
+                    joined[j, i] = True
+                    near[j, length] = i
+                    length += 1
+            count[j] = length
+            degree[j] = length + n * late[j]
+            low = min(low, degree[j])
+    return position, ptr, members[: ptr[n]]
+
+
+def finish(ptr, members, position, step, rest):
+    """Eliminate the coordinates ``rest``, all joined to each other, as they stand; returns the lists of members."""
+    used = ptr[step]
+    longer = np.empty(used + rest.size * (rest.size - 1) // 2, np.int64)
+    longer[:used] = members[:used]
+    for k in range(rest.size):
+        position[rest[k]] = step + k
+        size = rest.size - 1 - k
+        longer[used : used + size] = rest[k + 1 :]
+        used += size
+        ptr[step + k + 1] = used
+    return longer
+
+
+def arrange(n, position, ptr, members):
+    """The pattern in elimination order, by columns (rows ascending) and by rows (columns ascending)."""
+    rows = np.empty(members.size, np.uint32)
+    row_ptr = np.zeros(n + 1, np.int64)
+    for q in range(members.size):
+        row_ptr[position[members[q]] + 1] += 1
+    for k in range(n):
+        row_ptr[k + 1] += row_ptr[k]
+    put = row_ptr[:n].copy()
+    row_col, row_slot = np.empty(members.size, np.uint32), np.empty(members.size, np.uint32)
+    for k in range(n):
+        for q in range(ptr[k], ptr[k + 1]):
+            r = position[members[q]]
+            row_col[put[r]] = k
+            put[r] += 1
+    put = ptr[:n].copy()
+    for r in range(n):
+        for t in range(row_ptr[r], row_ptr[r + 1]):
+            k = row_col[t]
+            rows[put[k]] = r
+            row_slot[t] = put[k]
+            put[k] += 1
+    return rows, row_ptr, row_col, row_slot
+
+
+def runs(n, ptr, rows):
+    """Slot of each column from which on its rows are consecutive, if these are many; else its end."""
+    run = ptr[1:].copy()
+    for k in range(n):
+        if ptr[k] < ptr[k + 1]:
+            run[k] -= 1
+            while run[k] > ptr[k] and rows[run[k] - 1] == rows[run[k]] - 1:
+                run[k] -= 1
+            if ptr[k + 1] - run[k] < LONG:
+                run[k] = ptr[k + 1]
+    return run
+
+
+def find_slots(n, a, b, ptr, rows):
+    """Slot of each branch a–b between coordinates (see `Plan`)."""
+    slot = np.empty(a.size, np.int64)
+    for e in range(a.size):
+        low, high = min(a[e], b[e]), max(a[e], b[e])
+        if low == high:
+            slot[e] = NOWHERE
+        elif high == n:
+            slot[e] = rows.size + low
+        else:
+            slot[e] = ptr[low] + np.searchsorted(rows[ptr[low] : ptr[low + 1]], high)
+    return slot
+
+
+def plan(kind, first, second, value, n_nodes, late_node):
+    """The plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
+
+    Parameters
+    ----------
+    late_node : (n_nodes,) bool array
+        Nodes whose coordinates are eliminated last (where negative conductances will be added).
+    """
+    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+    voltage = np.flatnonzero(fixed)
+    tree_node, tree_parent, edge, root = grow_forest(n_nodes, first[voltage], second[voltage], 0)
+    regular = edge.size == voltage.size
+    number = np.full(n_nodes, -1, np.int64)
+    n = 0
+    for k in range(n_nodes):
+        if root[k] == k and k != 0:
+            number[k] = n
+            n += 1
+    number[0] = n
+    name = number[root]
+    resistor = np.flatnonzero((kind == RESISTOR) & ~fixed)
+    diode = np.flatnonzero(kind == DIODE)
+    branch = np.concatenate((resistor, diode))
+    late = np.zeros(n + 1, np.bool_)
+    for k in range(n_nodes):
+        if late_node[k]:
+            late[name[k]] = True
+    position, ptr, members = eliminate(n, name[first[branch]], name[second[branch]], late)
+    rows, row_ptr, row_col, row_slot = arrange(n, position, ptr, members)
+    coordinate = np.empty(n_nodes, np.int64)
+    for k in range(n_nodes):
+        coordinate[k] = position[name[k]] if name[k] < n else n
+    resistor_slot = find_slots(n, coordinate[first[resistor]], coordinate[second[resistor]], ptr, rows)
+    diode_slot = find_slots(n, coordinate[first[diode]], coordinate[second[diode]], ptr, rows)
+    return Plan(
+        n, regular, coordinate, tree_node, tree_parent, voltage[edge], resistor, resistor_slot, diode, diode_slot,
+        ptr, rows, runs(n, ptr, rows), row_ptr, row_col, row_slot,
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""Samples of one circuit, one after the other: numbers in, potentials, currents and the certificate's word out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.certificate import worst_violations
+from circuitsim.circuit.elements import CURRENT
+from circuitsim.compact.linear import factorise
+from circuitsim.compact.settle import branch_currents, offsets, settle, workspace
+
+
+def injections(kind, first, second, value, injected):
+    """Fill in the currents that current sources push into the nodes, A."""
+    injected[:] = 0.0
+    for e in range(kind.size):
+        if kind[e] == CURRENT:
+            injected[first[e]] -= value[e]
+            injected[second[e]] += value[e]
+
+
+def solve_samples(
+    plan, kind, first, second, value, inputs, x, rounds, begin, end, closed, v, current, worst, relative, status, count
+):
+    """Settle samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
+
+    Parameters
+    ----------
+    value : (m,) float array
+        Element values that all samples share, Ω, V, A.
+    inputs : (k,) int array
+        Elements (sources) whose values change from sample to sample.
+    x : (samples, k) float array
+        Those values, V, A.
+    closed : (samples, d) bool array
+        Diodes to start with; on return those that conduct.
+    v, current : (samples, n_nodes), (samples, m) float arrays
+        Filled, V and A.
+    worst, relative : (samples, 7) float arrays
+        Filled: see `circuitsim.certificate.worst_violations`.
+    status, count : (samples,) int arrays
+        Filled: see `circuitsim.compact.settle.settle`.
+    """
+    n_nodes = plan.coordinate.size
+    own = value.copy()
+    flow, offset, injected = np.zeros(plan.diode.size), np.empty(n_nodes), np.empty(n_nodes)
+    at_node = np.empty((2, n_nodes))
+    g = 1.0 / value[plan.resistor]
+    space = workspace(plan)
+    for s in range(begin, end):
+        own[inputs] = x[s]
+        offsets(plan, kind, first, own, offset)
+        injections(kind, first, second, own, injected)
+        status[s], count[s] = settle(
+            plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow
+        )  # fmt: skip
+        branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
+        worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+
+
+def signed_currents(plan, kind, first, second, value, v, injected, flow, current):
+    """Branch currents of a linear response: sources stand still, diodes carry either sign, currents come from outside."""
+    need = injected.copy()
+    current[:] = 0.0
+    for r in range(plan.resistor.size):
+        e = plan.resistor[r]
+        current[e] = (v[first[e]] - v[second[e]]) / value[e]
+    for d in range(flow.size):
+        current[plan.diode[d]] = flow[d]
+    for e in range(kind.size):
+        need[first[e]] -= current[e]
+        need[second[e]] += current[e]
+    for k in range(plan.tree_node.size - 1, -1, -1):
+        u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
+        current[e] = need[w] if first[e] == w else -need[w]
+        need[u] += need[w]
+
+
+def respond_samples(plan, kind, first, second, value, injected, begin, end, closed, v, current):
+    """Linear responses: sources at zero, the given diodes shorts, other currents injected into the nodes.
+
+    Parameters
+    ----------
+    injected : (samples, n_nodes) float array
+        A.
+    closed : (samples, d) bool array
+        Left as it is.
+    v, current : (samples, n_nodes), (samples, m) float arrays
+        Filled: changes of potentials, V, and of the branch currents, A.
+    """
+    n_nodes = plan.coordinate.size
+    flow, still = np.zeros(plan.diode.size), np.zeros(n_nodes)
+    g = 1.0 / value[plan.resistor]
+    space = workspace(plan)
+    for s in range(begin, end):
+        held = closed[s].copy()
+        settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
+        signed_currents(plan, kind, first, second, value, v[s], injected[s], flow, current[s])
+
+
+def stable(plan, value, closed):
+    """Whether the energy is strictly convex with these diodes as shorts: all pivots positive."""
+    space = workspace(plan)
+    g = 1.0 / value[plan.resistor]
+    good = factorise(plan, g, closed, space.weight, space.multiplier, space.pivot, space.work)
+    return good and (space.pivot > 0.0).all()
