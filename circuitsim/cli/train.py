@@ -52,10 +52,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", default=none, help="continue the run in --out, bit for bit as if never stopped"
     )
-    modules = sorted(set(MODELS.values()))
-    for module in modules:
+    shared: dict[str, Any] = {}
+    for module in sorted(set(MODELS.values())):
         names = ", ".join(name for name, home in MODELS.items() if home == module)
-        import_module(module).add_arguments(parser.add_argument_group(f"options of {names}"))
+        group = parser.add_argument_group(f"options of {names}")
+        import_module(module).add_arguments(_Options(group, shared))
+
+
+class _Options:
+    """A group of options in which one that another family has too is not declared again.
+
+    The first family's words stay in the help; both read the value the same way, or it is a mistake of the program.
+    """
+
+    def __init__(self, group: Any, shared: dict[str, Any]) -> None:
+        self._group, self._shared = group, shared
+
+    def add_argument(self, name: str, **settings: Any) -> None:
+        """As `argparse` has it; families call this with one name for each option."""
+        reading = {key: settings.get(key) for key in ("type", "action", "nargs")}
+        if name not in self._shared:
+            self._shared[name] = reading
+            self._group.add_argument(name, **settings)
+        elif self._shared[name] != reading:
+            raise AssertionError(f"two model families read {name} in different ways")
 
 
 def run(args: argparse.Namespace) -> int:
