@@ -145,6 +145,8 @@ class Normalise(Stage):
     """
 
     kind = "normalise"
+    #: Bytes come in; a chain need not turn them into numbers first.
+    takes_stored = True
 
     def __init__(self, scale: float = 255.0, mean: Any = (0.0,), deviation: Any = (1.0,), shape: Any = None) -> None:
         super().__init__(

@@ -1,0 +1,221 @@
+"""`Chain`: stages and blocks, one after the other, with a loss at the end, trained as one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circuitsim._arrays import Array, namespace, to_numpy
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.ffebm.chaining import Chaining, backward, forward, is_block
+from circuitsim.ffebm.losses import loss_named
+from circuitsim.ffebm.stages import Stage
+from circuitsim.training.trainable import Arrays
+
+#: Samples that pass through a chain at a time outside of training.
+SLICE = 512
+
+
+class Chain:
+    """A feedforward-tied energy-based model: digital stages and blocks that settle.
+
+    A `circuitsim.training.Trainable`: batches are ``(x, targets)``.
+
+    Parameters
+    ----------
+    elements : sequence of Stage or EnergyBlock
+        In the order of the data.
+    loss : {"cross-entropy", "mse"}
+        Of the last element's outputs; whole-number targets are labels.
+    chaining : Chaining, optional
+        How gradients are computed.
+    seed : int or None
+        Every element that can is drawn anew, from this; None keeps what they hold.
+    dtype : dtype
+        Precision of stages and of the blocks that have a choice (circuits settle in double precision).
+    augment : callable, optional
+        ``augment(x, rng) -> x`` on training batches.
+
+    Attributes
+    ----------
+    parameters : dict of array
+        ``number.name`` of every element's parameters; the elements' own memory.
+    """
+
+    def __init__(
+        self, elements: Sequence[Any], loss: str = "cross-entropy", chaining: Chaining | None = None,
+        seed: int | None = 0, dtype: Any = np.float32,
+        augment: Callable[[Array, np.random.Generator], Array] | None = None,
+    ) -> None:  # fmt: skip
+        for number, element in enumerate(elements):
+            if not isinstance(element, Stage) and not is_block(element):
+                raise UsageError(
+                    f"element {number} of the chain is neither a stage nor an energy-based block: {element!r}"
+                )
+        if not elements:
+            raise UsageError("a chain needs at least one element")
+        self.elements = tuple(elements)
+        self.loss = loss_named(loss)
+        self.chaining = chaining or Chaining()
+        self.dtype = np.dtype(dtype)
+        self.augment = augment
+        if seed is not None:
+            # One stream each, so that an element's draw does not depend on those before it.
+            for number, element in enumerate(self.elements):
+                if hasattr(element, "initialise"):
+                    element.initialise(np.random.default_rng((seed, number)), self.dtype)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All parameters by ``number.name``."""
+        return self._collected("parameters")
+
+    def gradient(self, batch: tuple[Array, ...], rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
+        """The mean gradient of a batch ``(x, targets)``, as `chaining` says.
+
+        Returns
+        -------
+        gradients : dict of array, or None
+            None where the adjoint of a block does not exist, because its state is no strict minimum.
+        metrics : dict
+            ``loss``; ``error``, the fraction of wrong labels (for labels); ``residual``, the worst of the free states;
+            ``unproven``, the fraction of samples left out because a block did not settle to its tolerance.
+        """
+        x, targets = batch
+        if self.augment is not None:
+            x = self.augment(x, rng)
+        output, steps = forward(self.elements, self._enter(x), training=True)
+        for step in steps:
+            if isinstance(step.element, Stage):
+                step.element.observe(step.memory)
+        xp = namespace(output)
+        values, error = self.loss.evaluate(output, targets)
+        settled = [step.memory for step in steps if is_block(step.element)]
+        trusted = xp.ones(output.shape[0], dtype=xp.bool, device=output.device)
+        for state in settled:
+            trusted = trusted & xp.asarray(state.ok)
+        error = error * xp.astype(trusted, error.dtype)[:, None]
+        gradients = None
+        with contextlib.suppress(ConvergenceError):
+            found = backward(steps, error, targets, self.loss, self.chaining)
+            gradients = {f"{number}.{name}": g for number, own in enumerate(found) for name, g in own.items()}
+        metrics = {"loss": float(xp.mean(values))}
+        if _are_labels(targets):
+            metrics["error"] = float(np.mean(_labels(output) != to_numpy(targets)))
+        if settled:
+            metrics["residual"] = max(float(xp.max(xp.asarray(state.residual))) for state in settled)
+            metrics["unproven"] = 1.0 - float(xp.mean(xp.astype(trusted, error.dtype)))
+        return gradients, metrics
+
+    def project(self) -> None:
+        """Move every block's parameters to where they are allowed."""
+        for element in self.elements:
+            if is_block(element):
+                element.project()
+
+    def state_arrays(self) -> Arrays:
+        """Running averages of the stages."""
+        return self._collected("averages")
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state_arrays` gave."""
+        mine = self.state_arrays()
+        if set(mine) != set(arrays):
+            raise UsageError(f"the averages {sorted(arrays)} do not belong to this chain, which has {sorted(mine)}")
+        for name, array in mine.items():
+            array[...] = arrays[name]
+
+    def output(self, x: Array) -> Array:
+        """(samples, outputs) of the last element, with the stages' running averages."""
+        xp = namespace(x)
+        parts = [forward(self.elements, self._enter(x[i : i + SLICE]), False)[0] for i in range(0, x.shape[0], SLICE)]
+        return xp.concat(parts, axis=0)
+
+    def predict(self, x: Array) -> Array:
+        """Labels under cross-entropy, outputs otherwise."""
+        output = self.output(x)
+        return _labels(output) if self.loss.name == "cross-entropy" else output
+
+    def score(self, x: Array, targets: Array) -> float:
+        """Fraction of right labels; for other targets the coefficient of determination R²."""
+        output = self.output(x)
+        if _are_labels(targets):
+            return float(np.mean(_labels(output) == to_numpy(targets)))
+        output, wanted = to_numpy(output), np.reshape(to_numpy(targets), output.shape)
+        return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
+
+    def fit(
+        self,
+        x: Array,
+        targets: Array,
+        epochs: int = 10,
+        batch: int = 32,
+        rate: float = 1e-3,
+        seed: int = 0,
+        **plan: Any,
+    ) -> Chain:
+        """Train with Adam (or ``optimizer=``) and a cosine from `rate` to zero (or ``schedule=``).
+
+        Parameters
+        ----------
+        x : array (samples, …)
+        targets : array
+            Labels, or rows like the outputs.
+        **plan
+            Further arguments of `circuitsim.training.Plan`.
+        """
+        from circuitsim.training import Adam, Cosine, Plan, Trainer
+
+        settings = {"optimizer": Adam(rate), "schedule": Cosine(max(1, epochs)), **plan}
+        self.history = Trainer(self, (x, targets), Plan(epochs, batch, seed, **settings)).train().history
+        return self
+
+    def convert(self, convert: Callable[[Any], Any]) -> Chain:
+        """Replace every array the stages and blocks hold, for example by ``torch.asarray``, in place; returns self."""
+        for element in self.elements:
+            for name in ("parameters", "averages"):
+                arrays = getattr(element, name, {})
+                for key in list(arrays):
+                    arrays[key] = convert(arrays[key])
+        return self
+
+    def save(self, path: Path | str) -> None:
+        """Write description, parameters and averages as one file, read back by `load`; no pickle."""
+        from circuitsim.ffebm.description import save
+
+        save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: Path | str) -> Chain:
+        """Read what `save` wrote."""
+        from circuitsim.ffebm.description import load
+
+        return load(Path(path))
+
+    def _collected(self, attribute: str) -> dict[str, Any]:
+        return {
+            f"{number}.{name}": array
+            for number, element in enumerate(self.elements)
+            for name, array in getattr(element, attribute, {}).items()
+        }
+
+    def _enter(self, x: Array) -> Array:
+        """Samples in the chain's precision, unless the first stage takes them as they are stored."""
+        first = self.elements[0]
+        xp = namespace(x)
+        dtype = getattr(xp, self.dtype.name)
+        if getattr(first, "takes_stored", False) or x.dtype == dtype:
+            return x
+        return xp.astype(x, dtype)
+
+
+def _labels(output: Array) -> np.ndarray:
+    return np.argmax(to_numpy(output), axis=1)
+
+
+def _are_labels(targets: Array) -> bool:
+    return targets.ndim == 1 and bool(namespace(targets).isdtype(targets.dtype, "integral"))

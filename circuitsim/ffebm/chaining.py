@@ -1,0 +1,224 @@
+"""How errors travel back through a chain: backpropagation in stages, differences of settled states in blocks.
+
+All errors belong to the sum of the samples' losses; what is returned is the mean gradient of a batch. The energy of a
+block is E(s; θ, x), x = F(s of the block before): Nest & Ernoult (2024), Theorem 3.1 and Algorithms 2, 4 and 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from circuitsim._arrays import Array, namespace
+from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
+from circuitsim.errors import UsageError
+from circuitsim.ffebm.images import BatchNorm
+from circuitsim.ffebm.losses import Loss
+from circuitsim.ffebm.stages import Stage
+
+Element = Any
+Gradients = dict[str, Array]
+
+METHODS = ("ep", "id", "adjoint")
+
+
+@dataclass(frozen=True)
+class Chaining:
+    """How gradients are computed.
+
+    Parameters
+    ----------
+    method : {"ep", "id", "adjoint"}
+        ``ep``: blocks settle with the error pushing and pulling at their outputs (equilibrium propagation).
+        ``id``: backpropagation through as many free sweeps of settled blocks as a nudged phase makes (Algorithm 12);
+        a block without sweeps gives its exact limit. ``adjoint``: that limit for all blocks.
+    beta : float
+        Strength of the nudge, of either sign.
+    form : {"explicit", "implicit"}
+        Whether the stages before a block see the difference of its two states (Algorithm 4), or each state in turn
+        (Algorithm 2). The results agree at every β.
+    last : {"stationary", "elastic"}
+        Whether the error at the last block stays as it was at the free state or follows the state.
+    scale_errors : bool
+        Divide each sample's error by its largest entry before a block settles, and multiply after: β is then the
+        largest pull on any output, whatever the loss, and round-off stays the same from block to block.
+    """
+
+    method: str = "ep"
+    beta: float = 0.02
+    form: str = "explicit"
+    last: str = "stationary"
+    scale_errors: bool = True
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("method", METHODS),
+            ("form", ("explicit", "implicit")),
+            ("last", ("stationary", "elastic")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise UsageError(f"{name} must be one of {', '.join(allowed)}, not '{getattr(self, name)}'")
+        if not self.beta != 0:
+            raise UsageError("a nudge of strength zero shows nothing: choose another beta")
+
+
+class Step(NamedTuple):
+    """One element on the way forward.
+
+    Attributes
+    ----------
+    element : Stage or EnergyBlock
+    x : array
+        What came in; rows, for a block.
+    memory : object
+        What a stage remembers, or a block's free state.
+    shape : tuple of int
+        Of what goes out.
+    """
+
+    element: Element
+    x: Array
+    memory: Any
+    shape: tuple[int, ...]
+
+
+def is_block(element: Element) -> bool:
+    """Whether an element of a chain settles (a block) rather than maps (a stage)."""
+    return not isinstance(element, Stage) and isinstance(element, EnergyBlock)
+
+
+def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Array, list[Step]]:
+    """Run a batch through; returns the output and the way."""
+    steps = []
+    for element in elements:
+        if is_block(element):
+            xp = namespace(x)
+            x = xp.reshape(x, (x.shape[0], -1))
+            state = element.relax(x)
+            steps.append(Step(element, x, state, tuple(state.output.shape)))
+            # A circuit settles in double precision whatever the chain computes in.
+            x = _shaped(element, xp.astype(state.output, x.dtype))
+        else:
+            y, memory = element.forward(x, training)
+            steps.append(Step(element, x, memory, tuple(y.shape)))
+            x = y
+    return x, steps
+
+
+def backward(steps: Sequence[Step], error: Array, targets: Array, loss: Loss, rule: Chaining) -> list[Gradients]:
+    """Mean gradient of the loss with respect to each element's parameters.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        Of `forward`.
+    error : array (batch, outputs)
+        ∂ℓ_b/∂prediction_b of each sample at the free states.
+    targets : array
+        Needed where the last block's nudge follows its state.
+    """
+    batch = error.shape[0]
+    gradients: list[Gradients] = [{} for _ in steps]
+    first = next((i for i, step in enumerate(steps) if step.element.parameters), len(steps))
+    place = len(steps) - 1
+    # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
+    errors = [(1.0, error)]
+    if rule.method == "ep" and rule.last == "elastic":
+        place, errors = _elastic_end(steps, gradients, targets, loss, rule)
+    for index in range(place, first - 1, -1):
+        step, wants = steps[index], index > first
+        errors = [(c, namespace(e).reshape(e, step.shape)) for c, e in errors]
+        if is_block(step.element):
+            gradients[index], errors = _through_block(step, sum(c * e for c, e in errors), rule, batch)
+        else:
+            passed = [(c, step.element.vjp(step.memory, e, wants)) for c, e in errors]
+            gradients[index] = _combined([(c / batch, found) for c, (found, _) in passed])
+            errors = [(c, back) for c, (_, back) in passed]
+    return gradients
+
+
+def _through_block(step: Step, error: Array, rule: Chaining, batch: int) -> tuple[Gradients, list[tuple[float, Array]]]:
+    """A block's gradients, and the errors at its input."""
+    xp = namespace(error)
+    block, x, free, _ = step
+    trust = xp.astype(xp.asarray(free.ok), error.dtype)
+    if rule.method != "ep":
+        differentiate = getattr(block, "truncated", block.implicit) if rule.method == "id" else block.implicit
+        found, back = differentiate(free, x, error, trust / batch)
+        return dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])]
+    scale = xp.max(xp.abs(error), axis=1) if rule.scale_errors else xp.ones_like(error[:, 0])
+    scale = xp.where(scale > 0, scale, xp.ones_like(scale))
+    pull = error / scale[:, None]
+    plus, minus = (block.relax(x, Nudge(sign * rule.beta * pull), free) for sign in (1.0, -1.0))
+    return _contrast(block, x, free, plus, minus, scale, rule, batch)
+
+
+def _contrast(
+    block: EnergyBlock, x: Array, free: State, plus: State, minus: State, scale: Array, rule: Chaining, batch: int
+) -> tuple[Gradients, list[tuple[float, Array]]]:
+    """What two nudged states say; samples of which a state is not proven are left out."""
+    xp = namespace(scale)
+    trust = xp.astype(xp.asarray(free.ok & plus.ok & minus.ok), scale.dtype) * scale
+    found = dict(block.parameter_difference(plus, minus, x, trust * (0.5 / (rule.beta * batch))))
+    if rule.form == "explicit":
+        back = xp.astype(block.input_difference(plus, minus, x), scale.dtype)
+        return found, [(1.0, back * (trust * (0.5 / rule.beta))[:, None])]
+    # The derivative at the free state is the same in both and is left out.
+    half = 0.5 / rule.beta
+    return found, [
+        (sign * half, xp.astype(block.input_difference(state, free, x), scale.dtype) * trust[:, None])
+        for sign, state in ((1.0, plus), (-1.0, minus))
+    ]
+
+
+def _elastic_end(
+    steps: Sequence[Step], gradients: list[Gradients], targets: Array, loss: Loss, rule: Chaining
+) -> tuple[int, list[tuple[float, Array]]]:
+    """The last block and the stages after it, with a nudge that follows (Algorithms 7 and 9).
+
+    Returns the place before that block and the errors at its input.
+    """
+    last = max((i for i, step in enumerate(steps) if is_block(step.element)), default=-1)
+    if last < 0:
+        raise UsageError("an elastic nudge needs a block in the chain")
+    tail = [step.element for step in steps[last + 1 :]]
+    if any(isinstance(stage, BatchNorm) for stage in tail):
+        raise UsageError("an elastic nudge looks at one sample at a time; batch normalisation after it does not")
+    block, x, free, _ = steps[last]
+    batch = free.output.shape[0]
+
+    def slopes(output: Array) -> tuple[list[Gradients], Array]:
+        predictions, way = forward(tail, _shaped(block, output), True)
+        _, error = loss.evaluate(predictions, targets)
+        found: list[Gradients] = []
+        for step in reversed(way):
+            own, error = step.element.vjp(step.memory, error)
+            found.insert(0, own)
+        return found, namespace(error).reshape(error, output.shape)
+
+    states = []
+    for sign in (1.0, -1.0):
+        law = _scaled_law(lambda output: slopes(output)[1], sign * rule.beta)
+        states.append(block.relax(x, Nudge(law(free.output), follow=law), free))
+    ends = [slopes(state.output)[0] for state in states]
+    for offset, pair in enumerate(zip(*ends, strict=True), start=last + 1):
+        gradients[offset] = _combined([(0.5 / batch, own) for own in pair])
+    ones = namespace(free.output).ones_like(free.output[:, 0])
+    gradients[last], errors = _contrast(block, x, free, states[0], states[1], ones, rule, batch)
+    return last - 1, errors
+
+
+def _scaled_law(law: Callable[[Array], Array], factor: float) -> Callable[[Array], Array]:
+    return lambda output: factor * law(output)
+
+
+def _combined(parts: Sequence[tuple[float, Gradients]]) -> Gradients:
+    """Σ coefficient · gradients."""
+    return {name: sum(c * found[name] for c, found in parts) for name in parts[0][1]}
+
+
+def _shaped(block: Element, output: Array) -> Array:
+    """A block's output as the next stage sees it: images where the last layer is one."""
+    shape = getattr(block, "output_shape", None)
+    return output if shape is None else namespace(output).reshape(output, (-1, *shape))

@@ -1,0 +1,193 @@
+"""Chains: their gradients against finite differences, backpropagation and each other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
+from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
+from circuitsim.blocks.resistive import ResistiveBlock
+from circuitsim.errors import UsageError
+from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chaining import Chaining, forward
+from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
+from circuitsim.ffebm.stages import Activation, Linear, Readout
+from circuitsim.training import Trainable
+
+EXACT = Sweeps(3000, 3000, 1e-14)
+RNG = np.random.default_rng(0)
+Batch = tuple[np.ndarray, np.ndarray]
+
+
+def mixed(**options: object) -> Chain:
+    """Every kind of block that needs no deck, batch norm before the first and between."""
+    elements = [
+        Linear(4, 6), BatchNorm(6), DeepHopfieldBlock([6, 5], clamped=False, sweeps=EXACT), Linear(5, 3),
+        ResistiveBlock([6, 4], inputs=3, sweeps=EXACT), Linear(4, 5),
+        DeepHopfieldBlock([5, 4], "laborieux", clamped=False, sweeps=EXACT), Readout(4, 3),
+    ]  # fmt: skip
+    return Chain(elements, dtype=np.float64, seed=4, **options)  # type: ignore[arg-type]
+
+
+def images(**options: object) -> Chain:
+    """Convolution, pooling of both kinds, batch norm, two convolutional blocks."""
+    elements = [
+        Conv2d(2, 3), MaxPool(), BatchNorm(3),
+        ConvolutionalHopfieldBlock((4, 4, 3), [4], [True], clamped=False, sweeps=EXACT, variance=0.02),
+        Conv2d(4, 3, bias=True), SoftPool(), Activation("tanh"),
+        ConvolutionalHopfieldBlock((1, 1, 3), [], [], [4], sweeps=EXACT), Readout(4, 3),
+    ]  # fmt: skip
+    return Chain(elements, dtype=np.float64, seed=1, **options)  # type: ignore[arg-type]
+
+
+def batch_for(chain: Chain, samples: int = 5) -> Batch:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(samples, 4)) if isinstance(chain.elements[0], Linear) else rng.normal(size=(samples, 8, 8, 2))
+    return x, rng.integers(3, size=samples)
+
+
+def mean_loss(chain: Chain, batch: Batch) -> float:
+    output, _ = forward(chain.elements, batch[0], True)
+    return float(chain.loss.evaluate(output, batch[1])[0].mean())
+
+
+def checked_against_differences(chain: Chain, batch: Batch, places: int = 6, atol: float = 3e-8) -> None:
+    gradients, metrics = chain.gradient(batch, RNG)
+    assert metrics["unproven"] == 0
+    assert gradients is not None
+    assert set(gradients) == set(chain.parameters)
+    rng = np.random.default_rng(8)
+    for name, array in chain.parameters.items():
+        for _ in range(places):
+            place = tuple(rng.integers(array.shape))
+            old, values = array[place], []
+            for step in (1e-6, -1e-6):
+                array[place] = old + step
+                values.append(mean_loss(chain, batch))
+            array[place] = old
+            assert gradients[name][place] == pytest.approx((values[0] - values[1]) / 2e-6, abs=atol), (name, place)
+
+
+@pytest.mark.parametrize("make", [mixed, images])
+@pytest.mark.parametrize("method", ["ep", "adjoint"])
+def test_gradient_is_that_of_the_loss(make: object, method: str) -> None:
+    chain = make(chaining=Chaining(method, beta=1e-4))  # type: ignore[operator]
+    assert isinstance(chain, Trainable)
+    checked_against_differences(chain, batch_for(chain))
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross-entropy"])
+@pytest.mark.parametrize("last", ["stationary", "elastic"])
+@pytest.mark.parametrize("beta", [1e-4, 0.02, 0.7, -0.3])
+def test_algorithm_2_is_algorithm_4_at_every_beta(loss: str, last: str, beta: float) -> None:
+    """Sweeps are few: the identity needs no equilibrium."""
+    chain = mixed(loss=loss)
+    for element in chain.elements:
+        if hasattr(element, "sweeps"):
+            element.sweeps = Sweeps(6, 4)
+    found = []
+    for form in ("explicit", "implicit"):
+        chain.chaining = Chaining("ep", beta, form, last)
+        found.append(chain.gradient(batch_for(chain), RNG)[0])
+    for name, array in found[0].items():
+        np.testing.assert_allclose(array, found[1][name], atol=1e-11, err_msg=name)
+        assert np.abs(array).max() > 0, name
+
+
+@pytest.mark.parametrize("method", ["ep", "id", "adjoint"])
+def test_one_layer_a_block_is_backpropagation(method: str) -> None:
+    """U = 0 (Nest & Ernoult 2024, Corollary A.5.1): a block is an activation."""
+    widths = [4, 6, 5]
+    blocks = [e for a, b in pairwise(widths) for e in (Linear(a, b), DeepHopfieldBlock([b]))]
+    plain = [e for a, b in pairwise(widths) for e in (Linear(a, b), Activation("ernoult"))]
+    chain = Chain([*blocks, Readout(5, 3)], dtype=np.float64, chaining=Chaining(method, beta=1e-3))
+    network = Chain([*plain, Readout(5, 3)], dtype=np.float64)
+    batch = batch_for(chain)
+    for other, array in zip(
+        network.parameters.values(), (chain.parameters[n] for n in network.parameters), strict=True
+    ):
+        array[...] = other
+    expected, _ = network.gradient(batch, RNG)
+    found, _ = chain.gradient(batch, RNG)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, atol=1e-12, err_msg=name)
+
+
+def test_elastic_end_has_the_stationary_limit() -> None:
+    chain = mixed()
+    batch = batch_for(chain)
+    chain.chaining = Chaining("ep", 1e-4, last="elastic")
+    checked_against_differences(chain, batch, atol=2e-7)
+
+
+def test_scaling_of_errors_changes_nothing_but_rounding() -> None:
+    chain = mixed()
+    chain.chaining = Chaining("ep", 1e-3)
+    scaled, _ = chain.gradient(batch_for(chain), RNG)
+    chain.chaining = Chaining("ep", 1e-3, scale_errors=False)
+    plain, _ = chain.gradient(batch_for(chain), RNG)
+    for name, array in scaled.items():
+        np.testing.assert_allclose(array, plain[name], atol=1e-8, err_msg=name)
+
+
+def test_running_statistics_move_once_for_each_batch() -> None:
+    chain = mixed()
+    norm = chain.elements[1]
+    x, _ = batch = batch_for(chain)
+    chain.gradient(batch, RNG)
+    mean = chain.elements[0].forward(x)[0].mean(axis=0)
+    np.testing.assert_allclose(norm.averages["mean"], 0.1 * mean)
+
+
+def test_samples_that_did_not_settle_are_left_out() -> None:
+    """The mean gradient of the others, over the whole batch."""
+
+    class Doubtful(DeepHopfieldBlock):
+        def relax(self, x, nudge=None, start=None):  # type: ignore[no-untyped-def]
+            state = super().relax(x, nudge, start)
+            ok = np.ones(len(x), bool)
+            ok[1:2] = len(x) < 5
+            object.__setattr__(state, "tolerance", None)
+            state.__dict__["residual"] = np.where(ok, 0.0, 1.0)
+            object.__setattr__(state, "tolerance", 0.5)
+            return state
+
+    chain = Chain([Linear(4, 4), Doubtful([4, 3], sweeps=EXACT), Readout(3, 3)], dtype=np.float64)
+    x, y = batch_for(chain)
+    found, metrics = chain.gradient((x, y), RNG)
+    assert metrics["unproven"] == pytest.approx(0.2)
+    keep = [0, 2, 3, 4]
+    expected, _ = chain.gradient((x[keep], y[keep]), RNG)
+    for name, array in found.items():
+        np.testing.assert_allclose(array, expected[name] * 4 / 5, atol=1e-10, err_msg=name)
+
+
+def test_a_chain_learns_and_predicts() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    elements = [Linear(4, 16), DeepHopfieldBlock([16, 16], clamped=False), Readout(16, 2)]
+    chain = Chain(elements).fit(x, y, epochs=50, batch=20, rate=0.005)
+    assert chain.score(x, y) > 0.9
+    assert set(chain.predict(x)) == {0, 1}
+    assert chain.history.rows[-1]["loss"] < chain.history.rows[0]["loss"]
+    target = np.stack([x[:, 0], x[:, 1] ** 2], axis=1)
+    regression = Chain([Linear(4, 16), DeepHopfieldBlock([16, 16], clamped=False), Readout(16, 2)], "mse")
+    assert regression.fit(x, target, epochs=50, batch=20, rate=0.005).score(x, target) > 0.8
+    assert regression.predict(x).shape == (300, 2)
+
+
+def test_what_makes_no_chain_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least one"):
+        Chain([])
+    with pytest.raises(UsageError, match="element 1"):
+        Chain([Linear(2, 2), "relu"])
+    with pytest.raises(UsageError, match="method"):
+        Chaining("backprop")
+    with pytest.raises(UsageError, match="beta"):
+        Chaining(beta=0.0)
+    with pytest.raises(UsageError, match="needs a block"):
+        Chain([Linear(4, 3)], chaining=Chaining(last="elastic")).gradient((np.ones((2, 4)), np.array([0, 1])), RNG)
