@@ -28,10 +28,12 @@ _HOMES = {
     "TopologyError": "circuitsim.errors",
     "UnboundedError": "circuitsim.errors",
     "UsageError": "circuitsim.errors",
+    "batched": "circuitsim.analysis.batch",
     "dump": "circuitsim.netlist",
     "dumps": "circuitsim.netlist",
     "load": "circuitsim.netlist",
     "loads": "circuitsim.netlist",
+    "prepared": "circuitsim.analysis",
     "solve": "circuitsim.analysis",
     "sweep": "circuitsim.analysis",
 }

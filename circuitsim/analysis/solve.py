@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +12,13 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
+from circuitsim.analysis.quick import Claim, quick_plan, quick_solve
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
+from circuitsim.circuit.elements import RESISTOR
+from circuitsim.compact.plan import Plan
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
 from circuitsim.program import (
     QuadraticProgram,
@@ -30,21 +35,30 @@ TIGHT = 1e-12
 """Ends of a diode that differ by less than this share of their potentials may carry current between them."""
 
 
-class Prepared(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Prepared:
     """A circuit whose structure is analysed: solve it for many source values and resistances.
 
     Attributes
     ----------
-    structure : Structure
+    circuit : Circuit
     solver : str
         ``"auto"`` or the name of a method.
     tolerance : float
         What the certificate is held to, relative to local scales.
+    plan : Plan or None
+        For circuits small enough for one compiled kernel.
     """
 
-    structure: Structure
+    circuit: Circuit
     solver: str
     tolerance: float
+    plan: Plan | None
+
+    @cached_property
+    def structure(self) -> Structure:
+        """The topology as the general solver sees it, analysed when first needed."""
+        return analyse(self.circuit)
 
     def solve(self, values: Mapping[str, float] | None = None) -> OperatingPoint:
         """The operating point with some element values (Ω, V, A, by name) replaced.
@@ -58,17 +72,23 @@ class Prepared(NamedTuple):
         TopologyError
             Unknown names, values out of range.
         """
+        circuit = self.circuit
+        if values:
+            circuit = circuit.with_values(values)
+            if self._other_topology(circuit):
+                return prepared(circuit, self.solver, self.tolerance).solve()
+        found = None if self.plan is None else quick_solve(circuit, self.plan, self.tolerance)
+        if isinstance(found, OperatingPoint):
+            return found
         structure = self.structure
         if values:
-            circuit = structure.circuit.with_values(values)
-            arrays = circuit.arrays()
-            changed = [structure.circuit.element_index(name) for name in values]
-            if ((arrays.value[changed] == 0.0) != (structure.arrays.value[changed] == 0.0)).any():
-                # A resistance that became zero (or ceased to be) changes which nodes are one.
-                structure = analyse(circuit)
-            else:
-                structure = structure._replace(circuit=circuit, arrays=arrays)
-        return _operating_point(structure, choose(self.solver, structure), self.tolerance)
+            structure = structure._replace(circuit=circuit, arrays=circuit.arrays())
+        return _operating_point(structure, choose(self.solver, structure), self.tolerance, found)
+
+    def _other_topology(self, circuit: Circuit) -> bool:
+        """Whether a resistance became zero (or ceased to be), which changes the nodes that are one."""
+        old, new = self.circuit.arrays(), circuit.arrays()
+        return bool((((old.value == 0.0) != (new.value == 0.0)) & (old.kind == RESISTOR)).any())
 
 
 def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:
@@ -79,8 +99,12 @@ def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANC
         raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
     if circuit.amplified:
         image = without_amplifiers(circuit)
-        return PreparedAmplified(circuit, image, Prepared(analyse(image.circuit), solver, float(tolerance)))
-    return Prepared(analyse(circuit), solver, float(tolerance))
+        return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, float(tolerance)))
+    return _prepared(circuit, solver, float(tolerance))
+
+
+def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
+    return Prepared(circuit, solver, tolerance, quick_plan(circuit) if solver in ("auto", "active-set") else None)
 
 
 def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:
@@ -110,24 +134,27 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
     return prepared(circuit, solver, tolerance).solve()
 
 
-def _operating_point(structure: Structure, solver: Solver, tolerance: float) -> OperatingPoint:
+def _operating_point(
+    structure: Structure, solver: Solver, tolerance: float, claim: Claim | None = None
+) -> OperatingPoint:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        attempt = _attempt(structure, solver, tolerance, None)
+        attempt = None if claim is None else _accept(structure, claim, tolerance)
+        if attempt is None or not attempt.certificate.ok:
+            attempt = _attempt(structure, solver, tolerance, None)
         if not attempt.certificate.ok and np.isfinite(attempt.voltages).all():
             # Knowing roughly where every node lies, super-nodes can be described without losing digits.
             attempt = _attempt(structure, solver, tolerance, attempt.voltages)
-    voltages, branches, certificate, solution = attempt
+    voltages, branches, certificate, info, doubt = attempt
     if not np.isfinite(voltages).all():
         raise ConvergenceError("the potentials exceed the range of a double: check the largest sources and resistances")
     if not certificate.ok:
-        raise ConvergenceError(_why_not(solution, certificate))
+        raise ConvergenceError(_why_not(str(info["name"]), doubt, certificate))
     circuit = structure.circuit
     free = intervals(structure, voltages, branches.carries)
     warnings = (*circuit.notes, *_remarks(structure, free, branches.unique))
     named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     return OperatingPoint(
-        circuit, voltages, branches.current, named, branches.unique, certificate,
-        {"name": solution.solver, **solution.info}, warnings,
+        circuit, voltages, branches.current, named, branches.unique, certificate, info, warnings,
     )  # fmt: skip
 
 
@@ -137,7 +164,8 @@ class _Attempt(NamedTuple):
     voltages: np.ndarray
     branches: Branches
     certificate: Certificate
-    solution: Solution
+    info: dict[str, object]
+    doubt: str
 
 
 def _attempt(structure: Structure, solver: Solver, tolerance: float, near: np.ndarray | None) -> _Attempt:
@@ -145,17 +173,29 @@ def _attempt(structure: Structure, solver: Solver, tolerance: float, near: np.nd
     check_bounded(structure, program)
     solution = solver.solve(program, start)
     voltages = _node_voltages(structure, program, solution)
-    value = structure.arrays.value
-    tight = max(TIGHT, solution.slack)
-    idle = np.zeros(value.size, dtype=bool)
+    idle = np.zeros(structure.arrays.kind.size, dtype=bool)
     if solution.carrying is not None:
         idle[program.diode[~solution.carrying]] = True
+    info = {"name": solution.solver, **solution.info}
+    return _prove(structure, voltages, idle, max(TIGHT, solution.slack), tolerance, info, solution.doubt)
+
+
+def _accept(structure: Structure, claim: Claim, tolerance: float) -> _Attempt:
+    return _prove(structure, claim.voltages, claim.idle, TIGHT, tolerance, claim.info, "")
+
+
+def _prove(
+    structure: Structure, voltages: np.ndarray, idle: np.ndarray, tight: float, tolerance: float,
+    info: dict[str, object], doubt: str,
+) -> _Attempt:  # fmt: skip
+    """Branch currents for the potentials, and what the certificate says of both."""
+    value = structure.arrays.value
     for strict in (False, True):
         branches = recover(structure, value, voltages, tight, idle, strict)
         certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
         if certificate.ok or not idle.any():
             break
-    return _Attempt(voltages, branches, certificate, solution)
+    return _Attempt(voltages, branches, certificate, info, doubt)
 
 
 def _node_voltages(structure: Structure, program: QuadraticProgram, solution: Solution) -> np.ndarray:
@@ -176,13 +216,13 @@ def _node_voltages(structure: Structure, program: QuadraticProgram, solution: So
     return voltages
 
 
-def _why_not(solution: Solution, certificate: Certificate) -> str:
+def _why_not(solver: str, doubt: str, certificate: Certificate) -> str:
     worst = max(certificate.relative, key=lambda key: certificate.relative[key])
-    why = f"{solution.doubt}; " if solution.doubt else ""
-    exact = solution.solver == "active-set"
+    why = f"{doubt}; " if doubt else ""
+    exact = solver == "active-set"
     hint = "the values span more than double precision holds" if exact else "use --solver auto"
     return (
-        f"{solution.solver} did not reach a steady state: {why}its certificate fails ({worst} is off by "
+        f"{solver} did not reach a steady state: {why}its certificate fails ({worst} is off by "
         f"{certificate.relative[worst]:.1e} of its local scale, tolerance {certificate.tolerance:.0e}); {hint}, or "
         "accept less with a larger --tolerance"
     )

@@ -1,0 +1,353 @@
+"""Many samples of one circuit: sources change, the structure does not.
+
+Everything that changes from sample to sample is a right-hand side: source values, currents pushed into the outputs.
+Resistances are shared by a batch. One plan serves them all; samples run side by side on threads, each from the diodes
+it is given. A sample that the fast kernel cannot prove goes to the general solver, or comes back with ``ok`` false.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from circuitsim.analysis.quick import ROUNDS
+from circuitsim.analysis.solve import solve
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.compact.kernels import compact
+from circuitsim.compact.plan import Plan
+from circuitsim.compact.settle import NO_REST, NOT_CONVEX
+from circuitsim.errors import CircuitError, TopologyError, UnboundedError
+
+LARGEST = 4000
+"""Most nodes for the compact kernels (their planning table has nodes² entries); larger circuits go one by one."""
+SHARE = 200
+"""Fewest node-samples that are worth a thread of their own."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchSolution:
+    """Operating points of many samples, one row each.
+
+    Attributes
+    ----------
+    voltages : (samples, n_nodes) float array
+        Node potentials, V.
+    currents : (samples, m) float array
+        Branch currents in SPICE signs, A.
+    closed : (samples, d) bool array
+        Diodes (in the order of the circuit) that conduct: a choice without loops.
+    relative : (samples,) float array
+        Worst violation of the circuit's equations against local scales (`circuitsim.certificate`), nudges included.
+    ok : (samples,) bool array
+        Whether that is within the tolerance.
+    output : (samples, outputs) float array
+        Voltage between the two nodes of each output pair, V.
+    rounds : (samples,) int array
+        Linear circuits solved; 0 where the general solver had to step in.
+    stiffness : float
+        Conductance across the outputs while these were solved, S.
+    """
+
+    circuit: Circuit
+    voltages: np.ndarray
+    currents: np.ndarray
+    closed: np.ndarray
+    relative: np.ndarray
+    ok: np.ndarray
+    output: np.ndarray
+    rounds: np.ndarray
+    stiffness: float
+
+    def __getitem__(self, node: str) -> np.ndarray:
+        """Potentials of a node, V (samples,)."""
+        return self.voltages[:, self.circuit.node_index(node)]
+
+    def current(self, name: str) -> np.ndarray:
+        """Currents of an element, A (samples,)."""
+        return self.currents[:, self.circuit.element_index(name)]
+
+    def __len__(self) -> int:
+        return len(self.voltages)
+
+    def __repr__(self) -> str:
+        return (
+            f"BatchSolution of {self.circuit.title!r}: {len(self)} samples, {int(self.ok.sum())} certified, worst "
+            f"relative violation {self.relative.max(initial=0.0):.1e}"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchSolver:
+    """A circuit ready for batches; make it with `batched`.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    tolerance : float
+    inputs : (k,) int array
+        Elements (sources) whose values each sample brings.
+    outputs : (q, 2) int array
+        Node pairs.
+    plan : Plan or None
+        Of `columns`; None for circuits too large for the compact kernels.
+    columns : tuple of arrays
+        kind, first, second of the circuit's elements, then for every output a resistor (the stiffness) across it and a
+        current source (what is injected).
+    value : (m,) float array
+        Element values, Ω, V, A.
+    """
+
+    circuit: Circuit
+    tolerance: float
+    inputs: np.ndarray
+    outputs: np.ndarray
+    plan: Plan | None
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray]
+    value: np.ndarray
+
+    def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
+        """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
+
+        Raises
+        ------
+        TopologyError
+            Values out of range, unknown names, or a resistance that becomes (or ceases to be) zero: another structure.
+        """
+        if isinstance(values, Mapping):
+            value = self.value.copy()
+            for name, number in values.items():
+                value[self.circuit.element_index(name)] = number
+        else:
+            value = np.array(values, dtype=float)
+        resistor = self.columns[0][: self.value.size] == RESISTOR
+        if value.shape != self.value.shape:
+            raise TopologyError(f"{self.value.size} element values are needed, not {value.shape}")
+        if not (value[resistor] >= 0.0).all() or ((value == 0.0) != (self.value == 0.0))[resistor].any():
+            raise TopologyError("resistances must stay positive (or zero) for a prepared batch: make a new one")
+        return replace(self, value=value)
+
+    def solve(
+        self,
+        values: np.ndarray | None = None,
+        injected: np.ndarray | None = None,
+        stiffness: float = 0.0,
+        start: BatchSolution | None = None,
+        threads: int | None = None,
+    ) -> BatchSolution:
+        """Operating points of a batch.
+
+        Parameters
+        ----------
+        values : (samples, k) float array, optional
+            Values of the inputs, V or A; without them as many samples as ``injected`` has, at the circuit's own values.
+        injected : (samples, q) float array, optional
+            Current pushed into the first node of each output pair and out of the second, A.
+        stiffness : float
+            Conductance across each output pair, S; negative while the energy stays convex.
+        start : BatchSolution, optional
+            Diodes to start with: a solution of as many samples.
+        threads : int, optional
+            Most threads; as many as the process may use, if not given. The result is the same.
+
+        Raises
+        ------
+        UnboundedError
+            A negative stiffness takes more conductance from the outputs than `stiffness_limit` allows.
+        TopologyError
+            Arrays of wrong shapes.
+        """
+        if stiffness < 0.0 and -stiffness >= (limit := self.stiffness_limit()):
+            raise UnboundedError(
+                f"a nudge of {stiffness:g} S leaves no convex energy: the circuit holds its outputs with {limit:.6g} S "
+                "when all diodes block; use a smaller beta, a current nudge or the positive estimator",
+                elements=[], nodes=sorted({self.circuit.node_names[k] for k in self.outputs.ravel().tolist()}),
+            )  # fmt: skip
+        x, count = self._samples(values, injected)
+        value = self._all_values(stiffness)
+        kind, first, second = self.columns
+        n, m, d = self.circuit.arrays().n_nodes, kind.size, int((kind == DIODE).sum())
+        closed = np.zeros((count, d), dtype=bool)
+        if start is not None:
+            if start.closed.shape != closed.shape:
+                raise TopologyError(f"the start has {len(start)} samples, the batch {count}")
+            closed[:] = start.closed
+        v, current = np.zeros((count, n)), np.zeros((count, m))
+        worst, relative = np.empty((count, 7)), np.full((count, 7), np.inf)
+        status, rounds = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
+        if self.plan is not None:
+            sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
+            args = (self.plan, kind, first, second, value, sources, x, ROUNDS)
+            self._side_by_side("solve_samples", count, threads, args, (closed, v, current, worst, relative, status, rounds))
+        if (status == NOT_CONVEX).any():
+            raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
+        error = relative.max(axis=1)
+        if stiffness >= 0.0:
+            for s in np.flatnonzero(~(error <= self.tolerance)).tolist():
+                self._step_in(s, x[s], value, closed, v, current, error)
+                rounds[s] = 0
+        own = self.value.size
+        output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
+        ok = error <= self.tolerance
+        return BatchSolution(self.circuit, v, current[:, :own], closed, error, ok, output, rounds, float(stiffness))
+
+    def adjoint(
+        self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Linear response at a solution: H λ = −Bᵀ cotangent, conducting diodes held merged, sources at zero.
+
+        For a cost C with ∂C/∂output = cotangent: dC/dg of a resistor is Δv Δλ, dC/dI of a current source a → b is
+        λ_a − λ_b, dC/dV of a voltage source is minus its (SPICE) current in the response.
+
+        Parameters
+        ----------
+        cotangent : (samples, q) float array
+
+        Returns
+        -------
+        response : (samples, n_nodes) float array
+            λ.
+        currents : (samples, m) float array
+            Branch currents of the response.
+        """
+        if self.plan is None:
+            raise TopologyError(f"responses need a circuit of at most {LARGEST} nodes")
+        count, n = solution.voltages.shape
+        injected = np.zeros((count, n))
+        for k, (p, q) in enumerate(self.outputs.tolist()):
+            injected[:, p] -= cotangent[:, k]
+            injected[:, q] += cotangent[:, k]
+        v, current = np.zeros((count, n)), np.zeros((count, self.columns[0].size))
+        args = (self.plan, *self.columns, self._all_values(solution.stiffness), injected)
+        self._side_by_side("respond_samples", count, threads, args, (solution.closed, v, current))
+        return v, current[:, : self.value.size]
+
+    def stiffness_limit(self) -> float:
+        """The conductance, S, that a negative nudge at the outputs must stay below whatever the diodes do: the least
+        eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking (THEORY: nudging); 0 where parts float then.
+        """
+        if self.plan is None or not len(self.outputs):
+            return 0.0
+        value, count = self._all_values(0.0), len(self.outputs)
+        closed = np.zeros((count, self.plan.diode.size), dtype=bool)
+        size = self.circuit.arrays().n_nodes * count
+        if not compact("stable", size)(self.plan, value, closed[0]):
+            return 0.0
+        injected = np.zeros((count, self.circuit.arrays().n_nodes))
+        for k, (p, q) in enumerate(self.outputs.tolist()):
+            injected[k, p] += 1.0
+            injected[k, q] -= 1.0
+        v, current = np.zeros_like(injected), np.zeros((count, self.columns[0].size))
+        compact("respond_samples", size)(self.plan, *self.columns, value, injected, 0, count, closed, v, current)
+        compliance = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
+        largest = float(np.linalg.eigvalsh(0.5 * (compliance + compliance.T)).max())
+        return 1.0 / largest if largest > 0.0 else np.inf
+
+    def _samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> tuple[np.ndarray, int]:
+        """Values of the inputs beside the currents into the outputs, (samples, k + q)."""
+        k, q = self.inputs.size, len(self.outputs)
+        if values is None:
+            count = 1 if injected is None else len(injected)
+            values = np.broadcast_to(self.value[self.inputs], (count, k))
+        values = np.asarray(values, dtype=float)
+        count = len(values)
+        injected = np.zeros((count, q)) if injected is None else np.asarray(injected, dtype=float)
+        if values.shape != (count, k) or injected.shape != (count, q):
+            raise TopologyError(
+                f"a batch needs values of shape (samples, {k}) and injected currents of shape (samples, {q}), not "
+                f"{values.shape} and {injected.shape}"
+            )
+        if not (np.isfinite(values).all() and np.isfinite(injected).all()):
+            raise TopologyError("the values of a batch must be finite")
+        return np.concatenate([values, injected], axis=1), count
+
+    def _all_values(self, stiffness: float) -> np.ndarray:
+        """Values of all columns: the circuit's own, the nudging resistors', no injected current."""
+        q = len(self.outputs)
+        return np.concatenate([self.value, np.full(q, 1.0 / stiffness if stiffness else np.inf), np.zeros(q)])
+
+    def _side_by_side(
+        self, name: str, count: int, threads: int | None, shared: tuple[Any, ...], rows: tuple[Any, ...]
+    ) -> None:
+        """Run a kernel over the samples, in as many parts as there are threads worth having."""
+        nodes = self.circuit.arrays().n_nodes
+        kernel = compact(name, nodes * count)
+        most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        parts = max(1, min(threads or most, count, nodes * count // SHARE))
+        ends = [count * k // parts for k in range(parts + 1)]
+        with np.errstate(all="ignore"):
+            if parts == 1:
+                kernel(*shared, 0, count, *rows)
+                return
+            with ThreadPoolExecutor(parts) as pool:
+                list(pool.map(lambda lo, hi: kernel(*shared, lo, hi, *rows), ends[:-1], ends[1:]))
+
+    def _step_in(
+        self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,
+        error: np.ndarray,
+    ) -> None:  # fmt: skip
+        """The general solver's answer for one sample, where it has one."""
+        kind, first, second = self.columns
+        own = value.copy()
+        own[np.concatenate([self.inputs, np.arange(kind.size - len(self.outputs), kind.size)])] = x
+        there = np.isfinite(own) | (kind == DIODE)
+        arrays = (kind[there], first[there], second[there], own[there])
+        try:
+            point = solve(Circuit.from_arrays(*arrays, self.circuit.arrays().n_nodes), tolerance=self.tolerance)
+        except CircuitError:
+            return  # no steady state, or none that can be proven: the sample stays not ok
+        v[s], error[s] = point.voltages, point.certificate.worst
+        current[s, there] = point.currents
+        closed[s] = current[s, kind == DIODE] > 0.0
+
+
+def batched(
+    circuit: Circuit,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[tuple[str, str]] = (),
+    tolerance: float = TOLERANCE,
+) -> BatchSolver:
+    """Analyse a circuit once for batches of samples.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    inputs : sequence of str
+        Voltage and current sources whose values each sample brings.
+    outputs : sequence of (str, str)
+        Node pairs that may be nudged and read.
+    tolerance : float
+        What every certificate is held to, relative to local scales.
+
+    Raises
+    ------
+    TopologyError
+        Unknown names; inputs that are not sources; a circuit with amplifiers.
+    """
+    if circuit.amplified:
+        raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
+    kind, first, second, value, n_nodes = circuit.arrays()
+    chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
+    for k in chosen.tolist():
+        if kind[k] not in (VOLTAGE, CURRENT):
+            raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
+    pairs = np.array([[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs], dtype=np.int64).reshape(-1, 2)
+    q = len(pairs)
+    columns = (
+        np.concatenate([kind, np.full(q, RESISTOR), np.full(q, CURRENT)]).astype(np.int8),
+        np.concatenate([first, pairs[:, 0], pairs[:, 1]]),
+        np.concatenate([second, pairs[:, 1], pairs[:, 0]]),
+    )
+    plan = None
+    if n_nodes <= LARGEST:
+        late = np.zeros(n_nodes, dtype=bool)
+        late[pairs] = True
+        everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
+        plan = Plan(*compact("plan", n_nodes)(*columns, everything, n_nodes, late))
+    return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())
