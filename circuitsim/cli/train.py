@@ -21,7 +21,12 @@ from typing import Any
 from circuitsim.errors import UsageError
 
 # --model NAME → module of its family. Two names may share a module, which then reads options["model"].
-MODELS: dict[str, str] = {"rbm": "circuitsim.cli.models.rbm"}
+MODELS: dict[str, str] = {
+    "rbm": "circuitsim.cli.models.rbm",
+    "dhn-1h": "circuitsim.cli.models.dhn",
+    "dhn-2h": "circuitsim.cli.models.dhn",
+    "dhn-3h": "circuitsim.cli.models.dhn",
+}
 
 # Options of every family, with the defaults that a family may replace.
 COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 30.0}
@@ -70,7 +75,7 @@ class _Options:
 
     def add_argument(self, name: str, **settings: Any) -> None:
         """As `argparse` has it; families call this with one name for each option."""
-        reading = {key: settings.get(key) for key in ("type", "action", "nargs")}
+        reading = (settings.get("type", str), settings.get("action"), settings.get("nargs"))
         if name not in self._shared:
             self._shared[name] = reading
             self._group.add_argument(name, **settings)
