@@ -1,0 +1,138 @@
+"""``circuitsim train --model dhn-1h|dhn-2h|dhn-3h``: deep Hopfield networks with the published recipes as defaults."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from circuitsim.errors import UsageError
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History
+
+# None: as the model's recipe has it.
+DEFAULTS: dict[str, Any] = {
+    "epochs": None,
+    "batch": None,
+    "lr": None,
+    "dataset": None,
+    "data_dir": None,
+    "hidden": None,
+    "beta": None,
+    "sweeps": None,
+    "nudged_sweeps": None,
+    "tolerance": None,
+    "method": "ep",
+    "variant": "centred",
+    "cold": False,
+    "precision": "float32",
+}
+
+
+def add_arguments(group: Any) -> None:
+    """The options that only this family has; several share them with others."""
+    none = argparse.SUPPRESS
+    group.add_argument("--hidden", type=int, metavar="N", default=none, help="units of each hidden layer (1024)")
+    group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge")
+    group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps")
+    group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged sweeps")
+    group.add_argument(
+        "--tolerance", type=float, metavar="TOL", default=none, help="end a phase when a sweep moves nothing by more"
+    )
+    group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), bp or implicit")
+    group.add_argument(
+        "--variant", type=str, metavar="NAME", default=none, help="nudges of EP: centred (default), positive, negative"
+    )
+    group.add_argument("--cold", action="store_true", default=none, help="start each batch at zero")
+    group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
+
+
+def build(options: Mapping[str, Any]) -> Experiment:
+    """A run from options (`DEFAULTS` says which)."""
+    import numpy as np
+
+    from circuitsim.blocks.hopfield import Sweeps
+    from circuitsim.datasets import choose, load
+    from circuitsim.hopfield import Learning, network, recipes
+    from circuitsim.hopfield.recipe import BATCH, RATE_DECAY, SPREAD, rates_by_name
+    from circuitsim.training import SGD, Exponential, Plan
+
+    recipe = recipes()[options["model"]]
+    recipe_values = {
+        "epochs": recipe.epochs, "batch": BATCH, "hidden": recipe.hidden[0], "beta": recipe.beta,
+        "sweeps": recipe.sweeps, "nudged_sweeps": recipe.nudged_sweeps,
+    }  # fmt: skip
+    chosen = {name: value for name, value in recipe_values.items() if options[name] is None}
+    name, notes = choose(options["dataset"], options["data_dir"])
+    options = {**options, **chosen}
+    if options["hidden"] < 1:
+        raise UsageError(f"a hidden layer needs at least one unit, not {options['hidden']}")
+    images = load(name, options["data_dir"])
+    rates = recipe.rates if options["lr"] is None else (options["lr"],) * len(recipe.rates)
+    plan = Plan(
+        options["epochs"], options["batch"], options["seed"], SGD(rates_by_name(rates)), Exponential(RATE_DECAY),
+        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
+    )  # fmt: skip
+    classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
+    units = (images.train.shape[1], *(options["hidden"] for _ in recipe.hidden), classes)
+    # The order of the sweeps is that of the published code: the same in free and nudged phases.
+    sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tolerance"], reverse_nudged=False)
+    learning = Learning(options["beta"], options["method"], options["variant"], warm=not options["cold"])
+    # A stream of its own, so that the start does not repeat the trainer's draws.
+    rng = np.random.default_rng((plan.seed, 3))
+    net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options["precision"]), SPREAD)
+    how = f"{options['method']}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
+    return Experiment(
+        net, (images.train, images.train_labels), plan,
+        title=f"{options['model']}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
+        evaluate=Test(net, images.test, images.test_labels),
+        notes=notes,
+        finish=lambda directory, history: _finish(net, directory, history),
+        summary=_summary,
+        chosen={**chosen, "dataset": name},
+    )  # fmt: skip
+
+
+class Test:
+    """Error and stationarity on images that are not trained on."""
+
+    def __init__(self, net: Any, images: Any, labels: Any, batch: int = 500) -> None:
+        self.net, self.images, self.labels, self.batch = net, images, labels, batch
+
+    def __call__(self, rng: Any) -> dict[str, float]:
+        """``test_error`` (share) and ``test_residual`` (largest of all images)."""
+        wrong, worst = 0, 0.0
+        for at in range(0, len(self.images), self.batch):
+            state = self.net.relax(self.images[at : at + self.batch])
+            wrong += int((state.output.argmax(axis=1) != self.labels[at : at + self.batch]).sum())
+            worst = max(worst, float(state.residual.max()))
+        return {"test_error": wrong / len(self.images), "test_residual": worst}
+
+
+def _finish(net: Any, directory: Path, history: History) -> list[Path]:
+    """The trained network and its learning curve."""
+    from circuitsim.training.curves import draw_history
+
+    model = directory / "model.npz"
+    net.save(model)
+    if not history.rows:
+        return [model]
+    panels = {
+        "error": ["error", "test_error"],
+        "cost": ["cost"],
+        "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
+    }
+    return [model, draw_history(history, directory / "learning.png", panels)]
+
+
+def _summary(history: History) -> list[str]:
+    """The last row in words."""
+    if not history.rows:
+        return ["nothing was trained (0 epochs)"]
+    row = history.rows[-1]
+    return [
+        f"training error     {100 * row['error']:.3f} %",
+        f"test error         {100 * row['test_error']:.3f} %",
+        f"stationary within  {row['residual']:.2g} (mean over batches), {row['test_residual']:.2g} (worst test image)",
+    ]

@@ -1,0 +1,6 @@
+"""Deep Hopfield networks that learn classes, the published ones among them, and their kinship with resistive networks."""
+
+from circuitsim.hopfield.network import DeepHopfieldNetwork, Learning, network
+from circuitsim.hopfield.recipe import Recipe, recipes
+
+__all__ = ["DeepHopfieldNetwork", "Learning", "Recipe", "network", "recipes"]

@@ -1,0 +1,213 @@
+"""A deep Hopfield network that learns classes from rows of bytes, as the trainer wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circuitsim.blocks import Nudge
+from circuitsim.blocks.alternating import Relaxed
+from circuitsim.blocks.hopfield import DeepHopfieldBlock, LayeredState, Sweeps
+from circuitsim.errors import UsageError
+from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
+from circuitsim.training.trainable import Arrays
+
+METHODS = ("ep", "bp", "implicit")
+SCHEMES = ("centred", "positive", "negative")
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How the gradient of the cost ½ Σ (o − y)² is estimated.
+
+    Attributes
+    ----------
+    beta : float
+        Strength of the nudge: E + β · cost.
+    method : {"ep", "bp", "implicit"}
+        Equilibrium propagation; backpropagation through the last K sweeps; the adjoint of the free state.
+    scheme : {"centred", "positive", "negative"}
+        Which states EP contrasts.
+    warm : bool
+        Whether a batch starts at the nudged states of the batch before it, slot by slot; otherwise at zero.
+    """
+
+    beta: float = 0.2
+    method: str = "ep"
+    scheme: str = "centred"
+    warm: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < float("inf"):
+            raise UsageError(f"the nudge's strength must be positive and finite, not {self.beta}")
+        for name, value, known in (("method", self.method, METHODS), ("scheme", self.scheme, SCHEMES)):
+            if value not in known:
+                raise UsageError(f"there is no {name} '{value}'; there are {', '.join(known)}")
+        if self.beta >= 1 and self.method == "ep" and self.scheme != "positive":
+            raise UsageError(f"a nudge of −{self.beta} leaves the linear output without a minimum; β must be below 1")
+
+
+def network(
+    units: Sequence[int], sweeps: Sweeps, learning: Learning, batch: int, rng: Any = 0, dtype: Any = np.float32,
+    spread: float = 0.7,
+) -> DeepHopfieldNetwork:  # fmt: skip
+    """A network of `units` (inputs, hidden layers, outputs) with hidden units in [0, 1] and linear outputs."""
+    if len(units) < 3:
+        raise UsageError(f"a network has inputs, at least one hidden layer and outputs, not layers {list(units)}")
+    block = DeepHopfieldBlock(
+        list(units[1:]), clamped=False, inputs=units[0], sweeps=sweeps, spread=spread, rng=rng, dtype=dtype
+    )
+    return DeepHopfieldNetwork(block, learning, batch)
+
+
+class DeepHopfieldNetwork:
+    """Classes from images by a deep Hopfield network (Scellier 2024, App. E); a `Trainable`.
+
+    A step, as in the authors' code: T free sweeps; K sweeps nudged by −β and K by +β, both from the free state and in
+    the order of the free sweeps; the difference is the gradient. The +β state is where the next batch starts.
+
+    Parameters
+    ----------
+    block : DeepHopfieldBlock
+        With input weights and a linear last layer.
+    learning : Learning
+    batch : int
+        Samples in a step.
+
+    Notes
+    -----
+    The energy may have several minima, so states are certified to be stationary, not least: ``residual`` and
+    ``nudged_residual`` are the largest |s − argmin over that unit alone| / max(1, |s|) in a batch, and the trainer
+    keeps their means over the batches; ``sweeps`` is the number of free sweeps made.
+    """
+
+    def __init__(self, block: DeepHopfieldBlock, learning: Learning, batch: int) -> None:
+        self.block, self.learning, self.batch = block, learning, batch
+        self._dtype = block.parameters["bias1"].dtype
+        self._levels = (np.arange(256) / 255).astype(self._dtype)
+        self._last = [np.zeros((batch, units), self._dtype) for units in block.options["layers"]]
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """The block's own."""
+        return self.block.parameters
+
+    def gradient(
+        self, batch: tuple[np.ndarray, ...], rng: np.random.Generator
+    ) -> tuple[Arrays | None, dict[str, float]]:
+        """Mean gradient of a batch (pixels as bytes, classes), and its metrics."""
+        pixels, labels = batch
+        x, target = self._levels[pixels], self.targets(labels)
+        size = len(x)
+        free = self.block.relax(x, None, self._start(size))
+        distance = free.output - target
+        metrics = {
+            "cost": 0.5 * float((distance**2).sum()) / size,
+            "error": float((free.output.argmax(axis=1) != labels).mean()),
+            "residual": float(free.residual.max()),
+        }
+        weight = np.full(size, 1.0 / size, self._dtype)
+        if self.learning.method == "ep":
+            gradients, last, nudged_residual = self._contrast(x, target, free, weight)
+        else:
+            rule = self.block.truncated if self.learning.method == "bp" else self.block.implicit
+            gradients, _ = rule(free, x, distance, weight)
+            last, nudged_residual = free.layers, 0.0
+        metrics["nudged_residual"] = nudged_residual
+        metrics["sweeps"] = float(free.relaxed.sweeps)
+        if self.learning.warm:
+            for memory, state in zip(self._last, last):
+                memory[:size] = state
+        return gradients, metrics
+
+    def _contrast(
+        self, x: np.ndarray, target: np.ndarray, free: LayeredState, weight: np.ndarray
+    ) -> tuple[Arrays, Sequence[np.ndarray], float]:
+        """EP: the gradient, the last nudged state, and the nudged states' residual. Both nudges relax as one batch."""
+        beta = self.learning.beta
+        strengths = {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[self.learning.scheme]
+        size = len(x)
+        stiffness = np.repeat(np.array(strengths, self._dtype), size)[:, None]
+        nudge = Nudge(-stiffness * np.tile(target, (len(strengths), 1)), stiffness)  # type: ignore[arg-type]
+        nudged = self.block.relax(x, nudge, _repeated(free, len(strengths)))
+        residual = float(nudged.residual.max())
+        first, last = _part(nudged, slice(0, size)), _part(nudged, slice(-size, None))
+        pairs = {"centred": (last, first), "positive": (last, free), "negative": (free, last)}
+        plus, minus = pairs[self.learning.scheme]
+        scale = weight / (2.0 * beta if self.learning.scheme == "centred" else beta)
+        return self.block.parameter_difference(plus, minus, x, scale), last.layers, residual
+
+    def targets(self, labels: np.ndarray) -> np.ndarray:
+        """(samples, outputs) one-hot."""
+        return np.eye(self.block.n_outputs, dtype=self._dtype)[labels]
+
+    def _start(self, size: int) -> LayeredState | None:
+        """Where a batch begins: at the last nudged states, slot by slot."""
+        if not self.learning.warm:
+            return None
+        # Only what is relaxed counts as a free phase's start.
+        layers = tuple(memory[:size] for memory in self._last)
+        relaxed = Relaxed(layers, (None,) * (len(layers) - 1), 0)
+        return LayeredState(relaxed, self.block._landscape(), (), None, None)
+
+    def relax(self, pixels: np.ndarray) -> LayeredState:
+        """The free state of images (bytes), from zero."""
+        return self.block.relax(self._levels[pixels])
+
+    def predict(self, pixels: np.ndarray, batch: int = 500) -> np.ndarray:
+        """(samples,) classes of images (bytes), from zero."""
+        parts = [self.relax(pixels[at : at + batch]).output.argmax(axis=1) for at in range(0, len(pixels), batch)]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+    def project(self) -> None:
+        """All weights are allowed."""
+
+    def state_arrays(self) -> Arrays:
+        """The states at which the next batch starts."""
+        return {f"last{layer}": memory for layer, memory in enumerate(self._last, start=1)}
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state_arrays` gave."""
+        copy_into(self.state_arrays(), arrays, "states")
+
+    # ------------------------------------------------------------------ files
+    def save(self, path: Path) -> None:
+        """Write the network as one npz of plain arrays and JSON text."""
+        facts = {"kind": self.block.kind, "options": self.block.options, "dtype": self._dtype.name}
+        save_checkpoint(path, dict(self.parameters), facts)
+
+    @classmethod
+    def load(cls, path: Path, learning: Learning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            The file is missing, damaged, or holds no such network.
+        """
+        arrays, facts = load_checkpoint(path)
+        if facts.get("kind") != DeepHopfieldBlock.kind:
+            raise CheckpointError(f"{path} holds no deep Hopfield network")
+        options = dict(facts["options"])
+        options["sweeps"] = Sweeps(**options["sweeps"])
+        block = DeepHopfieldBlock(**options, dtype=np.dtype(facts["dtype"]))
+        copy_into(block.parameters, arrays, "parameters")
+        return cls(block, learning or Learning(), batch)
+
+
+def _repeated(state: LayeredState, times: int) -> LayeredState:
+    """A batch several times over."""
+    if times == 1:
+        return state
+    layers = tuple(np.tile(layer, (times, 1)) for layer in state.layers)
+    constants = [np.tile(pull, (times, 1)) if pull.ndim == 2 else pull for pull in state.constants]
+    return replace(state, relaxed=state.relaxed._replace(layers=layers), constants=constants)
+
+
+def _part(state: LayeredState, rows: slice) -> LayeredState:
+    """Some samples of a batch."""
+    return replace(state, relaxed=state.relaxed._replace(layers=tuple(layer[rows] for layer in state.layers)))
