@@ -184,7 +184,9 @@ class BatchSolver:
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
             args = (self.plan, kind, first, second, value, sources, x, ROUNDS)
-            self._side_by_side("solve_samples", count, threads, args, (closed, v, current, worst, relative, status, rounds))
+            self._side_by_side(
+                "solve_samples", count, threads, args, (closed, v, current, worst, relative, status, rounds)
+            )
         if (status == NOT_CONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative.max(axis=1)
@@ -337,7 +339,9 @@ def batched(
     for k in chosen.tolist():
         if kind[k] not in (VOLTAGE, CURRENT):
             raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
-    pairs = np.array([[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs], dtype=np.int64).reshape(-1, 2)
+    pairs = np.array([[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs], dtype=np.int64).reshape(
+        -1, 2
+    )
     q = len(pairs)
     columns = (
         np.concatenate([kind, np.full(q, RESISTOR), np.full(q, CURRENT)]).astype(np.int8),

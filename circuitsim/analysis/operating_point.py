@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,14 +40,10 @@ class OperatingPoint:
     currents : (m,) float array
         Branch currents, A, in the order of ``circuit.names``: from the first terminal through the element (into an
         amplifier on its left).
-    powers : (m,) float array
-        What each element absorbs, W.
     intervals : dict of str to (float or None, float or None)
         Nodes whose potential is not unique: its range, V, None where open.
     unique : (m,) bool array
         Where a branch current is the only one possible; elsewhere it is the choice of least norm.
-    energy : float
-        ½ Σ g v² + Σ I v at the solution, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c.
     certificate : Certificate
     solver : dict
         The method, why it was chosen, and counts of its work.
@@ -71,14 +68,26 @@ class OperatingPoint:
         self.warnings = warnings
         for array in (voltages, currents, unique):
             array.flags.writeable = False
-        kind, first, second, value, _ = circuit.arrays()
-        drop = voltages[first] - voltages[second]
-        self._drops = drop
+
+    @cached_property
+    def _drops(self) -> np.ndarray:
+        arrays = self.circuit.arrays()
+        return self.voltages[arrays.first] - self.voltages[arrays.second]
+
+    @cached_property
+    def powers(self) -> np.ndarray:
+        """What each element absorbs, W (m,)."""
+        kind, first, second, value, _ = self.circuit.arrays()
         # What an amplifier takes up on its left it does not deliver on its right: v_L i_L − (a v_R) i_L.
-        amplified = voltages[first] - np.where(kind == AMPLIFIER, value, 1.0) * voltages[second]
-        self.powers = np.where(kind == AMPLIFIER, amplified, drop) * currents
-        half = np.where(kind == RESISTOR, 0.5 * drop * currents, 0.0)
-        self.energy = float(np.where(kind == CURRENT, value * drop, half).sum())
+        amplified = self.voltages[first] - np.where(kind == AMPLIFIER, value, 1.0) * self.voltages[second]
+        return np.where(kind == AMPLIFIER, amplified, self._drops) * self.currents
+
+    @cached_property
+    def energy(self) -> float:
+        """½ Σ g v² + Σ I v, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c."""
+        kind, value = self.circuit.arrays().kind, self.circuit.arrays().value
+        half = np.where(kind == RESISTOR, 0.5 * self._drops * self.currents, 0.0)
+        return float(np.where(kind == CURRENT, value * self._drops, half).sum())
 
     def __getitem__(self, node: str) -> float:
         """Potential of a node, V."""

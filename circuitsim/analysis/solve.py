@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -75,7 +75,7 @@ class Prepared:
         circuit = self.circuit
         if values:
             circuit = circuit.with_values(values)
-            if self._other_topology(circuit):
+            if self._other_topology(circuit, values):
                 return prepared(circuit, self.solver, self.tolerance).solve()
         found = None if self.plan is None else quick_solve(circuit, self.plan, self.tolerance)
         if isinstance(found, OperatingPoint):
@@ -85,10 +85,11 @@ class Prepared:
             structure = structure._replace(circuit=circuit, arrays=circuit.arrays())
         return _operating_point(structure, choose(self.solver, structure), self.tolerance, found)
 
-    def _other_topology(self, circuit: Circuit) -> bool:
+    def _other_topology(self, circuit: Circuit, names: Iterable[str]) -> bool:
         """Whether a resistance became zero (or ceased to be), which changes the nodes that are one."""
-        old, new = self.circuit.arrays(), circuit.arrays()
-        return bool((((old.value == 0.0) != (new.value == 0.0)) & (old.kind == RESISTOR)).any())
+        kind, old, new = self.circuit.arrays().kind, self.circuit.arrays().value, circuit.arrays().value
+        changed = [self.circuit.element_index(name) for name in names]
+        return any(kind[k] == RESISTOR and (old[k] == 0.0) != (new[k] == 0.0) for k in changed)
 
 
 def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:

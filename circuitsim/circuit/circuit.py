@@ -284,6 +284,12 @@ class Circuit:
         for name, value in values.items():
             k = self.element_index(name)
             copy._value[k] = checked_value(self._kind[k], name, value)
+        if self._arrays is not None:
+            import numpy as np
+
+            value_column = np.array(copy._value, dtype=np.float64)
+            value_column.flags.writeable = False
+            copy._arrays = self._arrays._replace(value=value_column)
         return copy
 
     def node(self, name: str) -> int:

@@ -59,7 +59,7 @@ def solve_samples(
 
 
 def signed_currents(plan, kind, first, second, value, v, injected, flow, current):
-    """Branch currents of a linear response: sources stand still, diodes carry either sign, currents come from outside."""
+    """Branch currents of a linear response: sources at zero, diodes carry either sign, currents come from outside."""
     need = injected.copy()
     current[:] = 0.0
     for r in range(plan.resistor.size):

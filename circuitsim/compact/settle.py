@@ -155,7 +155,7 @@ def node_potentials(plan, first, second, forest, x, offset, v):
 
 
 def forest_currents(plan, first, forest, need, size, flow, noise):
-    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding; need, size are used up."""
+    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding; uses up need and size."""
     flow[:] = 0.0
     noise[:] = 0.0
     for k in range(forest.node.size - 1, -1, -1):
