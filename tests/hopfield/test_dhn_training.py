@@ -1,0 +1,218 @@
+"""Deep Hopfield networks: against the plain twin, gradients against independent ones, files, resumption."""
+
+import json
+
+import numpy as np
+import pytest
+
+from circuitsim.blocks.hopfield import Sweeps
+from circuitsim.cli import main
+from circuitsim.errors import CircuitError, UsageError
+from circuitsim.hopfield import DeepHopfieldNetwork, Learning, network, recipes
+from circuitsim.hopfield.recipe import rates_by_name
+from circuitsim.hopfield.reference import phase, train_step
+from circuitsim.training import SGD, Exponential, Plan, Trainer
+
+EXACT = Sweeps(4000, 4000, 1e-15, reverse_nudged=False)
+
+
+def images(samples, pixels, classes, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, samples)
+    prototypes = rng.integers(0, 256, (classes, pixels))
+    noise = rng.normal(0, 40, (samples, pixels))
+    return np.clip(prototypes[labels] + noise, 0, 255).astype(np.uint8), labels
+
+
+def parts(net):
+    """Weights and biases by layer, copied."""
+    depth = len(net.block.options["layers"])
+    weights = [net.parameters[f"weights{k}"].copy() for k in range(depth)]
+    return weights, [net.parameters[f"bias{k}"].copy() for k in range(1, depth + 1)]
+
+
+# Energies of many layers have many minima: at the rates of the others the third is chaotic after 60 updates.
+@pytest.mark.parametrize(
+    "hidden, rate, epochs", [((20,), 0.3, 25), ((16, 12), 0.3, 25), ((10, 12, 9), 0.09, 20)], ids=["1h", "2h", "3h"]
+)
+def test_the_trajectory_of_the_plain_twin(hidden, rate, epochs):
+    """Hundreds of updates in float64, warm starts and the last, smaller batch of each epoch included."""
+    sweeps, nudged, beta, batch = 12, 7, 0.2, 8
+    pixels, labels = images(92, 30, 4)
+    rates = tuple(np.linspace(rate, rate / 6, len(hidden) + 1))
+    units = (30, *hidden, 4)
+    net = network(units, Sweeps(sweeps, nudged, None, False), Learning(beta), batch, rng=5, dtype=np.float64)
+    weights, biases = parts(net)
+    plan = Plan(epochs, batch, 3, SGD(rates_by_name(rates)), Exponential(0.99))
+    outcome = Trainer(net, (pixels, labels), plan).train()
+    assert outcome.updates == epochs * 12
+
+    states = [np.zeros((batch, n)) for n in units[1:]]
+    errors = []
+    for epoch in range(epochs):
+        order, wrong = plan.order(epoch, len(pixels)), []
+        for at in range(0, len(pixels), batch):
+            rows = order[at : at + batch]
+            start = [state[: len(rows)] for state in states]
+            x, y = pixels[rows] / 255, np.eye(4)[labels[rows]]
+            now = [rate * 0.99**epoch for rate in rates]
+            free, last = train_step(weights, biases, x, y, start, sweeps, nudged, beta, now)
+            wrong.append((free[-1].argmax(axis=1) != labels[rows]).mean())
+            for state, new in zip(states, last):
+                state[: len(rows)] = new
+        errors.append(np.mean(wrong))
+    found_weights, found_biases = parts(net)
+    for found, expected in zip([*found_weights, *found_biases], [*weights, *biases]):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+    np.testing.assert_allclose([row["error"] for row in outcome.history.rows], errors, atol=1e-12)
+    assert errors[-1] < 0.6 * errors[0]  # it learns, so the comparison is of something
+    free = phase(weights, biases, pixels / 255, [np.zeros((len(pixels), n)) for n in units[1:]], sweeps)
+    for found, expected in zip(net.relax(pixels).layers, free):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+    assert (net.predict(pixels, batch=7) == free[-1].argmax(axis=1)).all()
+
+
+def cost(net, pixels, labels):
+    """Mean cost at the free state, to the last digit."""
+    distance = net.relax(pixels).output - net.targets(labels)
+    return 0.5 * (distance**2).sum() / len(labels)
+
+
+def settled(hidden=(9, 8), seed=2, **learning):
+    """A network in float64 whose states are exact; weights larger than at the start, so that some units are at bounds."""
+    units = (12, *hidden, 3)
+    net = network(units, EXACT, Learning(**{"beta": 0.01, "warm": False, **learning}), 6, seed, np.float64, spread=1.1)
+    rng = np.random.default_rng(4)
+    for name, array in net.parameters.items():
+        if name.startswith("bias"):
+            array[...] = rng.uniform(-0.2, 0.5, array.shape)
+    return net, *images(6, 12, 3, seed=1)
+
+
+@pytest.mark.parametrize("hidden", [(9,), (9, 8), (7, 8, 6)], ids=["1h", "2h", "3h"])
+def test_implicit_and_long_backpropagation_are_the_finite_difference_of_the_cost(hidden):
+    net, pixels, labels = settled(hidden, method="implicit")
+    at_bound = [(layer <= 0) | (layer >= 1) for layer in net.relax(pixels).layers[:-1]]
+    assert any(mask.any() for mask in at_bound) and not all(mask.all() for mask in at_bound)
+    found, _ = net.gradient((pixels, labels), np.random.default_rng(0))
+    net.learning = Learning(0.01, "bp", warm=False)
+    unrolled, _ = net.gradient((pixels, labels), np.random.default_rng(0))
+    rng = np.random.default_rng(9)
+    for name, array in net.parameters.items():
+        np.testing.assert_allclose(unrolled[name], found[name], atol=1e-10)
+        for _ in range(4):
+            place = tuple(rng.integers(n) for n in array.shape)
+            value, step = array[place], 1e-6
+            array[place] = value + step
+            above = cost(net, pixels, labels)
+            array[place] = value - step
+            below = cost(net, pixels, labels)
+            array[place] = value
+            assert found[name][place] == pytest.approx((above - below) / (2 * step), abs=1e-8), name
+
+
+def test_equilibrium_propagation_tends_to_the_implicit_gradient():
+    """Centred: the error falls with β², one-sided with β; halving β shows it."""
+    net, pixels, labels = settled(method="implicit")
+    exact, _ = net.gradient((pixels, labels), np.random.default_rng(0))
+
+    def off(scheme, beta):
+        net.learning = Learning(beta, "ep", scheme, warm=False)
+        found, metrics = net.gradient((pixels, labels), np.random.default_rng(0))
+        assert metrics["nudged_residual"] < 1e-13
+        return np.sqrt(sum(((found[name] - exact[name]) ** 2).sum() for name in exact))
+
+    assert off("centred", 1e-3) < 1e-5
+    assert off("centred", 0.002) / off("centred", 0.001) == pytest.approx(4, rel=0.1)
+    for scheme in ("positive", "negative"):
+        assert off(scheme, 0.002) / off(scheme, 0.001) == pytest.approx(2, rel=0.1)
+
+
+def test_single_precision_gradients_do_not_cancel():
+    pixels, labels = images(16, 64, 5)
+    found = {}
+    for dtype in (np.float32, np.float64):
+        net = network((64, 40, 30, 5), Sweeps(60, 30, None, False), Learning(0.2), 16, rng=1, dtype=dtype)
+        found[dtype], metrics = net.gradient((pixels, labels), np.random.default_rng(0))
+        assert metrics["residual"] < (1e-6 if dtype is np.float32 else 1e-9)
+    for name, exact in found[np.float64].items():
+        assert np.abs(found[np.float32][name] - exact).max() < 2e-5 * np.abs(exact).max(), name
+
+
+def test_a_tolerance_ends_phases_early_at_the_same_state():
+    pixels, labels = images(16, 64, 5)
+    results = []
+    for sweeps in (Sweeps(200, 200, None, False), Sweeps(200, 200, 1e-12, False)):
+        net = network((64, 40, 5), sweeps, Learning(0.2), 16, rng=1, dtype=np.float64)
+        results.append(net.gradient((pixels, labels), np.random.default_rng(0)))
+    (long, all_sweeps), (short, fewer) = results
+    assert fewer["sweeps"] < 100 and all_sweeps["sweeps"] == 200
+    for name in long:
+        np.testing.assert_allclose(short[name], long[name], atol=1e-10)
+
+
+def test_the_published_recipes():
+    assert {name: (r.hidden, r.sweeps, r.nudged_sweeps, r.rates, r.error) for name, r in recipes().items()} == {
+        "dhn-1h": ((1024,), 15, 15, (0.05, 0.05), 1.79),
+        "dhn-2h": ((1024, 1024), 50, 20, (0.2, 0.05, 0.01), 1.65),
+        "dhn-3h": ((1024, 1024, 1024), 100, 10, (0.2, 0.05, 0.01, 0.002), 1.65),
+    }
+    assert all(r.beta == 0.2 and r.epochs == 100 for r in recipes().values())
+
+
+SMALL = ["train", "--model", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2"]
+
+
+def _rows(directory):
+    rows = [json.loads(line) for line in (directory / "history.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def test_the_command(tmp_path, capsys):
+    pytest.importorskip("sklearn")
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    assert main([*SMALL, "--out", str(whole)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith(
+        "dhn-2h: 64-24-24-10, ep, 50 free and 20 nudged sweeps, 1437 samples of digits\ntraining error "
+    )
+    assert "stationary within " in printed.out and printed.err == ""
+    assert sorted(file.name for file in whole.iterdir()) == [
+        "checkpoint.npz", "config.json", "history.csv", "history.jsonl", "learning.png", "model.npz",
+    ]  # fmt: skip
+    assert json.loads((whole / "config.json").read_text())["options"]["sweeps"] == 50
+    # Stopped after an epoch and resumed, it is the same run: the states at which batches start are in the checkpoint.
+    assert main([*SMALL, "--epochs", "1", "--out", str(halves)]) == 0
+    assert main(["train", "--resume", "--epochs", "2", "--out", str(halves)]) == 0
+    assert _rows(halves) == _rows(whole)
+    assert (halves / "model.npz").read_bytes() == (whole / "model.npz").read_bytes()
+    net = DeepHopfieldNetwork.load(whole / "model.npz")
+    from circuitsim.datasets import load
+
+    digits = load("digits")
+    error = (net.predict(digits.test) != digits.test_labels).mean()
+    assert error == _rows(whole)[-1]["test_error"] < 0.9
+
+
+def test_refusals(tmp_path, capsys):
+    for words, message in (
+        (["--beta", "0"], "the nudge's strength must be positive and finite, not 0.0"),
+        (["--beta", "1.5"], "a nudge of −1.5 leaves the linear output without a minimum; β must be below 1"),
+        (["--method", "magic"], "there is no method 'magic'; there are ep, bp, implicit"),
+        (["--variant", "both"], "there is no scheme 'both'; there are centred, positive, negative"),
+        (["--hidden", "0"], "a hidden layer needs at least one unit, not 0"),
+        (["--sweeps", "0"], "at least one sweep is needed, not 0 free and 20 nudged ones"),
+        (["--tolerance", "-1"], "a tolerance must be positive, not -1.0"),
+    ):
+        assert main([*SMALL, *words]) == 2
+        assert capsys.readouterr().err == f"error: {message}\n"
+    with pytest.raises(UsageError, match="at least one hidden layer"):
+        network((5, 3), EXACT, Learning(), 4)
+    (tmp_path / "model.npz").write_bytes(b"nothing")
+    with pytest.raises(CircuitError, match="damaged"):
+        DeepHopfieldNetwork.load(tmp_path / "model.npz")
+
+
+def test_divergence_is_named(capsys):
+    assert main([*SMALL, "--lr", "1e9"]) == 3
+    assert capsys.readouterr().err.startswith("error: training diverged: ")
