@@ -1,1 +1,34 @@
 """Feedforward-tied energy-based models (Nest & Ernoult 2024): digital stages and analog blocks in one chain."""
+
+from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
+from circuitsim.blocks.hopfield import DeepHopfieldBlock
+from circuitsim.blocks.layered import Sweeps
+from circuitsim.blocks.resistive import ResistiveBlock
+from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chaining import Chaining
+from circuitsim.ffebm.description import build, build_chain, describe, describe_chain
+from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
+from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+
+__all__ = [
+    "Activation",
+    "BatchNorm",
+    "Chain",
+    "Chaining",
+    "Conv2d",
+    "ConvolutionalHopfieldBlock",
+    "DeepHopfieldBlock",
+    "Flatten",
+    "Linear",
+    "MaxPool",
+    "Normalise",
+    "Readout",
+    "ResistiveBlock",
+    "SoftPool",
+    "Stage",
+    "Sweeps",
+    "build",
+    "build_chain",
+    "describe",
+    "describe_chain",
+]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import Array, namespace, to_numpy
+from circuitsim.blocks.protocol import EnergyBlock
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm.chaining import Chaining, backward, forward, is_block
 from circuitsim.ffebm.losses import loss_named
@@ -52,7 +53,7 @@ class Chain:
         augment: Callable[[Array, np.random.Generator], Array] | None = None,
     ) -> None:  # fmt: skip
         for number, element in enumerate(elements):
-            if not isinstance(element, Stage) and not is_block(element):
+            if not isinstance(element, Stage | EnergyBlock):
                 raise UsageError(
                     f"element {number} of the chain is neither a stage nor an energy-based block: {element!r}"
                 )
@@ -170,9 +171,21 @@ class Chain:
         """
         from circuitsim.training import Adam, Cosine, Plan, Trainer
 
-        settings = {"optimizer": Adam(rate), "schedule": Cosine(max(1, epochs)), **plan}
+        settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
         self.history = Trainer(self, (x, targets), Plan(epochs, batch, seed, **settings)).train().history
         return self
+
+    def rates(self, rate: float) -> dict[str, float]:
+        """A learning rate for each parameter: `rate`, times their mean size for the parameters of circuits.
+
+        Adam's steps have the size of the rate, and a conductance in siemens is not of order 1.
+        """
+        rates = {}
+        for number, element in enumerate(self.elements):
+            for name, array in element.parameters.items():
+                size = float(np.mean(np.abs(array))) if hasattr(element, "circuit") else 1.0
+                rates[f"{number}.{name}"] = rate * (size or 1.0)
+        return rates
 
     def convert(self, convert: Callable[[Any], Any]) -> Chain:
         """Replace every array the stages and blocks hold, for example by ``torch.asarray``, in place; returns self."""

@@ -85,7 +85,7 @@ class Step(NamedTuple):
 
 def is_block(element: Element) -> bool:
     """Whether an element of a chain settles (a block) rather than maps (a stage)."""
-    return not isinstance(element, Stage) and isinstance(element, EnergyBlock)
+    return not isinstance(element, Stage)
 
 
 def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Array, list[Step]]:

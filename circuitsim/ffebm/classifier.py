@@ -1,0 +1,116 @@
+"""A chain as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from circuitsim._arrays import to_numpy
+from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chaining import Chaining
+from circuitsim.ffebm.description import build
+
+Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
+
+
+class ChainClassifier(ClassifierMixin, BaseEstimator):
+    """Digital stages and energy-based blocks, trained end to end.
+
+    Parameters
+    ----------
+    elements : callable, sequence of dict, or None
+        ``elements(n_features, n_classes)`` gives the chain's stages and blocks; or their descriptions, as TOML files
+        state them. None: a linear stage, a deep Hopfield block of two layers of `hidden` units, a readout.
+    hidden : int
+        Units of each layer where `elements` is None.
+    method : {"ep", "id", "adjoint"}
+        How gradients are computed (`circuitsim.ffebm.Chaining`).
+    beta : float
+        Strength of the nudge.
+    epochs, batch : int
+        Passes over the data, samples in a step.
+    rate : float
+        Adam's, falling to zero along a cosine.
+    weight_decay : float
+        L2 penalty on all parameters.
+    random_state : int, RandomState or None
+        Source of all chance.
+
+    Attributes
+    ----------
+    chain_ : Chain
+    classes_ : ndarray
+    n_features_in_ : int
+    """
+
+    def __init__(
+        self, elements: Elements = None, *, hidden: int = 64, method: str = "ep", beta: float = 0.02,
+        epochs: int = 20, batch: int = 32, rate: float = 5e-3, weight_decay: float = 0.0, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.elements = elements
+        self.hidden = hidden
+        self.method = method
+        self.beta = beta
+        self.epochs = epochs
+        self.batch = batch
+        self.rate = rate
+        self.weight_decay = weight_decay
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ChainClassifier:
+        """Train from a fresh start on X, (samples, features)."""
+        from circuitsim.training import Adam
+
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("a classifier needs samples of at least two classes; y has one class")
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        chain = Chain(
+            self._elements(X.shape[1], len(self.classes_)), chaining=Chaining(self.method, self.beta), seed=seed,
+            dtype=X.dtype,
+        )  # fmt: skip
+        optimizer = Adam(chain.rates(self.rate), decay=self.weight_decay)
+        self.chain_ = chain.fit(X, labels.astype(np.int64), self.epochs, self.batch, seed=seed, optimizer=optimizer)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.outputs(X), axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(samples, classes) softmax of the readout."""
+        logits = self.outputs(X).astype(np.float64)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def outputs(self, X: Any) -> np.ndarray:
+        """(samples, classes) outputs of the chain, its logits."""
+        check_is_fitted(self)
+        return to_numpy(self.chain_.output(validate_data(self, X, reset=False, dtype=(np.float64, np.float32))))
+
+    def _elements(self, features: int, classes: int) -> Sequence[Any]:
+        if callable(self.elements):
+            return self.elements(features, classes)
+        tables = self.elements
+        if tables is None:
+            units = self.hidden
+            tables = [
+                {"kind": "linear", "inputs": features, "outputs": units},
+                {
+                    "kind": "deep-hopfield",
+                    "layers": [units, units],
+                    "clamped": False,
+                    "sweeps": {"free": 15, "nudged": 10},
+                },
+                {"kind": "readout", "inputs": units, "outputs": classes},
+            ]
+        return [build(table) for table in tables]

@@ -1,0 +1,155 @@
+"""Chains as plain data: what TOML files say, what saved models hold."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circuitsim._arrays import to_numpy
+from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
+from circuitsim.blocks.hopfield import DeepHopfieldBlock
+from circuitsim.blocks.layered import Sweeps
+from circuitsim.blocks.resistive import ResistiveBlock
+from circuitsim.errors import UsageError
+from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chaining import Chaining
+from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
+from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
+
+#: What a description's ``kind`` may be, besides ``circuit``.
+KINDS: dict[str, Any] = {
+    element.kind: element
+    for element in (
+        Linear, Readout, Flatten, Normalise, Activation, Conv2d, BatchNorm, MaxPool, SoftPool,
+        DeepHopfieldBlock, ConvolutionalHopfieldBlock, ResistiveBlock,
+    )
+}  # fmt: skip
+
+
+def describe(element: Any) -> dict[str, Any]:
+    """An element as a table of plain values.
+
+    Raises
+    ------
+    UsageError
+        It is of a kind that has no description.
+    """
+    if isinstance(element, Stage) or getattr(element, "kind", None) in KINDS:
+        return {"kind": element.kind, **element.options}
+    if hasattr(element, "circuit") and hasattr(element, "roles"):
+        from circuitsim.netlist import dumps
+
+        return {"kind": "circuit", "deck": dumps(element.trained(), element.roles), "tolerance": element.tolerance}
+    raise UsageError(f"{type(element).__name__} has no description that a file could hold")
+
+
+def build(description: Mapping[str, Any]) -> Any:
+    """The element a table describes.
+
+    Raises
+    ------
+    UsageError
+        An unknown kind, an option it does not have, or one it needs.
+    """
+    options = dict(description)
+    kind = options.pop("kind", None)
+    if kind == "circuit":
+        return _circuit(options)
+    if kind not in KINDS:
+        raise UsageError(f"there is no kind of element '{kind}'; there are {', '.join([*KINDS, 'circuit'])}")
+    allowed = inspect.signature(KINDS[kind].__init__).parameters
+    open_ended = inspect.Parameter.VAR_KEYWORD
+    known = [name for name, a in allowed.items() if name not in ("self", "rng", "dtype") and a.kind != open_ended]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise UsageError(f"'{unknown[0]}' is not an option of {kind}; it has {', '.join(known) or 'none'}")
+    missing = [name for name in known if allowed[name].default is inspect.Parameter.empty and name not in options]
+    if missing:
+        raise UsageError(f"{kind} needs {', '.join(missing)}")
+    try:
+        if "sweeps" in options:
+            options["sweeps"] = Sweeps(**options["sweeps"])
+        return KINDS[kind](**options)
+    except (TypeError, ValueError, AttributeError) as problem:
+        raise UsageError(f"{kind} cannot be made from {options}: {problem}") from problem
+
+
+def _circuit(options: dict[str, Any]) -> Any:
+    from circuitsim.blocks.circuit import CircuitBlock
+    from circuitsim.netlist import read_deck_text
+    from circuitsim.netlist.roles import read_roles
+
+    text = options.pop("deck", None)
+    tolerance = options.pop("tolerance", None)
+    if not isinstance(text, str) or options:
+        raise UsageError(
+            f"a circuit is described by deck (its text) and tolerance, not {', '.join(options) or 'nothing'}"
+        )
+    deck = read_deck_text(text)
+    roles, _ = read_roles(deck)
+    if tolerance is None:
+        return CircuitBlock(deck.circuit, roles)
+    return CircuitBlock(deck.circuit, roles, float(tolerance))
+
+
+def describe_chain(chain: Chain) -> dict[str, Any]:
+    """A chain without the values of its parameters."""
+    return {
+        "elements": [describe(element) for element in chain.elements],
+        "loss": chain.loss.name,
+        "chaining": asdict(chain.chaining),
+        "dtype": chain.dtype.name,
+    }
+
+
+def build_chain(
+    elements: Sequence[Mapping[str, Any]], loss: str = "cross-entropy", chaining: Mapping[str, Any] | None = None,
+    dtype: str = "float32", seed: int | None = 0,
+) -> Chain:  # fmt: skip
+    """The chain that tables describe, its parameters drawn from a seed."""
+    if dtype not in ("float32", "float64"):
+        raise UsageError(f"dtype must be float32 or float64, not {dtype}")
+    try:
+        rule = Chaining(**(chaining or {}))
+    except TypeError as problem:
+        raise UsageError(f"gradients cannot be computed as {dict(chaining or {})}: {problem}") from problem
+    made = []
+    for number, table in enumerate(elements):
+        try:
+            made.append(build(table))
+        except UsageError as problem:
+            raise UsageError(f"element {number}: {problem}") from problem
+    return Chain(made, loss, rule, seed, np.dtype(dtype))
+
+
+def save(chain: Chain, path: Path) -> None:
+    """Description, parameters and averages in one npz without pickle, replaced atomically."""
+    groups = {"parameters": chain.parameters, "averages": chain.state_arrays()}
+    arrays = pack(**{group: {name: to_numpy(a) for name, a in found.items()} for group, found in groups.items()})
+    save_checkpoint(path, arrays, {"kind": "chain", "chain": describe_chain(chain)})
+
+
+def load(path: Path) -> Chain:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    CheckpointError
+        Missing, damaged, or no chain.
+    """
+    arrays, facts = load_checkpoint(path)
+    if facts.get("kind") != "chain":
+        raise CheckpointError(f"{path} does not hold a chain")
+    try:
+        chain = build_chain(**facts["chain"])
+    except (KeyError, TypeError) as problem:
+        raise CheckpointError(f"the description in {path} is damaged ({problem})") from problem
+    copy_into(chain.parameters, unpack(arrays, "parameters"), "parameters")
+    copy_into(chain.state_arrays(), unpack(arrays, "averages"), "averages")
+    return chain

@@ -1,0 +1,132 @@
+"""Chains as data, in files, and as scikit-learn classifiers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim.datasets import load
+from circuitsim.errors import UsageError
+from circuitsim.ffebm import (
+    Activation,
+    BatchNorm,
+    Chain,
+    Conv2d,
+    ConvolutionalHopfieldBlock,
+    DeepHopfieldBlock,
+    Flatten,
+    Linear,
+    MaxPool,
+    Normalise,
+    Readout,
+    ResistiveBlock,
+    SoftPool,
+    Sweeps,
+    build,
+    build_chain,
+    describe,
+    describe_chain,
+)  # fmt: skip
+from circuitsim.ffebm.classifier import ChainClassifier
+from circuitsim.ffebm.description import KINDS
+from circuitsim.netlist import read_deck_text
+from circuitsim.netlist.roles import read_roles
+from circuitsim.training import CheckpointError
+
+DECK = """two inputs, diodes between free nodes
+*! input V1 V2
+*! output v(a) v(b,0)
+*! trainable R* min=100 max=100k
+V1 x 0 0
+V2 y 0 0
+R1 x a 1k
+R2 y b 2k
+R3 a 0 3k
+R4 b 0 1.5k
+D1 a b
+D2 b m
+R5 m 0 1k
+"""
+
+
+def circuit_block() -> CircuitBlock:
+    deck = read_deck_text(DECK)
+    return CircuitBlock(deck.circuit, read_roles(deck)[0])
+
+
+def every_kind() -> Chain:
+    return Chain([
+        Normalise(2.0, shape=(8, 8, 1)), Conv2d(1, 3, variance=0.4), MaxPool(), BatchNorm(3), SoftPool(),
+        ConvolutionalHopfieldBlock((2, 2, 3), [2], [True], [3], sweeps=Sweeps(5, 5)), Flatten(), Linear(3, 2, spread=9),
+        circuit_block(), Activation("tanh"), ResistiveBlock([4, 3], inputs=2, leak=0.2), DeepHopfieldBlock([3, 4]),
+        Readout(4, 2),
+    ], dtype=np.float64, seed=7)  # fmt: skip
+
+
+def test_every_kind_survives_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    chain = every_kind()
+    assert {e["kind"] for e in describe_chain(chain)["elements"]} == {*KINDS, "circuit"}
+    x = np.random.default_rng(0).normal(size=(6, 64))
+    gradients, _ = chain.gradient((x, np.array([0, 1] * 3)), np.random.default_rng(0))
+    assert gradients is not None
+    for name, array in chain.parameters.items():
+        array -= 1e-2 * gradients[name] * np.abs(array).mean()
+    chain.project()
+    path = tmp_path / "model.npz"
+    chain.save(path)
+    again = Chain.load(path)
+    np.testing.assert_array_equal(again.output(x), chain.output(x))
+    assert describe_chain(again) == describe_chain(chain)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(CheckpointError):
+        Chain.load(path)
+
+
+def test_a_description_makes_the_same_chain() -> None:
+    chain = Chain([Linear(3, 4), DeepHopfieldBlock([4, 2]), Readout(2, 2)], seed=5)
+    again = build_chain(**describe_chain(chain), seed=5)
+    for name, array in chain.parameters.items():
+        np.testing.assert_array_equal(array, again.parameters[name])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"kind": "dropout"}, "no kind of element 'dropout'"), ({}, "no kind"),
+        ({"kind": "linear", "inputs": 3}, "needs outputs"),
+        ({"kind": "linear", "inputs": 3, "size": 2}, "'size' is not"), ({"kind": "flatten", "of": 2}, "it has none"),
+        ({"kind": "deep-hopfield", "layers": [2], "sweeps": {"many": 3}}, "cannot be made"),
+        ({"kind": "circuit"}, "deck"), ({"kind": "linear", "inputs": 3, "rng": 2}, "'rng' is not"),
+    ],
+)  # fmt: skip
+def test_a_wrong_description_is_refused(table: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(table)
+    with pytest.raises(UsageError, match="element 1"):
+        build_chain([{"kind": "flatten"}, table])
+
+
+def test_rates_follow_the_size_of_conductances() -> None:
+    chain = every_kind()
+    rates = chain.rates(0.1)
+    assert rates["7.weights"] == 0.1
+    assert rates["8.conductance"] == pytest.approx(0.1 * np.mean(1 / np.array([1e3, 2e3, 3e3, 1.5e3, 1e3])))
+
+
+def test_descriptions_of_blocks_hold_all_options() -> None:
+    block = DeepHopfieldBlock([3, 2], "laborieux", False, 5, Sweeps(7, 3, 1e-6, False), 0.3)
+    assert describe(build(describe(block))) == describe(block)
+
+
+@parametrize_with_checks([ChainClassifier(hidden=12, epochs=12, batch=8, rate=2e-2, random_state=0)])
+def test_scikit_learn_conventions(estimator, check) -> None:  # type: ignore[no-untyped-def]
+    check(estimator)
+
+
+def test_the_classifier_learns_digits() -> None:
+    digits = load("digits")
+    model = ChainClassifier(epochs=10, random_state=1).fit(digits.train / 255, digits.train_labels)
+    assert model.score(digits.test / 255, digits.test_labels) > 0.93
+    np.testing.assert_allclose(model.predict_proba(digits.test[:5] / 255).sum(axis=1), 1.0)
