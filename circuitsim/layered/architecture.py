@@ -36,7 +36,9 @@ class Architecture:
         if len(self.units) < 3 or min(self.units) < 1:
             raise UsageError(f"a network has inputs, at least one hidden layer and outputs, not layers {self.units}")
         if min(self.units[1:-1]) < 2:
-            raise UsageError("a hidden layer needs at least 2 units: one that may be positive, one that may be negative")
+            raise UsageError(
+                "a hidden layer needs at least 2 units: one that may be positive, one that may be negative"
+            )
         if len(self.gains) != self.depth or not all(0 < a < float("inf") for a in self.gains):
             raise UsageError(f"{self.depth} amplifiers with positive gains are needed, one a layer, not {self.gains}")
         if not 0 < self.input_gain < float("inf"):

@@ -10,7 +10,7 @@ import numpy as np
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, Learning
-from circuitsim.layered.layout import BLOCK, PARTS, Layout, lay_out
+from circuitsim.layered.layout import BLOCK, LANES, PARTS, Layout, blocks_of, lay_out
 from circuitsim.layered.reference import bounds
 from circuitsim.layered.tiles import pack, unpack
 from circuitsim.layered.vectors import aligned
@@ -25,7 +25,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
         low[here], high[here] = bounds(int(layout.units[layer]), layer == last)
         keep[here] = 1
     width = int(layout.width[1])
-    slot = np.full((2, pixels), -1, np.int32)
+    slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
     lit = aligned(2 * pixels * samples, dtype).reshape(2, -1)
     sizes = {
         "tiles": 2 * pixels * width, "inner": layout.size, "bias": n, "shift": samples * width, "drop": width,
@@ -36,7 +36,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)
     return steps.Memory(
-        low=low, high=high, keep=keep, levels=levels, slot=slot, pixels=lit,
+        low=low, high=high, keep=keep, levels=levels, slot=slot, pixels=lit, phase=phase,
         **{name: aligned(size, dtype) for name, size in sizes.items()},
     )  # fmt: skip
 
@@ -67,7 +67,9 @@ class Engine:
         self, architecture: Architecture, learning: Learning, batch: int, dtype: Any = np.float32, threads: int = 1
     ) -> None:
         if set(architecture.gains) != {1.0}:
-            raise UsageError("the compiled engine has no amplifiers between layers; train the network as a block instead")
+            raise UsageError(
+                "the compiled engine has no amplifiers between layers; train the network as a block instead"
+            )
         self.architecture, self.learning, self.batch = architecture, learning, batch
         self.dtype, self.threads = np.dtype(dtype), threads
         self.samples = -(-batch // 4) * 4
@@ -88,7 +90,7 @@ class Engine:
             if layer == 1:
                 pack(weights, int(self.layout.width[1]), self.memory.tiles)
             else:
-                self._inner(layer)[...] = weights.T if self._is_transposed(layer) else weights
+                self._set_inner(layer, weights.T if self._is_transposed(layer) else weights)
             self._biases(layer)[...] = parameters[f"biases.{layer}"]
         self.refresh()
 
@@ -100,12 +102,17 @@ class Engine:
             if layer == 1:
                 found["weights.1"] = unpack(self.memory.tiles, units[0], units[1])
             else:
-                inner = self._inner(layer)
-                found[f"weights.{layer}"] = (inner.T if self._is_transposed(layer) else inner).copy()
+                inner = self._get_inner(layer)
+                found[f"weights.{layer}"] = np.ascontiguousarray(inner.T if self._is_transposed(layer) else inner)
         return found | {f"biases.{layer}": self._biases(layer).copy() for layer in range(1, len(units))}
 
     def train(
-        self, images: np.ndarray, labels: np.ndarray, rows: np.ndarray, rates: Sequence[float], bias_rates: Sequence[float]
+        self,
+        images: np.ndarray,
+        labels: np.ndarray,
+        rows: np.ndarray,
+        rates: Sequence[float],
+        bias_rates: Sequence[float],
     ) -> np.ndarray:
         """Steps on the mini-batches that ``rows`` fall into, in order.
 
@@ -132,7 +139,7 @@ class Engine:
         metrics = np.full((-(-len(rows) // self.batch), 3), np.nan)
         done, status, layer, unit = self._threaded(
             steps.train, self.memory, self.layout, self.rule, np.array([gain, *rates], self.dtype),
-            np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics, self.threads > 1,
+            np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics,
         )  # fmt: skip
         self.pending = True
         if status == steps.STARVED:
@@ -150,14 +157,14 @@ class Engine:
         """Make the step that is kept for the first layer."""
         if self.pending:
             self.memory.slot[1] = -1
-            self._threaded(steps.advance, self.memory, self.layout, self.samples, self.threads > 1)
+            self._threaded(steps.advance, self.memory, self.layout, self.samples)
             self._forget_pending()
 
     def refresh(self) -> None:
         """Sums over the inner matrices again, after they were changed from outside."""
         self.memory.diff[:] = 0
         zeros = np.zeros(self.architecture.depth + 1, self.dtype)
-        steps.update(self.memory, self.layout, zeros, zeros, self.samples, False)
+        steps.update(self.memory, self.layout, zeros, zeros, self.samples, None)
 
     def _forget_pending(self) -> None:
         self.memory.slot[0] = -1
@@ -165,20 +172,25 @@ class Engine:
         self.pending = False
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
+        if self.threads == 1:
+            return kernel(*arguments, None)
         from circuitsim._jit import with_threads
 
-        return with_threads(self.threads, kernel, *arguments) if self.threads > 1 else kernel(*arguments)
+        return with_threads(self.threads, kernel, *arguments, True)
 
     def _is_transposed(self, layer: int) -> bool:
         return bool(self.layout.row_layer[layer] == layer)
 
-    def _inner(self, layer: int) -> np.ndarray:
-        """The inner matrix into a layer, rows as they are stored, without padding."""
-        layout = self.layout
-        rows, columns = (int(layout.units[of[layer]]) for of in (layout.row_layer, layout.column_layer))
-        start, stride = int(layout.matrix[layer]), int(layout.stride[layer])
-        padded = -(-rows // BLOCK) * BLOCK
-        return self.memory.inner[start : start + padded * stride].reshape(padded, stride)[:rows, :columns]
+    def _set_inner(self, layer: int, rows: np.ndarray) -> None:
+        stored = blocks_of(self.layout, self.memory.inner, layer)
+        padded = np.zeros((len(stored) * BLOCK, stored.shape[1] * LANES), self.dtype)
+        padded[: rows.shape[0], : rows.shape[1]] = rows
+        stored[...] = padded.reshape(len(stored), BLOCK, -1, LANES).transpose(0, 2, 1, 3)
+
+    def _get_inner(self, layer: int) -> np.ndarray:
+        stored = blocks_of(self.layout, self.memory.inner, layer)
+        rows, columns = (self.layout.units[of[layer]] for of in (self.layout.row_layer, self.layout.column_layer))
+        return stored.transpose(0, 2, 1, 3).reshape(len(stored) * BLOCK, -1)[:rows, :columns]
 
     def _biases(self, layer: int) -> np.ndarray:
         start = int(self.layout.at[layer])

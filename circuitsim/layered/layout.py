@@ -8,8 +8,9 @@ import numpy as np
 
 from circuitsim.layered.tiles import TILE
 
-#: Rows of an inner matrix that are handled together; their number is rounded up to a multiple.
-BLOCK = 4
+#: Rows of an inner matrix that are handled together, and columns in a vector. A block of rows is stored as
+#: (columns / LANES, BLOCK, LANES), so that it is read from its first byte to its last.
+BLOCK, LANES = 4, 16
 #: Shares in which the rows of inner matrices are handed to threads. Fixed, so that sums over rows do not depend on how
 #: many threads there are.
 PARTS = 8
@@ -28,7 +29,7 @@ class Layout(NamedTuple):
     total : int
         Units of all layers with padding.
     matrix, stride, row_layer, column_layer : (L + 1,) ndarray
-        Of each inner matrix: its place, length of a row, and which layers its rows and columns are.
+        Of each inner matrix: its place, length of a row with padding, and which layers its rows and columns are.
     size : int
         Conductances of all inner matrices.
     blocks : (n, 2) ndarray
@@ -79,6 +80,13 @@ def lay_out(units: tuple[int, ...]) -> Layout:
         *(np.array(column, np.int64) for column in (matrix, stride, rows, columns)), size,
         table(sweeping), _shares(len(sweeping)), table(updating), _shares(len(updating)),
     )  # fmt: skip
+
+
+def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:
+    """An inner matrix as it is stored: a (blocks, columns / LANES, BLOCK, LANES) view of the memory of all."""
+    start, stride = int(layout.matrix[matrix]), int(layout.stride[matrix])
+    blocks = -(-int(layout.units[layout.row_layer[matrix]]) // BLOCK)
+    return inner[start : start + blocks * BLOCK * stride].reshape(blocks, -1, BLOCK, LANES)
 
 
 def _shares(count: int) -> np.ndarray:

@@ -97,9 +97,7 @@ def sweep(
     return u
 
 
-def relax(
-    inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: int, tilt: Tilt | None = None
-) -> States:
+def relax(inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: int, tilt: Tilt | None = None) -> States:
     """So many sweeps."""
     sums = conductances(inner, given.load)
     for _ in range(sweeps):

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from circuitsim._jit import jit
-from circuitsim.layered.layout import BLOCK, PARTS
-from circuitsim.layered.sweeps import LANES, sweep
+from circuitsim.layered.layout import BLOCK, LANES, PARTS
+from circuitsim.layered.sweeps import sweep
 from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, light
-from circuitsim.layered.vectors import add, fma, load, maximum, mul, splat, store, sub, total
+from circuitsim.layered.vectors import add, fma, kernel, load, maximum, mul, splat, store, sub, total
 
 FINE, STARVED, TIPPED = 0, 1, 2
 """How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
@@ -77,14 +76,15 @@ class Memory(NamedTuple):
     moved: np.ndarray
     diff: np.ndarray
     mean: np.ndarray
+    phase: np.ndarray
 
 
-@jit()
-def advance(memory, layout, samples, parallel):
+@kernel()
+def advance(memory, layout, samples, threads):
     """Make the kept step of the first layer, sum its columns, multiply it with the pixels in ``slot[1]``; these then are ``slot[0]``."""
     m = memory
     run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
-    if parallel:
+    if threads is not None:
         all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
     else:
         all_tiles(m.tiles, layout.width[1], samples, *run)
@@ -96,7 +96,7 @@ def advance(memory, layout, samples, parallel):
         m.pixels[0, i] = m.pixels[1, i]
 
 
-@jit()
+@kernel()
 def update_part(part, memory, layout, rates, samples):
     """One share of the inner matrices: g ← max(0, g − rate Σ_b (d_j − d_k)(m_j − m_k)), and their sums for each unit.
 
@@ -112,9 +112,9 @@ def update_part(part, memory, layout, rates, samples):
         layer = layout.row_layer[matrix]
         columns = layout.at[layout.column_layer[matrix]]
         minus = splat(-rates[matrix], LANES)
-        for row in range(start, min(start + BLOCK, layout.units[layer])):
-            unit = layout.at[layer] + row
-            g = layout.matrix[matrix] + row * layout.stride[matrix]
+        for r in range(min(BLOCK, layout.units[layer] - start)):
+            unit = layout.at[layer] + start + r
+            g = layout.matrix[matrix] + start * layout.stride[matrix] + r * LANES
             s = zero
             for k in range(0, layout.stride[matrix], LANES):
                 step = zero
@@ -122,34 +122,34 @@ def update_part(part, memory, layout, rates, samples):
                     o = b * n
                     d = sub(splat(diff[o + unit], LANES), load(diff, o + columns + k, LANES))
                     step = fma(d, sub(splat(mean[o + unit], LANES), load(mean, o + columns + k, LANES)), step)
-                w = maximum(fma(minus, step, load(inner, g + k, LANES)), zero)
+                w = maximum(fma(minus, step, load(inner, g + BLOCK * k, LANES)), zero)
                 w = mul(w, load(memory.keep, columns + k, LANES))
-                store(inner, g + k, w)
+                store(inner, g + BLOCK * k, w)
                 s = add(s, w)
                 at = mine + columns + k
                 store(memory.partial, at, add(load(memory.partial, at, LANES), w))
             memory.partial[mine + unit] += total(s)
 
 
-@jit()
+@kernel()
 def all_updates(memory, layout, rates, samples):
     """`update_part` on every share, one after the other."""
     for part in range(PARTS):
         update_part(part, memory, layout, rates, samples)
 
 
-@jit(parallel=True)
+@kernel(parallel=True)
 def all_updates_in_parallel(memory, layout, rates, samples):
     """`update_part` on every share, among threads."""
     for part in prange(PARTS):
         update_part(part, memory, layout, rates, samples)
 
 
-@jit()
-def update(memory, layout, rates, bias_rates, samples, parallel):
+@kernel()
+def update(memory, layout, rates, bias_rates, samples, threads):
     """The step from `diff` and `mean`: inner matrices and biases at once, the first layer's kept in `shift` and `drop`."""
     m, n, width = memory, layout.total, layout.width[1]
-    if parallel:
+    if threads is not None:
         all_updates_in_parallel(m, layout, rates, samples)
     else:
         all_updates(m, layout, rates, samples)
@@ -171,7 +171,7 @@ def update(memory, layout, rates, bias_rates, samples, parallel):
             m.drop[k] += rate * m.diff[o + k] * m.mean[o + k]
 
 
-@jit()
+@kernel()
 def conductances(memory, layout, beta, lower):
     """Fill ``inverse`` for the free state, −β and +β; (FINE, 0, 0), or what is wrong with which unit of which layer."""
     n, last = layout.total, layout.units.size - 1
@@ -190,14 +190,14 @@ def conductances(memory, layout, beta, lower):
     return FINE, 0, 0
 
 
-@jit()
-def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, parallel):
+@kernel()
+def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads):
     """So many sweeps, or fewer where a tolerance is met; the last relative move if there is a tolerance, that of the first else."""
     first = memory.inner.dtype.type(0)
     for s in range(sweeps):
         moved = sweep(
             layout, memory.inner, base, v, memory.sums, memory.inverse, memory.low, memory.high,
-            memory.partial, memory.moved, samples, phase, parallel, s == 0 or tolerance > 0,
+            memory.partial, memory.moved, samples, phase, threads, s == 0 or tolerance > 0,
         )  # fmt: skip
         if tolerance > 0 and moved <= tolerance:
             return moved
@@ -206,7 +206,7 @@ def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, parallel):
     return first
 
 
-@jit()
+@kernel()
 def score(memory, layout, labels, rows, count):
     """Mean of ½ Σ (v_o − y_o)² and share of wrong answers, at the free state."""
     n, last = layout.total, layout.units.size - 1
@@ -223,12 +223,12 @@ def score(memory, layout, labels, rows, count):
     return cost / count, wrong / count
 
 
-@jit()
-def begin(memory, layout, rule, images, rows, count, parallel):
+@kernel()
+def begin(memory, layout, rule, images, rows, count, threads):
     """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     light(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1])
-    advance(m, layout, samples, parallel)
+    advance(m, layout, samples, threads)
     gain = m.bias.dtype.type(rule.gain)
     for b in range(samples):
         for k in range(n):
@@ -238,15 +238,16 @@ def begin(memory, layout, rule, images, rows, count, parallel):
             m.base[o + k] += gain * m.product[b * width + k]
 
 
-@jit()
-def nudge(memory, layout, rule, labels, rows, count, parallel):
+@kernel()
+def nudge(memory, layout, rule, labels, rows, count, threads):
     """The states at −β (first half of ``nudged``) and +β (second half); returns the relative residual of the free state."""
     m, n, samples = memory, layout.total, rule.samples
     size, last = samples * n, layout.units.size - 1
     beta = m.bias.dtype.type(rule.beta)
-    m.nudged[:size] = m.free
-    m.nudged[size : 2 * size] = m.free
-    m.base[size : 2 * size] = m.base[:size]
+    for i in range(size):
+        m.nudged[i] = m.free[i]
+        m.nudged[size + i] = m.free[i]
+        m.base[size + i] = m.base[i]
     for b in range(count):
         o = b * n + layout.at[last] + labels[rows[b]]
         m.base[o] -= beta
@@ -254,14 +255,23 @@ def nudge(memory, layout, rule, labels, rows, count, parallel):
     first = 0 if rule.lower else size
     stop = 2 * size if rule.upper else size
     groups = (stop - first) // n // 4
-    phase = np.ones(groups, np.int64)
-    phase[(groups // 2 if rule.lower else 0) if rule.upper else groups :] = 2
+    phase = m.phase[1]
+    for group in range(groups):
+        phase[group] = 1 if rule.lower and group < samples // 4 else 2
     return relax(
-        m, layout, m.nudged[first:stop], m.base[first:stop], 4 * groups, phase, rule.nudged_sweeps, rule.tolerance, parallel
+        m,
+        layout,
+        m.nudged[first:stop],
+        m.base[first:stop],
+        4 * groups,
+        phase,
+        rule.nudged_sweeps,
+        rule.tolerance,
+        threads,
     )
 
 
-@jit()
+@kernel()
 def contrast(memory, layout, rule, count):
     """``diff`` and ``mean`` of the two states, and where the next mini-batch starts."""
     m, size = memory, rule.samples * layout.total
@@ -277,8 +287,8 @@ def contrast(memory, layout, rule, count):
     m.free[count * layout.total : size] = 0
 
 
-@jit()
-def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, metrics, parallel):
+@kernel()
+def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, metrics, threads):
     """Steps on mini-batches of ``batch`` rows in order; the last may be smaller.
 
     Parameters
@@ -288,6 +298,9 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     images : (N, D) ndarray of uint8, labels : (N,) ndarray of int64
     rows : (n,) ndarray of int64
         Which images, in which order.
+    threads : None or True
+        True shares the large matrices among numba's threads. None is another type: a program without threads need not
+        compile what they run.
     metrics : (steps, 3) ndarray
         Written: cost and share of wrong answers at the free state, and its relative residual.
 
@@ -296,18 +309,27 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     done, status, layer, unit : int
         Steps made, how it ended, and which unit is to blame.
     """
-    free_phase = np.zeros(rule.samples // 4, np.int64)
     size = rule.samples * layout.total
     for i in range(len(metrics)):
         some = rows[i * batch : (i + 1) * batch]
         count = some.size
-        begin(memory, layout, rule, images, some, count, parallel)
+        begin(memory, layout, rule, images, some, count, threads)
         status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
         if status != FINE:
             return i, status, layer, unit
-        relax(memory, layout, memory.free, memory.base[:size], rule.samples, free_phase, rule.sweeps, rule.tolerance, parallel)
+        relax(
+            memory,
+            layout,
+            memory.free,
+            memory.base[:size],
+            rule.samples,
+            memory.phase[0],
+            rule.sweeps,
+            rule.tolerance,
+            threads,
+        )
         metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count)
-        metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, parallel)
+        metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
         contrast(memory, layout, rule, count)
-        update(memory, layout, rates, bias_rates, rule.samples, parallel)
+        update(memory, layout, rates, bias_rates, rule.samples, threads)
     return len(metrics), FINE, 0, 0

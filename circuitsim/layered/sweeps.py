@@ -9,29 +9,25 @@ from __future__ import annotations
 
 from numba import prange
 
-from circuitsim._jit import jit
-from circuitsim.layered.layout import BLOCK, PARTS
-from circuitsim.layered.vectors import add, fma, load, maximum, minimum, mul, splat, store, total
-
-LANES = 16
+from circuitsim.layered.layout import BLOCK, LANES, PARTS
+from circuitsim.layered.vectors import add, fma, kernel, load, maximum, minimum, mul, splat, store, total
 
 
-@jit()
+@kernel()
 def gather(inner, g, stride, v, o, total_units, sums, s):
     """Four rows times four samples: ``sums[s + i · total_units + r] += Σ_k G[r, k] v_i[k]``.
 
-    ``g`` is the place of the first row, ``o`` that of the first sample's columns, ``s`` that of its first row unit.
+    ``g`` is the place of the block of rows, ``o`` that of the first sample's columns, ``s`` that of its first row unit.
     """
     zero = splat(inner.dtype.type(0), LANES)
     a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = zero
     a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = zero
-    g1, g2, g3 = g + stride, g + 2 * stride, g + 3 * stride
     o1, o2, o3 = o + total_units, o + 2 * total_units, o + 3 * total_units
     for k in range(0, stride, LANES):
-        w0 = load(inner, g + k, LANES)
-        w1 = load(inner, g1 + k, LANES)
-        w2 = load(inner, g2 + k, LANES)
-        w3 = load(inner, g3 + k, LANES)
+        w0 = load(inner, g + 4 * k, LANES)
+        w1 = load(inner, g + 4 * k + LANES, LANES)
+        w2 = load(inner, g + 4 * k + 2 * LANES, LANES)
+        w3 = load(inner, g + 4 * k + 3 * LANES, LANES)
         x = load(v, o + k, LANES)
         a00 = fma(w0, x, a00)
         a01 = fma(w1, x, a01)
@@ -71,7 +67,7 @@ def gather(inner, g, stride, v, o, total_units, sums, s):
     sums[s3 + 3] += total(a33)
 
 
-@jit()
+@kernel()
 def scatter(inner, g, stride, v, r, total_units, sums, s):
     """Four rows times four samples, the other way: ``sums[s + i · total_units + k] += Σ_r G[r, k] v_i[r]``."""
     r1, r2, r3 = r + total_units, r + 2 * total_units, r + 3 * total_units
@@ -79,20 +75,19 @@ def scatter(inner, g, stride, v, r, total_units, sums, s):
     x10, x11, x12, x13 = splat(v[r1], LANES), splat(v[r1 + 1], LANES), splat(v[r1 + 2], LANES), splat(v[r1 + 3], LANES)
     x20, x21, x22, x23 = splat(v[r2], LANES), splat(v[r2 + 1], LANES), splat(v[r2 + 2], LANES), splat(v[r2 + 3], LANES)
     x30, x31, x32, x33 = splat(v[r3], LANES), splat(v[r3 + 1], LANES), splat(v[r3 + 2], LANES), splat(v[r3 + 3], LANES)
-    g1, g2, g3 = g + stride, g + 2 * stride, g + 3 * stride
     s1, s2, s3 = s + total_units, s + 2 * total_units, s + 3 * total_units
     for k in range(0, stride, LANES):
-        w0 = load(inner, g + k, LANES)
-        w1 = load(inner, g1 + k, LANES)
-        w2 = load(inner, g2 + k, LANES)
-        w3 = load(inner, g3 + k, LANES)
+        w0 = load(inner, g + 4 * k, LANES)
+        w1 = load(inner, g + 4 * k + LANES, LANES)
+        w2 = load(inner, g + 4 * k + 2 * LANES, LANES)
+        w3 = load(inner, g + 4 * k + 3 * LANES, LANES)
         store(sums, s + k, fma(w3, x03, fma(w2, x02, fma(w1, x01, fma(w0, x00, load(sums, s + k, LANES))))))
         store(sums, s1 + k, fma(w3, x13, fma(w2, x12, fma(w1, x11, fma(w0, x10, load(sums, s1 + k, LANES))))))
         store(sums, s2 + k, fma(w3, x23, fma(w2, x22, fma(w1, x21, fma(w0, x20, load(sums, s2 + k, LANES))))))
         store(sums, s3 + k, fma(w3, x33, fma(w2, x32, fma(w1, x31, fma(w0, x30, load(sums, s3 + k, LANES))))))
 
 
-@jit()
+@kernel()
 def settle(sums, v, inverse, low, high, place, first, count, o):
     """New states of ``count`` units (a multiple of LANES) of one sample, from their numerators.
 
@@ -103,7 +98,7 @@ def settle(sums, v, inverse, low, high, place, first, count, o):
         store(v, o + k, minimum(maximum(p, load(low, first + k, LANES)), load(high, first + k, LANES)))
 
 
-@jit()
+@kernel()
 def settle_measured(sums, v, inverse, low, high, place, first, count, o, largest):
     """`settle` unit by unit, with the largest relative move."""
     for k in range(count):
@@ -117,7 +112,7 @@ def settle_measured(sums, v, inverse, low, high, place, first, count, o, largest
     return largest
 
 
-@jit()
+@kernel()
 def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase):
     """One share of the odd rows: gather, settle, scatter into ``partial[part]``; the largest relative move goes to `moved`.
 
@@ -154,21 +149,21 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved,
                     scatter(inner, g, layout.stride[upper], v, b * n + unit, n, partial, mine + b * n + other)
 
 
-@jit()
+@kernel()
 def all_parts(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase):
     """`sweep_part` on every share, one after the other."""
     for part in range(PARTS):
         sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
 
 
-@jit(parallel=True)
+@kernel(parallel=True)
 def all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase):
     """`sweep_part` on every share, among threads."""
     for part in prange(PARTS):
         sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
 
 
-@jit()
+@kernel()
 def reset(layout, base, sums, samples, parity):
     """Numerators of all layers of one parity as they are without the other layers."""
     n = layout.total
@@ -179,7 +174,7 @@ def reset(layout, base, sums, samples, parity):
                 sums[at + k] = base[at + k]
 
 
-@jit()
+@kernel()
 def outputs_to_hidden(layout, inner, v, sums, samples):
     """The outputs' share in the numerators of the layer before them."""
     n, last = layout.total, layout.units.size - 1
@@ -192,7 +187,7 @@ def outputs_to_hidden(layout, inner, v, sums, samples):
             )  # fmt: skip
 
 
-@jit()
+@kernel()
 def hidden_to_outputs(layout, inner, v, sums, samples):
     """The last hidden layer's share in the numerators of the outputs."""
     n, last = layout.total, layout.units.size - 1
@@ -205,8 +200,8 @@ def hidden_to_outputs(layout, inner, v, sums, samples):
             )  # fmt: skip
 
 
-@jit()
-def sweep(layout, inner, base, v, sums, inverse, low, high, partial, moved, samples, phase, parallel, measured):
+@kernel()
+def sweep(layout, inner, base, v, sums, inverse, low, high, partial, moved, samples, phase, threads, measured):
     """One sweep; returns the largest move of an odd unit, relative to |p| + |v| (outputs that are nudged left out).
 
     A move |v_new − v| of a free unit is its net current over its conductance, and conductance · (|p| + |v|) is at most
@@ -241,7 +236,7 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, moved, samp
             else:
                 settle(sums, v, inverse, low, high, place, first, count, b * n + first)
     else:
-        if parallel:
+        if threads is not None:
             all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
         else:
             all_parts(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)

@@ -16,15 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from circuitsim._jit import jit
-from circuitsim.layered.vectors import add, fma, load, maximum, splat, store, sub
+from circuitsim.layered.vectors import add, fma, kernel, load, maximum, splat, store, sub
 
 TILE = 32
 #: Rows of a tile that stay in the nearest cache while the samples beyond the first four are multiplied.
 ROWS = 16
 
 
-@jit()
+@kernel()
 def light(images, rows, count, samples, levels, slot, pixels):
     """The pixels of a mini-batch that any sample lights.
 
@@ -55,7 +54,7 @@ def light(images, rows, count, samples, levels, slot, pixels):
         lit += found
 
 
-@jit()
+@kernel()
 def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
     """One tile: update with the last mini-batch, sum, multiply with the next.
 
@@ -120,7 +119,9 @@ def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, sh
                 a2 = fma(splat(next_pixels[x + 2], TILE), p, a2)
                 a3 = fma(splat(next_pixels[x + 3], TILE), p, a3)
         for b in range(4, samples, 4):
-            multiply_rows(start, stop, base, b, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
+            multiply_rows(
+                start, stop, base, b, samples, next_slot, next_pixels, tiles, product, b * width + column, width
+            )
     store(sums, column, s)
     store(product, column, a0)
     store(product, width + column, a1)
@@ -128,7 +129,7 @@ def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, sh
     store(product, 3 * width + column, a3)
 
 
-@jit()
+@kernel()
 def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
     """Add rows of a tile, times four samples from ``b`` on, to the product."""
     a0 = load(product, o, TILE)
@@ -151,14 +152,14 @@ def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o
     store(product, o + 3 * width, a3)
 
 
-@jit()
+@kernel()
 def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
     """`tile_pass` on every tile, one after the other."""
     for t in range(width // TILE):
         tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
 
 
-@jit(parallel=True)
+@kernel(parallel=True)
 def all_tiles_in_parallel(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
     """`tile_pass` on every tile, shared among threads."""
     for t in prange(width // TILE):

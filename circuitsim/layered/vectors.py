@@ -1,9 +1,9 @@
 """Vectors of a fixed number of lanes in numba kernels, written out instead of hoped for.
 
-Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a vector is a
-value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `maximum`, `minimum` act lane by lane, `total` adds its lanes
-in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same kernel gives the same
-bits on every machine with a fused multiply-add.
+Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
+vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `maximum`, `minimum` act lane by lane, `total`
+adds its lanes in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same kernel
+gives the same bits on every machine with a fused multiply-add.
 
 Arrays are one-dimensional and contiguous; indices count elements; nothing is checked against the bounds.
 """
@@ -19,7 +19,19 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
+from circuitsim._jit import jit
+
 Codegen = Callable[..., Any]
+
+
+def kernel(parallel: bool = False) -> Callable[[Any], Any]:
+    """Compile a function that only touches memory it is given, without numba's counting of references to it."""
+    return jit(parallel=True, _nrt=False) if parallel else jit(_nrt=False)
+
+
+def _primitive(literal: bool = False) -> Callable[[Any], Any]:
+    """An operation of kernels; with ``literal``, numbers written out in the kernel reach it as such."""
+    return intrinsic(prefer_literal=literal)
 
 
 class Vector(types.Type):
@@ -50,7 +62,7 @@ def _is_flat(array: Any) -> bool:
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
 
 
-@intrinsic(prefer_literal=True)
+@_primitive(literal=True)
 def load(typing: Any, array: Any, index: Any, lanes: Any) -> tuple[Any, Codegen] | None:
     """``array[index : index + lanes]``; ``lanes`` is a constant."""
     if not (_is_flat(array) and isinstance(lanes, types.IntegerLiteral)):
@@ -66,7 +78,7 @@ def load(typing: Any, array: Any, index: Any, lanes: Any) -> tuple[Any, Codegen]
     return vector(array, index, lanes), build
 
 
-@intrinsic
+@_primitive()
 def store(typing: Any, array: Any, index: Any, vector: Any) -> tuple[Any, Codegen] | None:
     """``array[index : index + lanes] = vector``."""
     if not (_is_flat(array) and isinstance(vector, Vector) and vector.scalar == array.dtype):
@@ -81,7 +93,7 @@ def store(typing: Any, array: Any, index: Any, vector: Any) -> tuple[Any, Codege
     return types.void(array, index, vector), build
 
 
-@intrinsic(prefer_literal=True)
+@_primitive(literal=True)
 def splat(typing: Any, scalar: Any, lanes: Any) -> tuple[Any, Codegen] | None:
     """A vector with the same number in every lane."""
     if not (scalar in (types.float32, types.float64) and isinstance(lanes, types.IntegerLiteral)):
@@ -109,7 +121,7 @@ def _lanewise(build: Callable[[Any, Any, Any], Any], what: str) -> Any:
         return a(a, b), lambda context, builder, signature, arguments: build(builder, *arguments)
 
     operation.__doc__ = what
-    return intrinsic(operation)
+    return _primitive()(operation)
 
 
 add = _lanewise(lambda builder, a, b: builder.fadd(a, b), "a + b")
@@ -120,7 +132,7 @@ maximum = _lanewise(lambda builder, a, b: builder.select(builder.fcmp_ordered(">
 minimum = _lanewise(lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a), "min(a, b)")
 
 
-@intrinsic
+@_primitive()
 def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen] | None:
     """a · b + c in one rounding."""
     if not (isinstance(a, Vector) and a == b == c):
@@ -129,12 +141,13 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen] | None:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = a.llvm()
         name = f"llvm.fma.v{a.lanes}f{a.scalar.bitwidth}"
-        return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), name), arguments)
+        operation = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), name)
+        return builder.call(operation, arguments)
 
     return a(a, b, c), build
 
 
-@intrinsic
+@_primitive()
 def total(typing: Any, a: Any) -> tuple[Any, Codegen] | None:
     """The sum of the lanes: upper half onto lower half until one is left."""
     if not isinstance(a, Vector):
