@@ -106,6 +106,10 @@ class ResistiveBlock(LayeredBlock):
         volts = self._volts(self._cast(x))
         return total + 0.5 * xp.sum(volts * volts * xp.sum(self._weights(0), axis=1), axis=1)
 
+    def stiffness(self) -> float:
+        """Mean conductance, S, at an output node: what a nudge is measured against."""
+        return float(namespace(self.parameters["bias1"]).mean(self._conductance_sums()[-1]))
+
     def project(self) -> None:
         """No conductance below zero."""
         for name, array in self.parameters.items():

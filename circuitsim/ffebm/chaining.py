@@ -6,6 +6,7 @@ block is E(s; θ, x), x = F(s of the block before): Nest & Ernoult (2024), Theor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,7 +35,8 @@ class Chaining:
         ``id``: backpropagation through as many free sweeps of settled blocks as a nudged phase makes (Algorithm 12);
         a block without sweeps gives its exact limit. ``adjoint``: that limit for all blocks.
     beta : float
-        Strength of the nudge, of either sign.
+        Strength of the nudge, of either sign, relative to the block's own stiffness (`unit`): about how far the output
+        moves that moves furthest.
     form : {"explicit", "implicit"}
         Whether the stages before a block see the difference of its two states (Algorithm 4), or each state in turn
         (Algorithm 2). The results agree at every β.
@@ -138,6 +140,21 @@ def backward(steps: Sequence[Step], error: Array, targets: Array, loss: Loss, ru
     return gradients
 
 
+def unit(block: EnergyBlock) -> float:
+    """What a nudge of strength 1 is for a block: the conductance, S, that holds an output, so that β is in volts.
+
+    1 for Hopfield networks, whose units have no unit.
+    """
+    if hasattr(block, "stiffness"):
+        return float(block.stiffness())
+    limit = float(block.stiffness_limit()) if hasattr(block, "stiffness_limit") else 1.0
+    if 0 < limit < math.inf:
+        return limit
+    # Outputs that float while all diodes block: the scale of what is there.
+    conductance = block.parameters.get("conductance")
+    return 1.0 if conductance is None else float(conductance.mean())
+
+
 def _through_block(step: Step, error: Array, rule: Chaining, batch: int) -> tuple[Gradients, list[tuple[float, Array]]]:
     """A block's gradients, and the errors at its input."""
     xp = namespace(error)
@@ -150,24 +167,28 @@ def _through_block(step: Step, error: Array, rule: Chaining, batch: int) -> tupl
     scale = xp.max(xp.abs(error), axis=1) if rule.scale_errors else xp.ones_like(error[:, 0])
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     pull = error / scale[:, None]
-    plus, minus = (block.relax(x, Nudge(sign * rule.beta * pull), free) for sign in (1.0, -1.0))
-    return _contrast(block, x, free, plus, minus, scale, rule, batch)
+    beta = rule.beta * unit(block)
+    plus, minus = (block.relax(x, Nudge(sign * beta * pull), free) for sign in (1.0, -1.0))
+    return _contrast(block, x, (free, plus, minus), scale / beta, rule.form, batch)
 
 
 def _contrast(
-    block: EnergyBlock, x: Array, free: State, plus: State, minus: State, scale: Array, rule: Chaining, batch: int
+    block: EnergyBlock, x: Array, states: tuple[State, State, State], scale: Array, form: str, batch: int
 ) -> tuple[Gradients, list[tuple[float, Array]]]:
-    """What two nudged states say; samples of which a state is not proven are left out."""
+    """What two nudged states say of the free one; samples of which a state is not proven are left out.
+
+    `scale` is what each sample's difference of states over 2 is multiplied with: its error's scale over β.
+    """
     xp = namespace(scale)
-    trust = xp.astype(xp.asarray(free.ok & plus.ok & minus.ok), scale.dtype) * scale
-    found = dict(block.parameter_difference(plus, minus, x, trust * (0.5 / (rule.beta * batch))))
-    if rule.form == "explicit":
+    free, plus, minus = states
+    half = 0.5 * scale * xp.astype(xp.asarray(free.ok & plus.ok & minus.ok), scale.dtype)
+    found = dict(block.parameter_difference(plus, minus, x, half / batch))
+    if form == "explicit":
         back = xp.astype(block.input_difference(plus, minus, x), scale.dtype)
-        return found, [(1.0, back * (trust * (0.5 / rule.beta))[:, None])]
+        return found, [(1.0, back * half[:, None])]
     # The derivative at the free state is the same in both and is left out.
-    half = 0.5 / rule.beta
     return found, [
-        (sign * half, xp.astype(block.input_difference(state, free, x), scale.dtype) * trust[:, None])
+        (sign, xp.astype(block.input_difference(state, free, x), scale.dtype) * half[:, None])
         for sign, state in ((1.0, plus), (-1.0, minus))
     ]
 
@@ -198,14 +219,15 @@ def _elastic_end(
         return found, namespace(error).reshape(error, output.shape)
 
     states = []
+    beta = rule.beta * unit(block)
     for sign in (1.0, -1.0):
-        law = _scaled_law(lambda output: slopes(output)[1], sign * rule.beta)
+        law = _scaled_law(lambda output: slopes(output)[1], sign * beta)
         states.append(block.relax(x, Nudge(law(free.output), follow=law), free))
     ends = [slopes(state.output)[0] for state in states]
     for offset, pair in enumerate(zip(*ends, strict=True), start=last + 1):
         gradients[offset] = _combined([(0.5 / batch, own) for own in pair])
     ones = namespace(free.output).ones_like(free.output[:, 0])
-    gradients[last], errors = _contrast(block, x, free, states[0], states[1], ones, rule, batch)
+    gradients[last], errors = _contrast(block, x, (free, states[0], states[1]), ones / beta, rule.form, batch)
     return last - 1, errors
 
 
