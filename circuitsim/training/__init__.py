@@ -10,7 +10,7 @@ from circuitsim.training.optimizers import SGD, Adam, Momentum, Optimizer
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.schedules import Constant, Cosine, Exponential, Schedule
-from circuitsim.training.trainable import Trainable
+from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Outcome, Plan, Trainer
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "Exponential",
+    "FusedTrainable",
     "History",
     "Momentum",
     "Optimizer",

@@ -75,6 +75,18 @@ class SGD:
     def __post_init__(self) -> None:
         _check(self.rate, self.decay)
 
+    def rates(self, parameters: Mapping[str, np.ndarray], factor: float) -> dict[str, float]:
+        """The learning rate of each parameter, for models that make the step themselves.
+
+        Raises
+        ------
+        UsageError
+            There is weight decay, which such models do not know.
+        """
+        if any(_of(self.decay, name) for name in parameters):
+            raise UsageError("this model makes its own steps, which have no weight decay")
+        return {name: _of(self.rate, name) * factor for name in parameters}
+
     def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
         """No memory."""
         _check_names(self.rate, self.decay, parameters)

@@ -54,3 +54,48 @@ class Trainable(Protocol):
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what `state_arrays` gave."""
         ...
+
+
+@runtime_checkable
+class FusedTrainable(Protocol):
+    """A model that makes its steps itself, many in one call, because step and gradient share one pass over its memory.
+
+    How many steps the trainer asks for at a time must not change their bits.
+    """
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """Named arrays: the model's own memory, into which a checkpoint is read back."""
+        ...
+
+    def steps(
+        self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """One step for each mini-batch that ``rows`` fall into.
+
+        Parameters
+        ----------
+        data : tuple of ndarray
+            The whole data arrays.
+        rows : (n,) ndarray of int64
+            Samples in order; the last mini-batch may be smaller.
+        batch : int
+            Samples in a mini-batch.
+        rates : mapping of str to float
+            Learning rate of each parameter now.
+        rng : numpy.random.Generator
+            The only source of chance.
+
+        Returns
+        -------
+        metrics : dict of str to (steps,) ndarray
+        """
+        ...
+
+    def state_arrays(self) -> Arrays:
+        """All else that the next step depends on, for the checkpoint."""
+        ...
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state_arrays` gave; the parameters have been put back before."""
+        ...

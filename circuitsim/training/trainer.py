@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,9 +17,12 @@ from circuitsim.training.optimizers import SGD, Optimizer
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.schedules import Constant, Schedule
-from circuitsim.training.trainable import Trainable
+from circuitsim.training.trainable import FusedTrainable, Trainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
+
+# How long a model that makes its own steps is left alone; interruption and progress wait so long.
+_UNINTERRUPTED_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class _Counters:
     seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=dict)
     summed: int = 0
+    stepping: float = 0.0
 
 
 class Trainer:
@@ -102,8 +106,9 @@ class Trainer:
 
     Parameters
     ----------
-    trainable : Trainable
-        The model.
+    trainable : Trainable or FusedTrainable
+        The model. One that makes its own steps needs `SGD` without decay, and its history has a column
+        ``train_seconds``: the time its steps took since the last row.
     data : sequence of ndarray
         Arrays with equal first dimension; a batch is the same rows of each.
     plan : Plan
@@ -121,7 +126,7 @@ class Trainer:
 
     def __init__(
         self,
-        trainable: Trainable,
+        trainable: Trainable | FusedTrainable,
         data: Sequence[np.ndarray],
         plan: Plan,
         evaluate: Evaluate | None = None,
@@ -163,8 +168,7 @@ class Trainer:
         if not self.history.rows:
             self.history.restart([])
         while self._at.epoch < self.plan.epochs:
-            for rows in self._remaining_batches():
-                self._step(rows)
+            for _ in self._steps():
                 self._at.seconds = time.monotonic() - begun
                 if self.progress and self.progress.active:
                     self._show()
@@ -228,6 +232,55 @@ class Trainer:
         self._at = counters
         self.history.restart(facts["rows"])
 
+    def _steps(self) -> Iterator[None]:
+        """The steps of this epoch that are still to be done; comes up for air after each, or after a few short ones."""
+        if isinstance(self.trainable, FusedTrainable):
+            yield from self._fused_steps(self.trainable)
+            return
+        for rows in self._remaining_batches():
+            self._step(self.trainable, rows)
+            yield
+
+    def _fused_steps(self, trainable: FusedTrainable) -> Iterator[None]:
+        size, count = self.plan.batch, 1
+        if not isinstance(self.plan.optimizer, SGD):
+            raise UsageError("this model makes its own steps, which are those of SGD; no other optimiser can be used")
+        rates = self.plan.optimizer.rates(trainable.parameters, self.plan.schedule.factor(self._at.epoch))
+        order = self.plan.order(self._at.epoch, self.samples) if self.plan.shuffle else np.arange(self.samples)
+        while self._at.batch * size < self.samples:
+            start = self._at.batch * size
+            begun = time.monotonic()
+            try:
+                rows = order[start : start + count * size]
+                metrics = trainable.steps(self.data, rows, size, rates, self._rng)
+            except ConvergenceError as problem:
+                raise ConvergenceError(f"{problem}{self._where_saved()}") from problem
+            seconds = time.monotonic() - begun
+            self._at.stepping += seconds
+            self._record(metrics)
+            count = max(1, min(4 * count, int(count * _UNINTERRUPTED_SECONDS / max(seconds, 1e-9))))
+            yield
+
+    def _record(self, metrics: Mapping[str, np.ndarray]) -> None:
+        """Count steps that were made elsewhere; sums are taken in order, so that how many came at once does not matter."""
+        for name, values in metrics.items():
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                self._at.updates += int(bad[0])
+                self._diverged(name, values[bad[0]])
+            before = self._at.sums.get(name, 0.0)
+            self._at.sums[name] = float(np.add.accumulate(np.concatenate([[before], values]))[-1])
+        steps = len(next(iter(metrics.values())))
+        self._at.summed += steps
+        self._at.batch += steps
+        self._at.updates += steps
+
+    def _diverged(self, name: str, value: float) -> None:
+        raise ConvergenceError(
+            f"training diverged: {name} is {value} at epoch {self._at.epoch + 1}, "
+            f"update {self._at.updates + 1}; try a lower learning rate" + self._where_saved()
+        )
+
     def _remaining_batches(self) -> list[Any]:
         """Row numbers of the batches of this epoch that are still to be done; slices, which copy nothing, in order."""
         size = self.plan.batch
@@ -237,21 +290,18 @@ class Trainer:
         order = self.plan.order(self._at.epoch, self.samples)
         return [order[part] for part in slices]
 
-    def _step(self, rows: Any) -> None:
+    def _step(self, trainable: Trainable, rows: Any) -> None:
         batch = tuple(array[rows] for array in self.data)
-        gradients, metrics = self.trainable.gradient(batch, self._rng)
+        gradients, metrics = trainable.gradient(batch, self._rng)
         if not all(map(math.isfinite, metrics.values())):
             bad = next(name for name, value in metrics.items() if not math.isfinite(value))
-            raise ConvergenceError(
-                f"training diverged: {bad} is {metrics[bad]} at epoch {self._at.epoch + 1}, "
-                f"update {self._at.updates + 1}; try a lower learning rate" + self._where_saved()
-            )
+            self._diverged(bad, metrics[bad])
         if gradients is None:
             self._at.skipped += 1
         else:
             factor = self.plan.schedule.factor(self._at.epoch)
-            self.plan.optimizer.step(self.trainable.parameters, gradients, self._memory, factor)
-            self.trainable.project()
+            self.plan.optimizer.step(trainable.parameters, gradients, self._memory, factor)
+            trainable.project()
             self._at.updates += 1
         for name, value in metrics.items():
             self._at.sums[name] = self._at.sums.get(name, 0.0) + float(value)
@@ -270,8 +320,11 @@ class Trainer:
         row |= {name: total / self._at.summed for name, total in self._at.sums.items()}
         if self.evaluate:
             row |= self.evaluate(np.random.default_rng((self.plan.seed, 2, self._at.epoch)))
+        if isinstance(self.trainable, FusedTrainable):
+            row["train_seconds"] = round(self._at.stepping, 4)
         row["seconds"] = round(self._at.seconds, 3)
         self.history.append(row)
+        self._at.stepping = 0.0
         self._at.sums, self._at.summed = {}, 0
 
     def _check_parameters(self) -> None:
