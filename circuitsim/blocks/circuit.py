@@ -8,16 +8,15 @@ current pushed into the output pairs and a conductance across them, so that rela
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.blocks.circuit_kernels import branch_products, tree_currents
+from circuitsim.blocks.circuit_kernels import branch_products
 from circuitsim.blocks.protocol import Arrays, Nudge, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.netlist.roles import Roles
 
@@ -60,7 +59,7 @@ def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> C
     """Σ coefficient · state: no operating point, but what the differences of a block are linear in."""
 
     def total(name: str) -> np.ndarray:
-        return sum(c * getattr(state, name) for c, state in zip(coefficients, states))  # type: ignore[return-value]
+        return sum(c * getattr(state, name) for c, state in zip(coefficients, states))
 
     residual = np.maximum.reduce([state.residual for state in states])
     ok = np.logical_and.reduce([state.ok for state in states])
@@ -116,7 +115,7 @@ class CircuitBlock:
         if not ohmic.all():
             self.parameters["current"] = value[self._sources].copy()
             self.bounds["current"] = low[~ohmic], high[~ohmic]
-        self._analysed = self.analyse(circuit, inputs=list(roles.inputs), outputs=list(roles.outputs), tolerance=tolerance)
+        self._analysed = self.analyse(circuit, list(roles.inputs), list(roles.outputs), tolerance)
         self._solver: Any = None
         self._solved: Arrays = {}
 
@@ -130,13 +129,6 @@ class CircuitBlock:
     def n_outputs(self) -> int:
         """Output pairs."""
         return len(self.roles.outputs)
-
-    @cached_property
-    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes p and q of the outputs, (outputs,) each."""
-        index = self.circuit.node_index
-        p, q = zip(*((index(p), index(q)) for p, q in self.roles.outputs))
-        return np.array(p, dtype=np.int64), np.array(q, dtype=np.int64)
 
     # ------------------------------------------------------------------ parameters
     def values(self) -> np.ndarray:
@@ -192,9 +184,13 @@ class CircuitBlock:
         Raises
         ------
         UsageError
-            A stiffness so negative that the energy is no longer convex; a nudge that asks to be followed.
-        NoSteadyStateError
-            The circuit has no steady state at some input.
+            A nudge that asks to be followed.
+        UnboundedError
+            A stiffness so negative that the energy is no longer convex.
+
+        Notes
+        -----
+        A sample without a steady state, or without a proven one, comes back with ``ok`` false.
         """
         before = None if start is None else start.solution  # type: ignore[attr-defined]
         if nudge is None:
@@ -207,10 +203,7 @@ class CircuitBlock:
     def clamp(self, x: np.ndarray, output: np.ndarray, start: State | None = None) -> CircuitState:
         """Operating points with the outputs held at given voltages, (batch, outputs), by sources across the pairs.
 
-        Raises
-        ------
-        InfeasibleError
-            Diodes or sources do not let some output take its voltage.
+        Where diodes or sources do not let an output take its voltage, ``ok`` is false.
         """
         held = np.concatenate([x, output], axis=1)
         before = None if start is None else start.solution  # type: ignore[attr-defined]
@@ -224,10 +217,8 @@ class CircuitBlock:
             names = [_unused(circuit, f"Vclamp{k}") for k in range(self.n_outputs)]
             for name, (p, q) in zip(names, self.roles.outputs):
                 circuit.voltage_source(name, p, q, 0.0)
-            self._clamped_analysed = self.analyse(
-                circuit, inputs=[*self.roles.inputs, *names], outputs=list(self.roles.outputs),
-                tolerance=self.tolerance,
-            )  # fmt: skip
+            inputs = [*self.roles.inputs, *names]
+            self._clamped_analysed = self.analyse(circuit, inputs, list(self.roles.outputs), self.tolerance)
         solver = self._current()
         kept = self.__dict__.get("_clamped_solver")
         if kept is None or kept[0] is not solver:
@@ -236,7 +227,7 @@ class CircuitBlock:
         return kept[1]
 
     def _state(self, found: Any) -> CircuitState:
-        return CircuitState(found.voltages, found.current, found.output, found.relative, found.ok, found)
+        return CircuitState(found.voltages, found.currents, found.output, found.relative, found.ok, found)
 
     # ------------------------------------------------------------------ energy and its derivatives
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:
@@ -297,59 +288,14 @@ class CircuitBlock:
         ∂ℓ/∂g = Δv Δλ, ∂ℓ/∂I = λ(first) − λ(second), ∂ℓ/∂V = the current that V delivers in the adjoint circuit.
         """
         solution = state.solution  # type: ignore[attr-defined]
-        adjoint = self._current().adjoint(solution, cotangent)
+        adjoint, currents = self._current().adjoint(solution, cotangent)
         parameters = self._derivatives(adjoint, state.voltages, weight)  # type: ignore[attr-defined]
         voltage = self._kind[self._inputs] == VOLTAGE
         inputs = np.empty((len(cotangent), self.n_inputs))
         i = self._inputs[~voltage]
         inputs[:, ~voltage] = adjoint[:, self._first[i]] - adjoint[:, self._second[i]]
-        if voltage.any():
-            inputs[:, voltage] = -self._source_currents(adjoint, cotangent, solution.closed, self._inputs[voltage])
+        inputs[:, voltage] = -currents[:, self._inputs[voltage]]
         return parameters, inputs
-
-    # ------------------------------------------------------------------ currents of the adjoint circuit
-    def _source_currents(
-        self, adjoint: np.ndarray, cotangent: np.ndarray, closed: np.ndarray, sources: np.ndarray
-    ) -> np.ndarray:
-        """(batch, k) SPICE currents of voltage sources in the adjoint circuit: sources dead, −cotangent injected."""
-        need = -cotangent @ self._pair_incidence - adjoint @ self._laplacian()
-        edges, fixed, (starts, other, number, sign) = self._rigid
-        active = np.ones((len(adjoint), edges.size), dtype=bool)
-        active[:, ~fixed] = closed
-        wanted = np.searchsorted(edges, sources)
-        return tree_currents(starts, other, number, sign, active, need, wanted)
-
-    @cached_property
-    def _pair_incidence(self) -> np.ndarray:
-        """(outputs, n_nodes): +1 at p, −1 at q."""
-        rows = np.zeros((self.n_outputs, self.n_nodes))
-        k = np.arange(self.n_outputs)
-        rows[k, self.pairs[0]], rows[k, self.pairs[1]] = 1.0, -1.0
-        return rows
-
-    def _laplacian(self) -> Any:
-        """The sparse (n_nodes, n_nodes) matrix of all resistors, S."""
-        from scipy.sparse import coo_matrix
-
-        value = self.values()
-        r = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
-        a, b, g = self._first[r], self._second[r], 1.0 / value[r]
-        rows, columns = np.concatenate([a, b, a, b]), np.concatenate([a, b, b, a])
-        return coo_matrix((np.concatenate([g, g, -g, -g]), (rows, columns)), shape=(self.n_nodes,) * 2).tocsr()
-
-    @cached_property
-    def _rigid(self) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """Edges that take whatever current is needed: elements, which of them always do, and adjacency by node."""
-        zero = (self._kind == RESISTOR) & (self._value == 0.0)
-        fixed = (self._kind == VOLTAGE) | (self._kind == INDUCTOR) | zero
-        edges = np.flatnonzero(fixed | (self._kind == DIODE))
-        a, b = self._first[edges], self._second[edges]
-        number = np.arange(edges.size)
-        node, other = np.concatenate([a, b]), np.concatenate([b, a])
-        sign = np.concatenate([np.ones(edges.size), -np.ones(edges.size)])
-        order = np.argsort(node, kind="stable")
-        starts = np.searchsorted(node[order], np.arange(self.n_nodes + 1))
-        return edges, fixed[edges], (starts, other[order], np.concatenate([number, number])[order], sign[order])
 
 
 def _default_solver() -> Analyse:

@@ -22,6 +22,7 @@ from circuitsim.errors import UsageError
 
 # --model NAME → module of its family. Two names may share a module, which then reads options["model"].
 MODELS: dict[str, str] = {
+    "circuit": "circuitsim.cli.models.circuit",
     "rbm": "circuitsim.cli.models.rbm",
     "dhn-1h": "circuitsim.cli.models.dhn",
     "dhn-2h": "circuitsim.cli.models.dhn",
@@ -38,6 +39,8 @@ _MAY_CHANGE = ("epochs", "checkpoint_seconds")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of all families; none has a default here, so that `run` can tell what was given."""
     none = argparse.SUPPRESS
+    parser.add_argument("deck", nargs="?", metavar="DECK", default=none, help="a deck to train (--model circuit)")
+    parser.add_argument("--config", metavar="FILE", default=none, help="options from a TOML file; others override it")
     parser.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
     parser.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
     parser.add_argument("--data-dir", metavar="DIR", default=none, help="where data sets are kept (docs/data.md)")
@@ -88,6 +91,10 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.training import RunDirectory
 
     given = {name: value for name, value in vars(args).items() if name not in ("command", "debug", "run")}
+    if "config" in given:
+        given = {**configured(given.pop("config")), **given}
+    if "deck" in given:
+        given.setdefault("model", "circuit")
     out, resume = given.pop("out", None), given.pop("resume", False)
     directory = None if out is None else RunDirectory(out)
     if resume:
@@ -100,6 +107,26 @@ def run(args: argparse.Namespace) -> int:
     if directory is not None and not resume:
         directory.create({**options, **experiment.chosen})
     return _train(experiment, directory, options if resume else None)
+
+
+def configured(path: str) -> dict[str, Any]:
+    """Options from a TOML file: the names of the command line, with ``-`` or ``_``.
+
+    Raises
+    ------
+    UsageError
+        There is no such file, or it is no TOML.
+    """
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except FileNotFoundError:
+        raise UsageError(f"no configuration {path!r}: there is no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    return {name.replace("-", "_"): value for name, value in found.items()}
 
 
 def _family(model: str | None) -> ModuleType:

@@ -38,8 +38,6 @@ class CoupledLearning:
         ------
         UsageError
             A loss that is not the squared error, or a block whose outputs cannot be held.
-        InfeasibleError
-            Diodes or sources do not let the outputs take these voltages.
         """
         block: Any = problem.block
         if not problem.loss.quadratic or not hasattr(block, "clamp"):

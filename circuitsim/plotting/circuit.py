@@ -39,10 +39,18 @@ RIGHT = 1.1
 """Inches around the vertices; labels stand on the right of upright elements."""
 
 
-def draw_circuit(point: OperatingPoint) -> Figure:
+def draw_circuit(point: OperatingPoint, strength: np.ndarray | None = None, unit: str = "A") -> Figure:
     """Draw a solved circuit.
 
     Up to some hundred nodes as a schematic with symbols and labels, beyond that as coloured lines.
+
+    Parameters
+    ----------
+    point : OperatingPoint
+    strength : (m,) float array, optional
+        What the widths of wires show, in ``unit``; the currents if not given.
+    unit : str
+        ``"A"`` for currents, ``"S"`` for conductances.
 
     Raises
     ------
@@ -70,7 +78,7 @@ def draw_circuit(point: OperatingPoint) -> Figure:
     axes.set_xlim(low[0] - MARGIN, high[0] + RIGHT)
     axes.set_ylim(low[1] - MARGIN, high[1] + MARGIN)
     title(axes, point.circuit.title)
-    _Pen(axes, point, plan, where, placed.share, detailed).draw(figure)
+    _Pen(axes, point, plan, where, placed.share, detailed, strength, unit).draw(figure)
     return figure
 
 
@@ -78,8 +86,9 @@ class _Pen:
     """Collects lines and shapes while the circuit is walked through, and puts them on the axes at the end."""
 
     def __init__(
-        self, axes: Axes, point: OperatingPoint, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool
-    ) -> None:
+        self, axes: Axes, point: OperatingPoint, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool,
+        strength: np.ndarray | None = None, unit: str = "A",
+    ) -> None:  # fmt: skip
         import matplotlib
 
         self.axes, self.point, self.plan, self.where, self.detailed = axes, point, plan, where, detailed
@@ -93,7 +102,9 @@ class _Pen:
         self.map = matplotlib.colors.LinearSegmentedColormap.from_list(
             "potential", matplotlib.colormaps["plasma"](np.linspace(0.0, 0.88, 256))
         )
+        self.strength, self.unit = np.abs(point.currents if strength is None else strength), unit
         self.largest = float(np.abs(point.currents).max(initial=0.0))
+        self.strongest = float(self.strength.max(initial=0.0))
         self.lines: list[np.ndarray] = []
         self.colours: list[tuple[float, ...] | str] = []
         self.widths: list[float] = []
@@ -118,9 +129,9 @@ class _Pen:
     def _colour(self, volts: float) -> tuple[float, ...]:
         return tuple(self.map(float(self.scale(volts))))
 
-    def _width(self, amperes: float) -> float:
+    def _width(self, k: int, factor: float = 1.0) -> float:
         """Square root: a hundredth of the largest current is still a tenth of its width."""
-        share = abs(amperes) / self.largest if self.largest else 0.0
+        share = float(self.strength[k]) * factor / self.strongest if self.strongest else 0.0
         return THIN + (WIDE - THIN) * float(np.sqrt(share))
 
     def _line(self, line: np.ndarray, colour: tuple[float, ...] | str, width: float) -> None:
@@ -145,13 +156,13 @@ class _Pen:
         bend = min(0.3, 0.3 * length) if lane else 0.0
         centre = a + (b - a) * share + shift
         volts, amperes = self.point.voltages[[first, second]], float(self.point.currents[k])
-        width = self._width(amperes)
+        width = self._width(k)
         left, right = centre - along * shape.half, centre + along * shape.half
         start = [a, a + along * bend + shift] if lane else [a]
         stop = [b - along * bend + shift, b] if lane else [b]
         self._line(np.array([*start, left]), self._colour(volts[0]), width)
         # What leaves an amplifier on its right is its gain times what enters it.
-        delivered = self._width(amperes * float(self.arrays.value[k])) if kind == AMPLIFIER else width
+        delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
         self._line(np.array([right, *stop]), self._colour(volts[1]), delivered)
         turn = np.array([along, [-along[1], along[0]]])
         self._symbol(shape, turn, centre, volts, width, kind == DIODE and amperes > 0.0)
@@ -196,7 +207,7 @@ class _Pen:
         amperes = float(self.point.currents[k])
         middle = (a + b) / 2
         for p, q, node in ((a, middle, first), (middle, b, second)):
-            self._line(np.array([p, q]), self._colour(float(self.point.voltages[node])), 0.6 * self._width(amperes))
+            self._line(np.array([p, q]), self._colour(float(self.point.voltages[node])), 0.6 * self._width(k))
         if kind == DIODE:
             turn = np.array([along, [-along[1], along[0]]])
             self.bodies.append(middle + 0.6 * TRIANGLE @ turn)
@@ -283,7 +294,9 @@ class _Pen:
         figure.colorbar(ScalarMappable(self.scale, self.map), cax=bar)
         bar.tick_params(labelsize=7, colors=INK)
         bar.set_title("V", fontsize=8, color=INK)
-        words = [f"wire width: current, up to {format_quantity(self.largest, 'A', 3)}", "filled diodes conduct"]
+        what = {"A": "current", "S": "conductance"}[self.unit]
+        most = format_quantity(self.strongest, self.unit, 3)
+        words = [f"wire width: {what}, up to {most}", "filled diodes conduct"]
         if not self.point.unique.all():
             words.append("* not unique")
         if self.plan.loops:

@@ -12,6 +12,7 @@ from test_datasets_images import write_mnist
 
 from circuitsim.boltzmann import RestrictedBoltzmannMachine
 from circuitsim.cli import main
+from circuitsim.cli.train import MODELS
 
 SMALL = ["train", "--model", "rbm", "--dataset", "diag", "--hidden", "5", "--batch", "3"]
 
@@ -76,8 +77,8 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["train"], "say what to train with --model; there are rbm"),
-        (["train", "--model", "gpt"], "there is no model 'gpt'; there are rbm"),
+        (["train"], f"say what to train with --model; there are {', '.join(MODELS)}"),
+        (["train", "--model", "gpt"], f"there is no model 'gpt'; there are {', '.join(MODELS)}"),
         ([*SMALL, "--k", "0"], "k, the number of Gibbs steps, must be at least 1, not 0"),
         ([*SMALL, "--k", "5", "--k-max", "4"], "k_max must be at least k = 5, not 4"),
         ([*SMALL, "--lr", "-1"], "a learning rate must be finite and not negative, not -1.0"),

@@ -17,7 +17,7 @@ from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 class Solution(NamedTuple):
     voltages: np.ndarray
     closed: np.ndarray
-    current: np.ndarray
+    currents: np.ndarray
     relative: np.ndarray
     ok: np.ndarray
     output: np.ndarray
@@ -87,11 +87,28 @@ class SlowBatch:
         return B
 
     def adjoint(self, solution, cotangent):
-        out = np.zeros_like(solution.voltages)
+        out, currents = np.zeros_like(solution.voltages), np.zeros_like(solution.currents)
         for b, cot in enumerate(cotangent):
             P, H = self._merged(solution.closed[b])
-            out[b] = P @ np.linalg.solve(H, -P.T @ self.incidence().T @ cot)
-        return out
+            push = -self.incidence().T @ cot
+            out[b] = P @ np.linalg.solve(H, P.T @ push)
+            currents[b] = self._branch_currents(out[b], push, solution.closed[b])
+        return out, currents
+
+    def _branch_currents(self, v, push, closed):
+        """Resistors by Ohm's law; sources and conducting diodes carry what is left at the nodes, by least squares."""
+        kind, first, second, value, n = self.circuit.arrays()
+        ohmic = (kind == RESISTOR) & (value != 0)
+        current = np.where(ohmic, (v[first] - v[second]) / np.where(ohmic, value, 1.0), 0.0)
+        rigid = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~ohmic)
+        rigid[np.flatnonzero(kind == DIODE)[closed]] = True
+        edges = np.flatnonzero(rigid)
+        need = push - np.bincount(first, current, n) + np.bincount(second, current, n)
+        incidence = np.zeros((n, edges.size))
+        incidence[first[edges], np.arange(edges.size)] += 1.0
+        incidence[second[edges], np.arange(edges.size)] -= 1.0
+        current[edges] = np.linalg.lstsq(incidence, need, rcond=None)[0]
+        return current
 
     def output_conductance(self, closed):
         """S = (B H⁻¹ Bᵀ)⁻¹ with these diodes conducting."""

@@ -1,0 +1,163 @@
+"""What ``train DECK`` and ``gradient DECK`` have in common: a deck, its data, a loss, an estimator."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.blocks.circuit import CircuitBlock
+    from circuitsim.datasets.samples import Samples
+    from circuitsim.learning import Estimator, Loss
+    from circuitsim.netlist.roles import Roles
+
+METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
+LOSSES = ("squared", "cross-entropy")
+
+DEFAULTS: dict[str, Any] = {
+    "deck": None, "allow_include": [], "data": None, "inputs": None, "outputs": None, "trainable": None,
+    "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
+    "method": "ep", "estimator": "centred", "nudge": "constant",
+    "beta": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
+}  # fmt: skip
+"""Options of both commands; None is worked out from the circuit (`chosen`)."""
+
+
+OPTIONS: dict[str, tuple[type, str, str]] = {
+    "--data": (str, "FILE", "samples: .csv or .npz (docs/learning.md)"),
+    "--scatter": (float, "S", "multiply each trainable resistance by exp(S N(0,1)) before the start (0)"),
+    "--loss": (str, "NAME", "squared or cross-entropy (default: by whether the data have voltages or classes)"),
+    "--low": (float, "V", "squared loss: target of the outputs of other classes (0)"),
+    "--high": (float, "V", "squared loss: target of the output of the class (1)"),
+    "--temperature": (float, "V", "cross-entropy: volts that count as one (default: spread of the first outputs)"),
+    "--tolerance": (float, "T", "of each certificate, relative to local scales (1e-9)"),
+    "--nudge": (str, "KIND", "how outputs are pulled: resistor, current (follows the state) or constant (default)"),
+    "--estimator": (str, "NAME", "of equilibrium propagation: centred (default), positive or negative"),
+    "--beta": (float, "B", "strength of the nudge"),
+    "--eta": (float, "E", "coupled: size of the step (0.1)"),
+    "--gamma": (float, "G", "frequency: amplitude (default: as beta)"),
+    "--times": (int, "N", "frequency: times in a period (8)"),
+    "--epsilon": (float, "E", "agnostic: compliance of the parameters"),
+}
+
+
+def add_learning(parser: Any) -> None:
+    """Add the options of decks that learn."""
+    none = argparse.SUPPRESS
+    for name, (kind, metavar, words) in OPTIONS.items():
+        parser.add_argument(name, type=kind, metavar=metavar, default=none, help=words)
+    parser.add_argument("--input", dest="inputs", metavar="NAMES", default=none, help="input sources: 'V1 V2'")
+    parser.add_argument("--output", dest="outputs", metavar="PAIRS", default=none, help="outputs: 'v(out) v(p,q)'")
+    parser.add_argument(
+        "--trainable", metavar="LINE", action="append", default=none,
+        help="what may change: 'R* min=1k max=1MEG' (repeatable)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-include", metavar="DIR", action="append", default=none, help="let the deck include from DIR too"
+    )
+
+
+class Setting(NamedTuple):
+    """A deck ready to learn.
+
+    Attributes
+    ----------
+    block : CircuitBlock
+    roles : Roles
+    samples : Samples
+    loss : Loss
+    warnings : list
+        `Problem` values of the deck.
+    """
+
+    block: CircuitBlock
+    roles: Roles
+    samples: Samples
+    loss: Loss
+    warnings: list[Any]
+
+
+def setting_of(options: Mapping[str, Any]) -> Setting:
+    """Deck, data and loss from options."""
+    import numpy as np
+
+    from circuitsim.blocks.circuit import CircuitBlock
+    from circuitsim.cli.deck import read
+    from circuitsim.datasets.samples import read_samples
+    from circuitsim.netlist.roles import make_roles, read_roles
+
+    if options["data"] is None:
+        raise UsageError("say what to learn from with --data FILE (.csv or .npz)")
+    deck = read(argparse.Namespace(deck=options["deck"], allow_include=options["allow_include"]))
+    stated, remarks = read_roles(deck)
+    roles = make_roles(
+        deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated
+    ).require()
+    samples = read_samples(options["data"], roles)
+    block = CircuitBlock(deck.circuit, roles, options["tolerance"])
+    if options["scatter"]:
+        from circuitsim.learning.start import scattered
+
+        rng = np.random.default_rng((options["seed"], 3))
+        block = CircuitBlock(scattered(block, options["scatter"], rng), roles, options["tolerance"])
+    loss = _loss(options, block, samples)
+    return Setting(block, roles, samples, loss, [*deck.problems, *deck.notes, *remarks])
+
+
+def _loss(options: Mapping[str, Any], block: CircuitBlock, samples: Samples) -> Loss:
+    from circuitsim.learning import CrossEntropy, SquaredError
+    from circuitsim.learning.start import output_spread
+
+    name = options["loss"] or ("cross-entropy" if samples.classes else "squared")
+    _check(name, LOSSES, "loss")
+    if name == "squared":
+        return SquaredError(options["low"], options["high"])
+    if not samples.classes:
+        raise UsageError("cross-entropy needs classes; the data have target voltages: use --loss squared")
+    temperature = options["temperature"]
+    return CrossEntropy(output_spread(block, samples.x) if temperature is None else temperature)
+
+
+def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimator, dict[str, Any]]:
+    """The gradient estimator, and the values of the options that were left open."""
+    from circuitsim.learning import (
+        NUDGES,
+        AgnosticPropagation,
+        CoupledLearning,
+        EquilibriumPropagation,
+        FrequencyPropagation,
+        ImplicitDifferentiation,
+    )
+    from circuitsim.learning.start import gentle_compliance, gentle_nudge
+
+    method = options["method"]
+    _check(method, METHODS, "method")
+    _check(options["nudge"], NUDGES, "nudge")
+    nudging = NUDGES[options["nudge"]]
+    if method == "implicit":
+        return ImplicitDifferentiation(), {}
+    if method == "coupled":
+        return CoupledLearning(options["eta"]), {}
+
+    def nudge_of(name: str) -> float:
+        given = options[name]
+        return gentle_nudge(setting.block, setting.loss) if given is None else float(given)
+
+    if method == "frequency":
+        gamma = nudge_of("gamma")
+        return FrequencyPropagation(gamma, options["times"], nudging), {"gamma": gamma}
+    beta = nudge_of("beta")
+    if method == "ep":
+        return EquilibriumPropagation(beta, options["estimator"], nudging), {"beta": beta}
+    epsilon = options["epsilon"]
+    if epsilon is None:
+        epsilon = gentle_compliance(setting.block, setting.samples.x)
+    return AgnosticPropagation(epsilon, beta, nudging), {"beta": beta, "epsilon": epsilon}
+
+
+def _check(name: str, known: Iterable[str], what: str) -> None:
+    if name not in known:
+        raise UsageError(f"there is no {what} {name!r}; there are {', '.join(known)}")

@@ -1,0 +1,182 @@
+"""``circuitsim train DECK``: any deck with inputs, outputs and trainable elements."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+from circuitsim.cli import learning
+from circuitsim.errors import UsageError
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History
+
+if TYPE_CHECKING:
+    from circuitsim.cli.learning import Setting
+    from circuitsim.datasets.samples import Samples
+    from circuitsim.learning import Learner
+
+DEFAULTS: dict[str, Any] = {
+    **learning.DEFAULTS, "epochs": 50, "batch": 16, "lr": None, "lr_current": None, "optimizer": "adam",
+    "momentum": 0.9, "weight_decay": 0.0, "schedule": "constant", "lr_decay": 0.99, "lr_final": 0.0,
+    "test": None, "split": None, "uncertified": "skip",
+}  # fmt: skip
+
+OPTIONS: dict[str, tuple[type, str, str]] = {
+    "--method": (str, "NAME", "ep (default), coupled, frequency, agnostic or implicit"),
+    "--optimizer": (str, "NAME", "adam (default), momentum or sgd"),
+    "--schedule": (str, "NAME", "of the rate: constant (default), exponential or cosine"),
+    "--lr-decay": (float, "D", "exponential schedule: factor for each epoch (0.99)"),
+    "--lr-final": (float, "F", "cosine schedule: share of the rate at the end (0)"),
+    "--lr-current": (float, "R", "learning rate of trainable current sources (default: as --lr)"),
+    "--test": (str, "FILE", "samples held out, measured after each epoch"),
+    "--split": (float, "F", "hold out a random share of the samples"),
+    "--uncertified": (str, "WHAT", "to do with a step whose states cannot be proven: skip (and count) or stop"),
+}
+
+
+def add_arguments(group: Any) -> None:
+    """The options that decks have."""
+    none = argparse.SUPPRESS
+    learning.add_learning(group)
+    for name, (kind, metavar, words) in OPTIONS.items():
+        group.add_argument(name, type=kind, metavar=metavar, default=none, help=words)
+
+
+def build(options: Mapping[str, Any]) -> Experiment:
+    """A run from options (`DEFAULTS` says which)."""
+    from circuitsim.learning import Learner
+    from circuitsim.training import Plan
+
+    if options["deck"] is None:
+        raise UsageError("say which deck to train: circuitsim train DECK --data FILE")
+    setting = learning.setting_of(options)
+    estimator, chosen = learning.estimator_of(options, setting)
+    train, test = _sets(options, setting)
+    optimizer, rates = _optimizer(options, setting)
+    plan = Plan(
+        options["epochs"], options["batch"], options["seed"], optimizer, _schedule(options),
+        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
+    )  # fmt: skip
+    learner = Learner(setting.block, estimator, setting.loss, options["uncertified"], _fingerprint(setting))
+    chosen = {**chosen, **rates, "classes": list(setting.samples.classes)}
+    if options["temperature"] is None and hasattr(setting.loss, "temperature"):
+        chosen["temperature"] = setting.loss.temperature
+    sizes = f"{len(setting.roles.inputs)} inputs, {len(setting.roles.outputs)} outputs"
+    sizes += f", {len(setting.roles.trainable)} trainable elements"
+    held = f", {test.size} held out" if test is not None else ""
+    name = setting.block.circuit.title or options["deck"]
+    return Experiment(
+        learner, (train.x, train.y), plan,
+        title=f"{name}: {sizes}; {options['method']}, {train.size} samples{held}",
+        evaluate=None if test is None else lambda rng: _measured(learner, test),
+        notes=[str(problem) for problem in setting.warnings],
+        finish=lambda directory, history: _finish(learner, train, directory, history),
+        summary=_summary,
+        chosen=chosen,
+    )  # fmt: skip
+
+
+def _sets(options: Mapping[str, Any], setting: Setting) -> tuple[Samples, Samples | None]:
+    """Samples to train on, and those held out."""
+    import numpy as np
+
+    from circuitsim.datasets.samples import read_samples, split
+
+    if options["test"] is not None and options["split"] is not None:
+        raise UsageError("either --test FILE or --split F, not both")
+    if options["test"] is not None:
+        return setting.samples, read_samples(options["test"], setting.roles, setting.samples.classes)
+    if options["split"] is not None:
+        return split(setting.samples, options["split"], np.random.default_rng((options["seed"], 5)))
+    return setting.samples, None
+
+
+def _measured(learner: Learner, test: Samples) -> dict[str, float]:
+    return {f"test_{name}": value for name, value in learner.evaluate(test.x, test.y).items()}
+
+
+def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[str, Any]]:
+    """The optimiser, and the learning rates that were left open."""
+    from circuitsim.learning.start import gentle_rate
+    from circuitsim.training import SGD, Adam, Momentum
+
+    name = options["optimizer"]
+    lr = options["lr"]
+    if lr is None:
+        lr = gentle_rate(setting.block, setting.samples.x, name)
+    other = lr if options["lr_current"] is None else options["lr_current"]
+    rates = {kind: lr if kind == "conductance" else other for kind in setting.block.parameters}
+    decay = options["weight_decay"]
+    made = {
+        "sgd": lambda: SGD(rates, decay),
+        "momentum": lambda: Momentum(rates, options["momentum"], decay),
+        "adam": lambda: Adam(rates, decay=decay),
+    }
+    if name not in made:
+        raise UsageError(f"there is no optimizer {name!r}; there are {', '.join(made)}")
+    return made[name](), {"lr": lr}
+
+
+def _schedule(options: Mapping[str, Any]) -> Any:
+    from circuitsim.training import Constant, Cosine, Exponential
+
+    made = {
+        "constant": Constant,
+        "exponential": lambda: Exponential(options["lr_decay"]),
+        "cosine": lambda: Cosine(max(1, options["epochs"]), options["lr_final"]),
+    }
+    if options["schedule"] not in made:
+        raise UsageError(f"there is no schedule {options['schedule']!r}; there are {', '.join(made)}")
+    return made[options["schedule"]]()
+
+
+def _fingerprint(setting: Setting) -> bytes:
+    """Of circuit, roles and data: a run resumes only with the same."""
+    import hashlib
+
+    from circuitsim.netlist import dumps
+
+    digest = hashlib.sha256(dumps(setting.block.circuit, setting.roles).encode())
+    digest.update(setting.samples.x.tobytes() + setting.samples.y.tobytes())
+    return digest.digest()
+
+
+def _finish(learner: Learner, train: Samples, directory: Path, history: History) -> list[Path]:
+    """The trained deck and its pictures."""
+    from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
+    from circuitsim.netlist import dumps
+    from circuitsim.training.curves import draw_history
+    from circuitsim.training.files import atomic_write
+
+    block = learner.block
+    deck = directory / "trained.cir"
+    atomic_write(deck, dumps(block.trained(), block.roles).encode())
+    written = [deck]
+    if history.rows:
+        names = list(history.rows[0])
+        panels: dict[str, list[str]] = {
+            "loss": [n for n in ("loss", "test_loss", "lower", "upper") if n in names],
+            "error": [n for n in ("error", "test_error") if n in names],
+            "worst violation of Kirchhoff's laws": ["certificate"],
+        }
+        written.append(draw_history(history, directory / "learning.png", panels))
+    if "conductance" in block.parameters:
+        written.append(draw_conductance_histogram(block, directory / "conductances.png"))
+    picture = draw_trained(block, train.x[0], directory / "circuit.png")
+    return [*written, *([] if picture is None else [picture])]
+
+
+def _summary(history: History) -> list[str]:
+    """The last row in words."""
+    if not history.rows:
+        return ["nothing was trained (0 epochs)"]
+    row = history.rows[-1]
+    lines = [f"loss   {row['loss']:.6g}" + (f"   held out {row['test_loss']:.6g}" if "test_loss" in row else "")]
+    lines.append(f"error  {row['error']:.6g}" + (f"   held out {row['test_error']:.6g}" if "test_error" in row else ""))
+    if "lower" in row and "upper" in row:
+        lines.append(f"L_β ≤ loss ≤ L_−β: {row['lower']:.6g} … {row['upper']:.6g}")
+    lines.append(f"worst certificate {row['certificate']:.1e}; {row['clamped']:.0f} parameters on a bound")
+    return lines

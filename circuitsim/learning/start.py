@@ -1,0 +1,77 @@
+"""Where to begin: strengths that suit a circuit, whatever its ohms and volts are; a scattered start."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim.circuit import Circuit
+from circuitsim.errors import UsageError
+from circuitsim.learning.losses import Loss
+
+SHARE = 0.1
+"""Of the least output conductance: a nudge that moves outputs by a tenth of their error at most, or so."""
+
+PROBED = 64
+"""Samples from which the first outputs are judged."""
+
+
+def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> Circuit:
+    """The block's circuit with each adjustable resistance multiplied by exp(spread · N(0, 1)), within its bounds."""
+    if not 0.0 <= spread < math.inf:
+        raise UsageError(f"the scatter must be finite and not negative, not {spread}")
+    parameters = dict(block.parameters)
+    if "conductance" in parameters:
+        g = parameters["conductance"]
+        parameters["conductance"] = g * np.exp(spread * rng.standard_normal(g.size))
+    return block.at(parameters).trained()
+
+
+def gentle_nudge(block: CircuitBlock, loss: Loss) -> float:
+    """A strength β that leaves the energy convex with either sign: a tenth of the least output conductance over the
+    loss's steepest curvature, S for the squared error.
+
+    Raises
+    ------
+    UsageError
+        An output that nothing but diodes ties to the rest.
+    """
+    limit = block.stiffness_limit()
+    if not 0.0 < limit < math.inf:
+        raise UsageError("some output has no conductance to the rest of the circuit: say how strongly to nudge, --beta")
+    return SHARE * limit / loss.steepest
+
+
+def gentle_compliance(block: CircuitBlock, x: np.ndarray) -> float:
+    """An ε at which a parameter gives way by about 1 % of the median conductance under typical branch voltages."""
+    state = block.relax(x[:PROBED])
+    push = block.parameter_difference(state, state._replace(voltages=0.0 * state.voltages), x[:PROBED],
+                                      np.full(len(state.output), 1.0 / len(state.output)))  # fmt: skip
+    size = max(float(np.abs(p).max()) for p in push.values())
+    return 0.01 * scale_of(block) / size if size > 0.0 else 0.01 * scale_of(block)
+
+
+def scale_of(block: CircuitBlock) -> float:
+    """The median adjustable conductance, S; without one the median size of the adjustable currents, A (1 if zero)."""
+    values = block.parameters.get("conductance")
+    if values is None:
+        values = np.abs(block.parameters["current"])
+    return float(np.median(values)) or 1.0
+
+
+def output_spread(block: CircuitBlock, x: np.ndarray) -> float:
+    """Root mean square of the first outputs about their mean over the outputs, V; 1 if there is none."""
+    output = block.relax(x[:PROBED]).output
+    return float((output - output.mean(axis=1, keepdims=True)).std()) or 1.0
+
+
+def gentle_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:
+    """A learning rate: Adam moves by 2 % of the median conductance; others by a tenth of it for an error that is a
+    tenth of the inputs' root mean square (g²/V² has the unit of a rate for the squared error).
+    """
+    g = scale_of(block)
+    if optimizer == "adam":
+        return 0.02 * g
+    return g * g / (float((x[:PROBED] ** 2).mean()) or 1.0)
