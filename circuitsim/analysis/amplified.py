@@ -34,7 +34,7 @@ class PreparedAmplified(NamedTuple):
     image: Image
     inner: Prepared
 
-    def solve(self, values: Mapping[str, float] | None = None) -> OperatingPoint:
+    def solve(self, values: Mapping[str, float] | None = None, start: OperatingPoint | None = None) -> OperatingPoint:
         """The operating point with some element values (Ω, V, A, gains, by name) replaced; see `Prepared.solve`."""
         circuit, image = self.circuit, self.image
         changed: dict[str, float] = {}
@@ -46,7 +46,7 @@ class PreparedAmplified(NamedTuple):
             different = np.flatnonzero((old != new) & ~np.isnan(new)).tolist()
             changed = {circuit.names[k]: float(new[k]) for k in different}
         try:
-            point = self.inner.solve(changed)
+            point = self.inner.solve(changed, start)
         except NoSteadyStateError as error:
             if (image.node == 1.0).all():
                 raise
@@ -71,12 +71,14 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
             "local scale; accept less with a larger --tolerance"
         )
     gain = {name: float(image.node[circuit.node_index(name)]) for name in point.intervals}
-    intervals = {
-        name: tuple(None if end is None else end * gain[name] for end in ends) for name, ends in point.intervals.items()
-    }
+
+    def volts(name: str, end: float | None) -> float | None:
+        return None if end is None else end * gain[name]
+
+    intervals = {name: (volts(name, low), volts(name, high)) for name, (low, high) in point.intervals.items()}
     warnings = (*circuit.notes, *point.warnings)
     result = OperatingPoint(
-        circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings  # type: ignore[arg-type]
+        circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings
     )
     result.energy = point.energy
     return result

@@ -1,4 +1,4 @@
-"""Deep Hopfield networks that learn classes, the published ones among them, and their kinship with resistive networks."""
+"""Deep Hopfield networks that learn classes, the published ones among them; their kinship with resistive networks."""
 
 from circuitsim.hopfield.network import DeepHopfieldNetwork, Learning, network
 from circuitsim.hopfield.recipe import Recipe, recipes

@@ -1,4 +1,4 @@
-"""A deep Hopfield network and its training step in plain numpy, written from the paper: what the fast way must equal."""
+"""A deep Hopfield network and its training step in plain numpy, from the paper: what the fast way must equal."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def cost(net, pixels, labels):
 
 
 def settled(hidden=(9, 8), seed=2, **learning):
-    """A network in float64 whose states are exact; weights larger than at the start, so that some units are at bounds."""
+    """A network in float64 with exact states; weights larger than at the start, so that some units are at bounds."""
     units = (12, *hidden, 3)
     net = network(units, EXACT, Learning(**{"beta": 0.01, "warm": False, **learning}), 6, seed, np.float64, spread=1.1)
     rng = np.random.default_rng(4)
