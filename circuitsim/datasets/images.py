@@ -23,14 +23,14 @@ class ImageData:
     name : str
         As `load` takes it.
     shape : tuple of int
-        Rows and columns of an image.
+        Rows and columns of an image, and channels if it is in colour.
     train, test : (samples, pixels) ndarray of uint8
         One image in each row; 255 is full intensity.
     train_labels, test_labels : (samples,) ndarray of int64
     """
 
     name: str
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     train: np.ndarray
     train_labels: np.ndarray
     test: np.ndarray
