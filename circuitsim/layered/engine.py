@@ -10,9 +10,10 @@ import numpy as np
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.reference import bounds
-from circuitsim.layered.tiles import pack, unpack
+from circuitsim.layered.reference import Drive, bounds
+from circuitsim.layered.tiles import TILE, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
 
 
@@ -90,8 +91,8 @@ class Engine:
             if layer == 1:
                 pack(weights, int(self.layout.width[1]), self.memory.tiles)
             else:
-                self._set_inner(layer, weights.T if self._is_transposed(layer) else weights)
-            self._biases(layer)[...] = parameters[f"biases.{layer}"]
+                self._set_inner(layer, weights)
+            self.biases(layer)[...] = parameters[f"biases.{layer}"]
         self.refresh()
 
     def get(self) -> dict[str, np.ndarray]:
@@ -99,12 +100,9 @@ class Engine:
         self.flush()
         units, found = self.architecture.units, {}
         for layer in range(1, self.architecture.depth + 1):
-            if layer == 1:
-                found["weights.1"] = unpack(self.memory.tiles, units[0], units[1])
-            else:
-                inner = self._get_inner(layer)
-                found[f"weights.{layer}"] = np.ascontiguousarray(inner.T if self._is_transposed(layer) else inner)
-        return found | {f"biases.{layer}": self._biases(layer).copy() for layer in range(1, len(units))}
+            plain = unpack(self.memory.tiles, units[0], units[1]) if layer == 1 else self._plain(layer)
+            found[f"weights.{layer}"] = plain
+        return found | {f"biases.{layer}": self.biases(layer).copy() for layer in range(1, len(units))}
 
     def train(
         self,
@@ -153,12 +151,79 @@ class Engine:
             )
         return metrics
 
+    def drive(self, x: np.ndarray) -> Drive:
+        """What inputs (batch, D) do to the first layer, without a second copy of its matrix."""
+        self.flush()
+        stored = tiles_of(self.memory.tiles, self.architecture.units[0])
+        n = self.architecture.units[1]
+        current, load = np.empty((len(x), n), self.dtype), np.empty(n, self.dtype)
+        for t in range(0, len(stored), 32):
+            some = stored[t : t + 32]
+            columns = slice(t * TILE, min(n, (t + 32) * TILE))
+            difference = (some[:, :, 0] - some[:, :, 1]).transpose(1, 0, 2).reshape(len(some[0]), -1)
+            current[:, columns] = (x @ difference)[:, : columns.stop - columns.start]
+            load[columns] = some.sum(axis=(1, 2)).reshape(-1)[: columns.stop - columns.start]
+        current *= self.dtype.type(self.architecture.input_gain)
+        return Drive(current, load)
+
+    def upper(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Matrices of layers 2..L and biases of layers 1..L, as plain copies."""
+        depth = self.architecture.depth
+        inner = [self._plain(layer) for layer in range(2, depth + 1)]
+        return inner, [self.biases(layer).copy() for layer in range(1, depth + 1)]
+
+    def begin(self, images: np.ndarray, rows: np.ndarray) -> Drive:
+        """Make the step kept for the first layer, and pass the next mini-batch's pixels through it."""
+        self._threaded(steps.begin, self.memory, self.layout, self.rule, images, rows, len(rows))
+        n = self.architecture.units[1]
+        current = self.memory.product.reshape(self.samples, -1)[: len(rows), :n]
+        self.pending = False
+        return Drive(current * self.dtype.type(self.architecture.input_gain), self.memory.tile_sums[:n].copy())
+
+    def apply(self, gradient: Gradient, rates: Sequence[float], bias_rates: Sequence[float]) -> None:
+        """A step of stochastic gradient descent: the first layer's is kept, the others' are made at once."""
+        m, n = self.memory, self.architecture.units[1]
+        rate = self.dtype.type(rates[0])
+        m.shift[:], m.drop[:] = 0, 0
+        shift = m.shift.reshape(self.samples, -1)
+        shift[: len(gradient.shift), :n] = gradient.shift * rate * self.dtype.type(self.architecture.input_gain)
+        m.drop[:n] = gradient.drop * rate
+        for layer, by in enumerate(gradient.inner, 2):
+            weights = self._plain(layer)
+            weights -= self.dtype.type(rates[layer - 1]) * by
+            np.maximum(weights, 0, out=weights)
+            self._set_inner(layer, weights)
+        for layer, by in enumerate(gradient.biases, 1):
+            self.biases(layer)[...] -= self.dtype.type(bias_rates[layer - 1]) * by
+        self.pending = True
+
+    def states(self, count: int) -> list[np.ndarray]:
+        """Where the next mini-batch of ``count`` samples starts."""
+        free = self.memory.free.reshape(self.samples, -1)
+        layers = range(1, self.architecture.depth + 1)
+        return [free[:count, (at := int(self.layout.at[i])) : at + int(self.layout.units[i])].copy() for i in layers]
+
+    def keep_states(self, u: Sequence[np.ndarray]) -> None:
+        """Let the next mini-batch start from these; missing samples start from zero."""
+        free = self.memory.free.reshape(self.samples, -1)
+        free[...] = 0
+        for layer, x in enumerate(u, 1):
+            at = int(self.layout.at[layer])
+            free[: len(x), at : at + x.shape[1]] = x
+
     def flush(self) -> None:
         """Make the step that is kept for the first layer."""
         if self.pending:
             self.memory.slot[1] = -1
             self._threaded(steps.advance, self.memory, self.layout, self.samples)
             self._forget_pending()
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The engine's memory of each parameter as it is stored; the step kept for the first layer is not in it."""
+        depth = self.architecture.depth
+        found = {"weights.1": tiles_of(self.memory.tiles, self.architecture.units[0])}
+        found |= {f"weights.{i}": blocks_of(self.layout, self.memory.inner, i) for i in range(2, depth + 1)}
+        return found | {f"biases.{i}": self.biases(i) for i in range(1, depth + 1)}
 
     def refresh(self) -> None:
         """Sums over the inner matrices again, after they were changed from outside."""
@@ -181,17 +246,20 @@ class Engine:
     def _is_transposed(self, layer: int) -> bool:
         return bool(self.layout.row_layer[layer] == layer)
 
-    def _set_inner(self, layer: int, rows: np.ndarray) -> None:
+    def _set_inner(self, layer: int, weights: np.ndarray) -> None:
+        rows = weights.T if self._is_transposed(layer) else weights
         stored = blocks_of(self.layout, self.memory.inner, layer)
         padded = np.zeros((len(stored) * BLOCK, stored.shape[1] * LANES), self.dtype)
         padded[: rows.shape[0], : rows.shape[1]] = rows
         stored[...] = padded.reshape(len(stored), BLOCK, -1, LANES).transpose(0, 2, 1, 3)
 
-    def _get_inner(self, layer: int) -> np.ndarray:
+    def _plain(self, layer: int) -> np.ndarray:
         stored = blocks_of(self.layout, self.memory.inner, layer)
         rows, columns = (self.layout.units[of[layer]] for of in (self.layout.row_layer, self.layout.column_layer))
-        return stored.transpose(0, 2, 1, 3).reshape(len(stored) * BLOCK, -1)[:rows, :columns]
+        plain = stored.transpose(0, 2, 1, 3).reshape(len(stored) * BLOCK, -1)[:rows, :columns]
+        return np.ascontiguousarray(plain.T if self._is_transposed(layer) else plain)
 
-    def _biases(self, layer: int) -> np.ndarray:
+    def biases(self, layer: int) -> np.ndarray:
+        """The biases of a layer, in the engine's memory."""
         start = int(self.layout.at[layer])
         return self.memory.bias[start : start + int(self.layout.units[layer])]

@@ -166,10 +166,15 @@ def all_tiles_in_parallel(tiles, width, samples, slot, pixels, next_slot, next_p
         tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
 
 
+def tiles_of(tiles: np.ndarray, pixels: int) -> np.ndarray:
+    """The memory of all tiles as (tiles, D, 2, TILE): P and M of each pixel."""
+    return tiles.reshape(-1, pixels, 2, TILE)
+
+
 def pack(weights: np.ndarray, width: int, out: np.ndarray) -> None:
     """(2 D, n) conductances, all +x first, into the tiles of ``out``."""
     pixels, columns = len(weights) // 2, weights.shape[1]
-    view = out.reshape(width // TILE, pixels, 2, TILE)
+    view = tiles_of(out, pixels)
     view[...] = 0
     for t in range(width // TILE):
         some = slice(t * TILE, min(columns, (t + 1) * TILE))
@@ -180,6 +185,6 @@ def pack(weights: np.ndarray, width: int, out: np.ndarray) -> None:
 
 def unpack(tiles: np.ndarray, pixels: int, columns: int) -> np.ndarray:
     """The inverse of `pack`."""
-    view = tiles.reshape(-1, pixels, 2, TILE)
+    view = tiles_of(tiles, pixels)
     weights = view.transpose(2, 1, 0, 3).reshape(2 * pixels, -1)
     return np.ascontiguousarray(weights[:, :columns])

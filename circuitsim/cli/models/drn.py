@@ -1,0 +1,130 @@
+"""``circuitsim train --model drn-…``: deep resistive networks as published, with every number open to change."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+from circuitsim.errors import UsageError
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History
+
+# None stands for the published model's own number (circuitsim/layered/architectures.toml).
+DEFAULTS: dict[str, Any] = {
+    "epochs": None,
+    "batch": None,
+    "lr": None,
+    "dataset": None,
+    "data_dir": None,
+    "method": "ep",
+    "variant": "centred",
+    "beta": None,
+    "sweeps": None,
+    "nudged_sweeps": None,
+    "tol": 0.0,
+    "input_gain": None,
+    "precision": "float32",
+    "threads": 1,
+}
+
+
+def add_arguments(group: Any) -> None:
+    """The options that only this family has."""
+    none = argparse.SUPPRESS
+    group.add_argument("--method", choices=("ep", "bp", "implicit"), default=none, help="how gradients are found (ep)")
+    group.add_argument(
+        "--variant", choices=("centred", "positive", "negative"), default=none, help="which nudges ep compares (centred)"
+    )
+    group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge, S")
+    group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps; with --tol their limit")
+    group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged, or backpropagated, sweeps")
+    group.add_argument("--tol", type=float, metavar="R", default=none, help="sweep to this relative residual (0: T sweeps)")
+    group.add_argument("--input-gain", type=float, metavar="A", default=none, help="volts for a white pixel")
+    group.add_argument("--threads", type=int, metavar="N", default=none, help="threads; the result does not depend on it (1)")
+
+
+def build(options: Mapping[str, Any]) -> Experiment:
+    """A run from options (`DEFAULTS` says which)."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from circuitsim.datasets import choose, load
+    from circuitsim.layered.architecture import recipes
+    from circuitsim.layered.evaluation import Evaluation
+    from circuitsim.layered.learner import LayeredLearner
+    from circuitsim.training import SGD, Exponential, Plan
+
+    recipe = recipes()[options["model"]]
+    name, notes = choose(options["dataset"], options["data_dir"])
+    data = load(name, options["data_dir"])
+    classes = int(max(data.train_labels.max(), data.test_labels.max())) + 1
+    architecture = replace(
+        recipe.architecture,
+        units=(data.train.shape[1], *recipe.architecture.units[1:-1], classes),
+        input_gain=_given(options["input_gain"], recipe.architecture.input_gain),
+    )
+    learning = replace(
+        recipe.learning, variant=options["variant"], tolerance=options["tol"],
+        **{key: options[key] for key in ("beta", "sweeps", "nudged_sweeps") if options[key] is not None},
+    )  # fmt: skip
+    if options["threads"] < 1:
+        raise UsageError(f"at least one thread is needed, not {options['threads']}")
+    plan = Plan(
+        _given(options["epochs"], recipe.epochs), _given(options["batch"], recipe.batch), options["seed"],
+        SGD(recipe.rates() if options["lr"] is None else options["lr"]), Exponential(recipe.rate_decay),
+        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
+    )  # fmt: skip
+    learner = LayeredLearner(
+        # A stream of its own, so that the start does not repeat the trainer's draws.
+        architecture, learning, plan.batch, np.random.default_rng((plan.seed, 3)), options["method"],
+        np.dtype(options["precision"]), options["threads"],
+    )  # fmt: skip
+    learner.warm_up(data.train, data.train_labels)
+    return Experiment(
+        learner, (data.train, data.train_labels), plan,
+        title=f"{recipe.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
+        f"{architecture.input_gain:g}, {options['method']}, {name}, {len(data.train)} samples",
+        evaluate=Evaluation(learner, data.test, data.test_labels),
+        notes=notes,
+        finish=lambda directory, history: _finish(learner, directory, history),
+        summary=_summary,
+    )  # fmt: skip
+
+
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _finish(learner: Any, directory: Path, history: History) -> list[Path]:
+    """The trained network and its learning curve."""
+    from circuitsim.training.curves import draw_history
+
+    model = directory / "model.npz"
+    learner.network().save(model)
+    written = [model]
+    if history.rows:
+        panels = {
+            "error, share of samples": ["train_error", "test_error"],
+            "cost, V²": ["cost", "test_cost"],
+            "relative residual": ["residual"],
+        }
+        written.append(draw_history(history, directory / "learning.png", panels))
+    return written
+
+
+def _summary(history: History) -> list[str]:
+    """The last row in words."""
+    if not history.rows:
+        return ["nothing was trained (0 epochs)"]
+    row = history.rows[-1]
+    return [
+        f"test error      {100 * row['test_error']:.2f} %",
+        f"training error  {100 * row['train_error']:.2f} % (as it went, before each step)",
+        f"cost            {row['cost']:.5f} V² (mean of ½‖v − y‖² before each step)",
+        f"residual        {row['residual']:.1e} (relative, of hidden units at the free state)",
+        f"training        {row['train_seconds']:.3g} s for the last row's epochs, test {row['test_seconds']:.2g} s",
+    ]

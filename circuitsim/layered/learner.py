@@ -1,0 +1,170 @@
+"""Layered networks as something the trainer can train, at the speed of the compiled engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.layered import baselines, reference
+from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.engine import Engine
+from circuitsim.layered.network import DeepResistiveNetwork, initial_parameters
+from circuitsim.training.checkpoint import CheckpointError, copy_into
+from circuitsim.training.trainable import Arrays, Batch
+
+METHODS = ("ep", "bp", "implicit")
+#: States of so many units at most are held at once when the network is tested.
+TEST_STATES = 4_000_000
+
+
+class LayeredLearner:
+    """A deep resistive network that classifies images; satisfies `circuitsim.training.FusedTrainable`.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    learning : Learning
+        Sweeps of all methods; nudges of equilibrium propagation. ``nudged_sweeps`` is how many sweeps are
+        backpropagated through.
+    batch : int
+    method : {"ep", "bp", "implicit"}
+        Equilibrium propagation, truncated backpropagation, implicit differentiation. The last two run the small
+        matrices in numpy; the first layer's pass is the compiled one.
+    rng : numpy.random.Generator
+        Source of the initial conductances.
+    dtype : dtype
+        float32 or float64.
+    threads : int
+        See `Engine`.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        learning: Learning,
+        batch: int,
+        rng: np.random.Generator,
+        method: str = "ep",
+        dtype: np.dtype | type = np.float32,
+        threads: int = 1,
+    ) -> None:
+        if method not in METHODS:
+            raise UsageError(f"a method is one of {', '.join(METHODS)}, not '{method}'")
+        self.method, self.learning = method, learning
+        self.engine = Engine(architecture, learning, batch, dtype, threads)
+        self.engine.set(initial_parameters(architecture, rng, self.engine.dtype))
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """As they are stored; see `Engine.parameters`."""
+        return self.engine.parameters()
+
+    def steps(
+        self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Train on images (uint8) and labels (int64); metrics ``cost``, ``train_error`` and ``residual``.
+
+        Raises
+        ------
+        ConvergenceError
+            A unit is left without conductance, or an adjoint does not settle.
+        """
+        images, labels = data
+        if batch != self.engine.batch:
+            raise UsageError(f"the network was built for mini-batches of {self.engine.batch}, not {batch}")
+        depth = self.engine.architecture.depth
+        weights, biases = ([rates[f"{kind}.{i}"] for i in range(1, depth + 1)] for kind in ("weights", "biases"))
+        if self.method == "ep":
+            metrics = self.engine.train(images, labels, rows, weights, biases)
+        else:
+            some = [rows[start : start + batch] for start in range(0, len(rows), batch)]
+            metrics = np.array([self._step(images, labels, part, weights, biases) for part in some])
+        return dict(zip(("cost", "train_error", "residual"), metrics.T))
+
+    def warm_up(self, images: np.ndarray, labels: np.ndarray) -> None:
+        """Compile everything a step needs, so that no measured time holds it; changes nothing."""
+        nothing = [0.0] * self.engine.architecture.depth
+        self.engine.train(images, labels, np.empty(0, np.int64), nothing, nothing)
+        self.engine.pending = False
+
+    def state_arrays(self) -> Arrays:
+        """Where the last mini-batch's states ended, and the step kept for the first layer."""
+        m = self.engine.memory
+        return {
+            "free": m.free, "shift": m.shift, "drop": m.drop, "slot": m.slot[0], "pixels": m.pixels[0],
+            "pending": np.array(self.engine.pending),
+        }  # fmt: skip
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state_arrays` gave."""
+        if "pending" not in arrays:
+            raise CheckpointError("the checkpoint is not one of a layered network")
+        mine = self.state_arrays()
+        copy_into(mine, arrays, "states")
+        self.engine.pending = bool(mine["pending"])
+        self.engine.refresh()
+
+    def outputs(self, images: np.ndarray) -> np.ndarray:
+        """(N, outputs) volts after the free sweeps, from zero."""
+        engine = self.engine
+        inner, biases = engine.upper()
+        size = max(1, TEST_STATES // sum(engine.architecture.units[1:]))
+        found = []
+        for start in range(0, len(images), size):
+            x = images[start : start + size] * engine.dtype.type(1 / 255)
+            given = engine.drive(x)
+            u = [np.zeros((len(x), n), engine.dtype) for n in engine.architecture.units[1:]]
+            found.append(reference.relax(inner, biases, given, u, self.learning.sweeps)[-1])
+        return np.concatenate(found)
+
+    def network(self) -> DeepResistiveNetwork:
+        """A copy of the network as it is now, which makes as many sweeps as its training did."""
+        engine = self.engine
+        tolerance = self.learning.tolerance
+        return DeepResistiveNetwork(
+            engine.architecture, engine.get(), sweeps=self.learning.sweeps, tolerance=tolerance, dtype=engine.dtype
+        )
+
+    def _step(
+        self, images: np.ndarray, labels: np.ndarray, rows: np.ndarray, rates: list[float], bias_rates: list[float]
+    ) -> tuple[float, float, float]:
+        """One step without nudges."""
+        engine, dtype = self.engine, self.engine.dtype
+        count = len(rows)
+        given = engine.begin(images, rows)
+        inner, biases = engine.upper()
+        for layer, sums in enumerate(reference.conductances(inner, given.load), 1):
+            if not (sums > 0).all():
+                unit = int(np.flatnonzero(~(sums > 0))[0]) + 1
+                raise ConvergenceError(f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate")
+        u = reference.relax(inner, biases, given, engine.states(count), self.learning.sweeps)
+        target = np.zeros((count, engine.architecture.units[-1]), dtype)
+        target[np.arange(count), labels[rows]] = 1
+        error = u[-1] - target
+        cost = float(0.5 * (error.astype(float) ** 2).sum() / count)
+        wrong = float((u[-1].argmax(axis=1) != labels[rows]).mean())
+        residual = _largest_move(inner, biases, given, u)
+        share = dtype.type(1 / count)
+        if self.method == "bp":
+            gradient = baselines.backpropagation(
+                inner, biases, given, u, self.learning.nudged_sweeps, lambda o: (o - target) * share
+            )
+        else:
+            gradient = baselines.implicit(inner, given.load, u, error * share)
+        engine.apply(gradient, rates, bias_rates)
+        engine.keep_states(u)
+        return cost, wrong, residual
+
+
+def _largest_move(
+    inner: list[np.ndarray], biases: list[np.ndarray], given: reference.Drive, u: list[np.ndarray]
+) -> float:
+    """The compiled engine's measure of the residual: the largest relative move of a hidden unit of an odd layer."""
+    sums, largest = reference.conductances(inner, given.load), 0.0
+    for layer in range(0, len(u) - 1, 2):
+        p = reference.minimum(layer, inner, biases, given, sums, u, None)
+        move, scale = np.abs(reference.clamp(p, False) - u[layer]), np.abs(p) + np.abs(u[layer])
+        largest = max(largest, float((move / np.where(scale > 0, scale, 1)).max()))
+    return largest
