@@ -125,7 +125,7 @@ EQUATIONS = ("kcl", "resistor", "source", "diode_drop", "diode_reverse", "comple
 """What a certificate measures, in the order of `worst_violations`."""
 
 
-def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):  # type: ignore[no-untyped-def]
+def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):
     """The loop behind `certify`: fills in the worst absolute and relative violations, in the order of `EQUATIONS`.
 
     Runs interpreted or compiled; `violations` is the same in numpy. See there for the arguments; ``at_node`` is
@@ -166,7 +166,7 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
     worst[6] = gap + 0.0
 
 
-def note(worst, relative, which, amount, scale):  # type: ignore[no-untyped-def]
+def note(worst, relative, which, amount, scale):
     """Keep an amount and its ratio to a scale if they are the worst; without a scale any amount counts as infinite."""
     if not amount < np.inf:
         worst[which] = relative[which] = np.inf

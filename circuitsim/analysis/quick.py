@@ -43,10 +43,17 @@ class Claim(NamedTuple):
     info: dict[str, object]
 
 
-def quick_solve(circuit: Circuit, plan: Plan, tolerance: float) -> OperatingPoint | Claim | None:
-    """The certified operating point of a circuit with a plan of its topology, potentials without currents, or None."""
+def quick_solve(
+    circuit: Circuit, plan: Plan, tolerance: float, start: OperatingPoint | None = None
+) -> OperatingPoint | Claim | None:
+    """The certified operating point of a circuit with a plan of its topology, potentials without currents, or None.
+
+    The diodes that conduct in ``start`` are the first guess.
+    """
     kind, first, second, value, n_nodes = circuit.arrays()
     closed = np.zeros((1, plan.diode.size), dtype=bool)
+    if start is not None:
+        closed[0] = start.currents[plan.diode] > 0.0
     v, current = np.empty((1, n_nodes)), np.empty((1, kind.size))
     worst, relative = np.empty((1, 7)), np.empty((1, 7))
     status, count = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
@@ -60,7 +67,8 @@ def quick_solve(circuit: Circuit, plan: Plan, tolerance: float) -> OperatingPoin
         idle = np.zeros(kind.size, dtype=bool)
         idle[plan.diode[~closed[0]]] = True
         return Claim(v[0], idle, info)
-    certificate = Certificate(*worst[0].tolist(), dict(zip(EQUATIONS, relative[0].tolist())), tolerance)
+    ratios = dict(zip(EQUATIONS, relative[0].tolist()))
+    certificate = Certificate(**dict(zip(EQUATIONS, worst[0].tolist())), relative=ratios, tolerance=tolerance)
     if status[0] != SETTLED or not certificate.ok:
         return None
     unique = np.ones(kind.size, dtype=bool)

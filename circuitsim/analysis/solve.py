@@ -60,8 +60,15 @@ class Prepared:
         """The topology as the general solver sees it, analysed when first needed."""
         return analyse(self.circuit)
 
-    def solve(self, values: Mapping[str, float] | None = None) -> OperatingPoint:
-        """The operating point with some element values (Ω, V, A, by name) replaced.
+    def solve(self, values: Mapping[str, float] | None = None, start: OperatingPoint | None = None) -> OperatingPoint:
+        """The operating point with some element values replaced.
+
+        Parameters
+        ----------
+        values : mapping, optional
+            New values (Ω, V, A) by element name.
+        start : OperatingPoint, optional
+            Of the same circuit with other values: its conducting diodes are the first guess.
 
         Raises
         ------
@@ -77,7 +84,7 @@ class Prepared:
             circuit = circuit.with_values(values)
             if self._other_topology(circuit, values):
                 return prepared(circuit, self.solver, self.tolerance).solve()
-        found = None if self.plan is None else quick_solve(circuit, self.plan, self.tolerance)
+        found = None if self.plan is None else quick_solve(circuit, self.plan, self.tolerance, start)
         if isinstance(found, OperatingPoint):
             return found
         structure = self.structure

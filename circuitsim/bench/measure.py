@@ -13,7 +13,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,14 @@ from circuitsim.bench.families import make
 from circuitsim.bench.verify import distance, verified_error
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.compact.kernels import load
 from circuitsim.errors import CircuitError
 from circuitsim.program import analyse
 
 GOOD = 1e-9
 """Verified error, relative to local scales, at which answers count as equally good."""
+SAMPLES, BATCH_NODES = 1000, 1500
+"""Samples of a batch, and the most nodes of a circuit for which batches are timed."""
 
 
 def measure(family: str, unknowns: int, seed: int, competitor: str, budget: float) -> dict[str, Any]:
@@ -48,9 +51,13 @@ def measure(family: str, unknowns: int, seed: int, competitor: str, budget: floa
     dict
         ``error`` (verified), ``default_error``, ``tolerance``, the medians ``cold`` (build and solve), ``build``,
         ``solve``, ``prepared`` (new source values on what was built), s, ``repeats``, ``memory`` (peak of the process,
-        MB), ``nodes``, ``diodes``, ``conducting`` (share, ours only), ``off`` (of approximate competitors: largest
-        difference of a potential against the largest potential); or ``failure`` with its reason.
+        MB), ``nodes``, ``diodes``; ours only: ``conducting`` (share), ``warm`` (new source values from the diodes that
+        conducted before) and ``batch`` (one of `SAMPLES` at once), s; of approximate competitors: ``off`` (largest
+        difference of a potential against the largest potential) and ``inside`` (a solve without the program's
+        start-up), s. Or ``failure`` with its reason.
     """
+    if competitor == OURS:
+        load()  # compiled kernels count as installed
     circuit = make(family, unknowns, seed)
     arrays = circuit.arrays()
     structure = analyse(circuit)
@@ -71,6 +78,7 @@ def measure(family: str, unknowns: int, seed: int, competitor: str, budget: floa
         approximate = getattr(adapter, "approximate", False) and np.isfinite(voltages).all()
         if approximate:
             row["off"] = distance(voltages, solve(circuit).voltages)
+            row["inside"] = adapter.inside(_inside_repeats(arrays.n_nodes))
         elif found.error > GOOD:
             return row | {"failure": f"verified error {found.error:.1e} ({found.equation}) at its tightest tolerance"}
         row.update(_times(adapter, circuit, row["tolerance"], budget))
@@ -92,19 +100,47 @@ def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: floa
         solves.append(_seconds(adapter.solve))
         if builds[-1] + solves[-1] > budget:
             break
-    rng = np.random.default_rng(0)
-    arrays = circuit.arrays()
-    sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
-    prepared: list[float] = []
+    values = _new_values(circuit)
+    prepared, warm = [], []
     start = time.perf_counter()
     while len(prepared) < 3 or (time.perf_counter() - start < budget and len(prepared) < 200):
-        value = np.where(sources, arrays.value * rng.uniform(0.9, 1.1, arrays.value.size), arrays.value)
+        value = next(values)
         prepared.append(_seconds(lambda value=value: (adapter.update(value), adapter.solve())))  # type: ignore[misc]
+        if hasattr(adapter, "solve_warm"):
+            value = next(values)
+            warm.append(_seconds(lambda value=value: (adapter.update(value), adapter.solve_warm())))  # type: ignore[misc]
         if prepared[-1] > budget:
             break
     cold = [build + solve for build, solve in zip(builds, solves)]
-    medians = {"cold": cold, "build": builds, "solve": solves, "prepared": prepared}
-    return {name: statistics.median(times) for name, times in medians.items()} | {"repeats": len(cold)}
+    medians = {"cold": cold, "build": builds, "solve": solves, "prepared": prepared, "warm": warm}
+    found = {name: statistics.median(times) for name, times in medians.items() if times}
+    return found | {"repeats": len(cold)} | _batch_time(adapter, circuit)
+
+
+def _new_values(circuit: Circuit) -> Iterator[np.ndarray]:
+    """Value columns with every source between 0.9 and 1.1 times its value."""
+    rng = np.random.default_rng(0)
+    arrays = circuit.arrays()
+    sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+    while True:
+        yield np.where(sources, arrays.value * rng.uniform(0.9, 1.1, arrays.value.size), arrays.value)
+
+
+def _batch_time(adapter: Any, circuit: Circuit) -> dict[str, float]:
+    """Seconds a sample of a batch takes, where the adapter has batches and the circuit is small."""
+    arrays = circuit.arrays()
+    if not hasattr(adapter, "batch") or arrays.n_nodes > BATCH_NODES:
+        return {}
+    sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+    values = _new_values(circuit)
+    call = adapter.batch(np.array([next(values)[sources] for _ in range(SAMPLES)]))
+    call()
+    return {"batch": min(_seconds(call) for _ in range(3)) / SAMPLES}
+
+
+def _inside_repeats(n_nodes: int) -> int:
+    """So many that they take longer than a process's start, and not minutes."""
+    return max(3, 20_000 // n_nodes)
 
 
 def _seconds(action: Callable[[], object]) -> float:

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure what is missing, write report.md and results.csv, print the report."""
-    from circuitsim.bench import report, runner
+    """Measure what is missing, write report.md, results.csv and times.png, print the report."""
+    from circuitsim.bench import figure, report, runner
     from circuitsim.bench.competitors import expand
     from circuitsim.training.files import atomic_write
 
@@ -53,5 +53,6 @@ def run(args: argparse.Namespace) -> int:
     text = report.markdown(rows, settings)
     for name, content in (("report.md", text), ("results.csv", report.as_csv(rows))):
         atomic_write(args.out / name, content.encode("utf-8"))
+    atomic_write(args.out / "times.png", figure.picture(rows))
     print(text)
     return 0

@@ -71,7 +71,7 @@ def _register() -> None:
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
     """A function of its own whose cached machine code is of these very sources (numba only looks at one file)."""
 
-    def kernel(*arguments):  # type: ignore[no-untyped-def]
+    def kernel(*arguments):
         fingerprint  # noqa: B018 a closure variable is part of the cache's key
         return function(*arguments)
 

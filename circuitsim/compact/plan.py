@@ -1,7 +1,7 @@
 """What a small circuit's topology settles once: coordinates, an order of elimination, and where every number goes.
 
 A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits (see
-`circuitsim.compact.kernels`). It covers the *regular* circuits, which nearly all are: voltage constraints without loops.
+`circuitsim.compact.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage constraints.
 Anything else is flagged, for the general solver.
 """
 

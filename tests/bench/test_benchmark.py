@@ -55,7 +55,7 @@ def test_a_wrong_answer_is_found_out_and_the_right_one_is_not() -> None:
 def test_ours_is_measured_with_all_its_times() -> None:
     row = measure("grid", 30, 0, OURS, 0.01)
     assert "failure" not in row and row["error"] < 1e-12
-    assert all(row[kind] > 0.0 for kind in ("cold", "build", "solve", "prepared", "memory"))
+    assert all(row[kind] > 0.0 for kind in ("cold", "build", "solve", "prepared", "warm", "batch", "memory"))
 
 
 def test_a_competitor_that_lies_is_a_failure_not_a_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,8 +95,8 @@ def test_runs_resume_even_after_a_line_was_cut(tmp_path: Path, monkeypatch: pyte
     assert len(runner.finished(tmp_path)) == 4
 
 
-TIMES = {"cold": 0.002, "build": 0.001, "solve": 0.001, "prepared": 0.0005, "error": 1e-16, "memory": 50.0,
-         "nodes": 102, "diodes": 30, "conducting": 0.5}  # fmt: skip
+TIMES = {"cold": 0.002, "build": 0.001, "solve": 0.001, "prepared": 0.0005, "warm": 0.0004, "batch": 0.0001,
+         "error": 1e-16, "memory": 50.0, "nodes": 102, "diodes": 30, "conducting": 0.5}  # fmt: skip
 
 
 def test_the_report_lists_failures_and_takes_ratios_of_successes_only() -> None:
@@ -106,7 +106,10 @@ def test_the_report_lists_failures_and_takes_ratios_of_successes_only() -> None:
         runner.Case("grid", 100, 0, "piqp")._asdict() | {"failure": "verified error 1e-3 (kcl)", "cold": 1e-9},
     ]
     text = report.markdown(rows, "settings")
-    assert "| grid | 100 | 30 (50%) | 2 | 0.5 | 1e-16 | 20 osqp | 10.0× | 1 osqp | 2.0× |" in text
+    assert "| grid | 100 | 30 (50%) | 2 | 0.5 | 0.4 | 0.1 | 1e-16 | 20 osqp | 10× | 1 osqp | 2.0× | 10× |" in text
+    assert "| best solver called directly | cold | 1 | 10× | 10× (grid 100) |" in text
+    assert "| best solver called directly | new values against our batch | 1 | 10× |" in text
+    assert "PIQP called directly" not in text  # it failed
     assert "- grid 100, piqp: verified error 1e-3 (kcl)" in text and "What is unfair." in text
     assert report.as_csv(rows).splitlines()[3].startswith("grid,100,0,piqp,")
     assert report.shifted_mean([0.01, 0.01]) == pytest.approx(0.01)
@@ -121,15 +124,18 @@ def test_the_command_measures_in_processes_and_writes_its_report(tmp_path: Path,
     assert main(words) == 0
     assert "| grid | 10 |" in capsys.readouterr().out
     assert (tmp_path / "report.md").exists() and (tmp_path / "results.csv").exists()
+    assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_programs_with_nearly_ideal_diodes_are_shown_apart() -> None:
     rows = [
         runner.Case("grid", 100, 0, OURS)._asdict() | TIMES,
-        runner.Case("grid", 100, 0, "ngspice")._asdict() | TIMES | {"cold": 0.02, "error": 0.1, "off": 0.008},
+        runner.Case("grid", 100, 0, "ngspice")._asdict()
+        | TIMES
+        | {"cold": 0.02, "error": 0.1, "off": 0.008, "inside": 0.005},
     ]
     text = report.markdown(rows, "settings")
-    assert "| ngspice | grid | 100 | 20 (10.0×) | 0.5 (1.0×) | 8.0e-03 |" in text
+    assert "| ngspice | grid | 100 | 20 (10×) | 0.5 (1.0×) | 5 (10×) | 8.0e-03 |" in text
     assert "| none | – |" in text
 
 
@@ -141,3 +147,11 @@ def test_ngspice_is_read_and_is_off_by_its_diodes() -> None:
         pytest.skip("the program ngspice is not installed")
     row = measure("grid", 30, 0, "ngspice", 0.01)
     assert "failure" not in row and 0.0 < row["off"] < 0.1
+
+
+def test_growth_is_the_slope_over_all_larger_sizes() -> None:
+    rows = [
+        runner.Case("grid", n, 0, OURS)._asdict() | TIMES | {"nodes": n, "cold": 1e-6 * n**1.5}
+        for n in (10, 1000, 10_000, 100_000)
+    ]
+    assert "| grid | 1,000 | 100,000 | n^1.50 |" in report.markdown(rows, "settings")

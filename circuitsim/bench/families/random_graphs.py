@@ -45,9 +45,7 @@ def scale_free(unknowns: int, seed: int) -> Circuit:
     return _graph("scale-free", seed, rng, n, pairs[:, 0], pairs[:, 1])
 
 
-def _graph(
-    family: str, seed: int, rng: np.random.Generator, n: int, first: np.ndarray, second: np.ndarray
-) -> Circuit:
+def _graph(family: str, seed: int, rng: np.random.Generator, n: int, first: np.ndarray, second: np.ndarray) -> Circuit:
     """Values as in the grid; √n random nodes are inputs, √n others outputs."""
     sheet = Sheet()
     node = sheet.nodes(n)
