@@ -21,7 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
-    "train": ("circuitsim.cli.train", "train a model"),
+    "train": ("circuitsim.cli.train", "train a deck or a model"),
+    "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
 }

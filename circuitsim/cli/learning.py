@@ -44,13 +44,19 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
 }
 
 
+def add_option(parser: Any, name: str, kind: type, metavar: str, words: str) -> None:
+    """Add one option without a default, so that it can be told whether it was given."""
+    reading = {} if kind is str else {"type": kind}
+    parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=words, **reading)
+
+
 def add_learning(parser: Any) -> None:
     """Add the options of decks that learn."""
     none = argparse.SUPPRESS
     for name, (kind, metavar, words) in OPTIONS.items():
-        parser.add_argument(name, type=kind, metavar=metavar, default=none, help=words)
-    parser.add_argument("--input", dest="inputs", metavar="NAMES", default=none, help="input sources: 'V1 V2'")
-    parser.add_argument("--output", dest="outputs", metavar="PAIRS", default=none, help="outputs: 'v(out) v(p,q)'")
+        add_option(parser, name, kind, metavar, words)
+    add_option(parser, "--inputs", str, "NAMES", "input sources: 'V1 V2'")
+    add_option(parser, "--outputs", str, "PAIRS", "outputs: 'v(out) v(p,q)'")
     parser.add_argument(
         "--trainable", metavar="LINE", action="append", default=none,
         help="what may change: 'R* min=1k max=1MEG' (repeatable)",

@@ -88,8 +88,9 @@ class Roles(NamedTuple):
         examples = {"input": "V1 V2", "output": "v(out)", "trainable": "R* min=1k max=1MEG"}
         for (word, example), found in zip(examples.items(), self[:3]):
             if not found:
+                option = word if word == "trainable" else f"{word}s"
                 raise UsageError(
-                    f"the circuit has no {word}s: write '*! {word} {example}' into the deck, or --{word} '{example}'"
+                    f"the circuit has no {option}: write '*! {word} {example}' into the deck, or --{option} '{example}'"
                 )
         return self
 

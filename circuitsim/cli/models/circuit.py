@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,10 +38,9 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
 
 def add_arguments(group: Any) -> None:
     """The options that decks have."""
-    none = argparse.SUPPRESS
     learning.add_learning(group)
     for name, (kind, metavar, words) in OPTIONS.items():
-        group.add_argument(name, type=kind, metavar=metavar, default=none, help=words)
+        learning.add_option(group, name, kind, metavar, words)
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
