@@ -16,7 +16,7 @@ from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
-from circuitsim.compact.settle import SETTLED, SHARED
+from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
 
 LARGEST = 1500
 """Most nodes of a circuit for which the kernel (dense tables while planning, scalar elimination) is worth trying."""
@@ -24,6 +24,15 @@ ROUNDS = 40
 """Most linear circuits it solves before the general solver's dual method takes over."""
 
 _NO_INPUTS, _NO_SAMPLES = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
+
+
+WHY = f"one kernel for the whole circuit: at most {LARGEST:,} nodes"
+TOO_LARGE = f"sparse factors: more than {LARGEST:,} nodes"
+_LEFT = {
+    FREE: "sources close a loop, or only blocking diodes hold some potential",
+    NO_REST: f"{ROUNDS} rounds of the kernel were not enough, or there is no steady state",
+}
+_DIGITS = "the kernel's digits did not satisfy the certificate"
 
 
 def quick_plan(circuit: Circuit) -> Plan | None:
@@ -45,8 +54,8 @@ class Claim(NamedTuple):
 
 def quick_solve(
     circuit: Circuit, plan: Plan, tolerance: float, start: OperatingPoint | None = None
-) -> OperatingPoint | Claim | None:
-    """The certified operating point of a circuit with a plan of its topology, potentials without currents, or None.
+) -> OperatingPoint | Claim | str:
+    """The certified operating point of a circuit with a plan of its topology, potentials without currents, or why not.
 
     The diodes that conduct in ``start`` are the first guess.
     """
@@ -62,14 +71,17 @@ def quick_solve(
             plan, kind, first, second, value, _NO_INPUTS, _NO_SAMPLES, ROUNDS, 0, 1,
             closed, v, current, worst, relative, status, count,
         )  # fmt: skip
-    info: dict[str, object] = {"name": "active-set", "rounds": int(count[0]), "steps": 0}
+    info: dict[str, object] = {"name": "active-set", "why": WHY, "rounds": int(count[0]), "steps": 0}
     if status[0] == SHARED:
         idle = np.zeros(kind.size, dtype=bool)
         idle[plan.diode[~closed[0]]] = True
+        info["why"] = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
         return Claim(v[0], idle, info)
     ratios = dict(zip(EQUATIONS, relative[0].tolist()))
     certificate = Certificate(**dict(zip(EQUATIONS, worst[0].tolist())), relative=ratios, tolerance=tolerance)
-    if status[0] != SETTLED or not certificate.ok:
-        return None
+    if status[0] != SETTLED:
+        return f"general solver: {_LEFT[int(status[0])]}"
+    if not certificate.ok:
+        return f"general solver: {_DIGITS}"
     unique = np.ones(kind.size, dtype=bool)
     return OperatingPoint(circuit, v[0], current[0], {}, unique, certificate, info, circuit.notes)

@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.quick import Claim, quick_plan, quick_solve
+from circuitsim.analysis.quick import TOO_LARGE, Claim, quick_plan, quick_solve
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
@@ -30,6 +30,9 @@ from circuitsim.program import (
 )
 from circuitsim.program.components import component_labels
 from circuitsim.solvers import Solution, Solver, choose
+
+QUICK = ("auto", "active-set")
+"""Solvers whose work the compact kernel does where it can."""
 
 TIGHT = 1e-12
 """Ends of a diode that differ by less than this share of their potentials may carry current between them."""
@@ -84,7 +87,9 @@ class Prepared:
             circuit = circuit.with_values(values)
             if self._other_topology(circuit, values):
                 return prepared(circuit, self.solver, self.tolerance).solve()
-        found = None if self.plan is None else quick_solve(circuit, self.plan, self.tolerance, start)
+        found: OperatingPoint | Claim | str = TOO_LARGE if self.solver in QUICK else "asked for by name"
+        if self.plan is not None:
+            found = quick_solve(circuit, self.plan, self.tolerance, start)
         if isinstance(found, OperatingPoint):
             return found
         structure = self.structure
@@ -112,7 +117,7 @@ def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANC
 
 
 def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
-    return Prepared(circuit, solver, tolerance, quick_plan(circuit) if solver in ("auto", "active-set") else None)
+    return Prepared(circuit, solver, tolerance, quick_plan(circuit) if solver in QUICK else None)
 
 
 def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:
@@ -142,16 +147,16 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
     return prepared(circuit, solver, tolerance).solve()
 
 
-def _operating_point(
-    structure: Structure, solver: Solver, tolerance: float, claim: Claim | None = None
-) -> OperatingPoint:
+def _operating_point(structure: Structure, solver: Solver, tolerance: float, found: Claim | str) -> OperatingPoint:
+    """The operating point from potentials found already or, where there is only a reason why not, by a solver."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        attempt = None if claim is None else _accept(structure, claim, tolerance)
+        attempt = None if isinstance(found, str) else _accept(structure, found, tolerance)
+        why = found if isinstance(found, str) else "general solver: the kernel's digits did not satisfy the certificate"
         if attempt is None or not attempt.certificate.ok:
-            attempt = _attempt(structure, solver, tolerance, None)
+            attempt = _attempt(structure, solver, tolerance, why, None)
         if not attempt.certificate.ok and np.isfinite(attempt.voltages).all():
             # Knowing roughly where every node lies, super-nodes can be described without losing digits.
-            attempt = _attempt(structure, solver, tolerance, attempt.voltages)
+            attempt = _attempt(structure, solver, tolerance, why, attempt.voltages)
     voltages, branches, certificate, info, doubt = attempt
     if not np.isfinite(voltages).all():
         raise ConvergenceError("the potentials exceed the range of a double: check the largest sources and resistances")
@@ -176,7 +181,7 @@ class _Attempt(NamedTuple):
     doubt: str
 
 
-def _attempt(structure: Structure, solver: Solver, tolerance: float, near: np.ndarray | None) -> _Attempt:
+def _attempt(structure: Structure, solver: Solver, tolerance: float, why: str, near: np.ndarray | None) -> _Attempt:
     program, start = feasible_program(structure, quadratic_program(structure, near))
     check_bounded(structure, program)
     solution = solver.solve(program, start)
@@ -184,7 +189,7 @@ def _attempt(structure: Structure, solver: Solver, tolerance: float, near: np.nd
     idle = np.zeros(structure.arrays.kind.size, dtype=bool)
     if solution.carrying is not None:
         idle[program.diode[~solution.carrying]] = True
-    info = {"name": solution.solver, **solution.info}
+    info = {"name": solution.solver, "why": why, **solution.info}
     return _prove(structure, voltages, idle, max(TIGHT, solution.slack), tolerance, info, solution.doubt)
 
 

@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "json", "csv", "raw"), default="table", help="default: table")
     add_output(parser)
     add_solving(parser)
+    parser.add_argument("--explain", action="store_true", help="say on stderr which method was picked, and why")
     parser.add_argument("--plot", metavar="FILE", help="also draw the circuit (.png, .svg or .pdf)")
 
 
@@ -60,6 +61,10 @@ def run(args: argparse.Namespace) -> int:
     report([*deck.problems, *deck.notes, *point.warnings])
     if any(type(analysis).__name__ in ("DcSweep", "ParameterStep") for analysis in deck.analyses):
         print(f"note: .dc and .step are run by: circuitsim sweep {args.deck}", file=sys.stderr)
+    if args.explain:
+        from circuitsim.analysis.explain import explain
+
+        print("\n".join(explain(point)), file=sys.stderr)
     deliver(_formatted(point.to_dict(), args.format), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw

@@ -1,0 +1,40 @@
+"""What was picked for a circuit, and why: the text of ``--explain``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.circuit.amplifiers import without_amplifiers
+from circuitsim.program import analyse
+
+
+def explain(point: OperatingPoint) -> list[str]:
+    """Lines for people: the circuit as a solver sees it, the method with its reason, the work, the proof.
+
+    Parameters
+    ----------
+    point : OperatingPoint
+        Solved by any method.
+    """
+    circuit = without_amplifiers(point.circuit).circuit if point.circuit.amplified else point.circuit
+    structure = analyse(circuit)
+    kind, first, second, _, n_nodes = structure.arrays
+    held = structure.coordinate >= structure.n
+    diodes = structure.diodes
+    at_held = held[first[diodes]] | held[second[diodes]]
+    conducting = point.currents[diodes] > 0.0
+    free = conducting & ~at_held
+    info = dict(point.solver)
+    name, why = info.pop("name"), info.pop("why", "")
+    work = ", ".join(f"{count} {what}" for what, count in info.items())
+    return [
+        f"circuit: {n_nodes} nodes, {kind.size} elements; {structure.n} unknown potentials once sources and shorts "
+        "join nodes",
+        f"diodes: {diodes.size}, {int(np.count_nonzero(at_held))} of them with an end at a fixed potential; "
+        f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free potentials",
+        f"method: {name} ({why})",
+        f"work: {work or 'none told'}",
+        f"proof: worst violation {point.certificate.worst:.1e} of a local scale, allowed "
+        f"{point.certificate.tolerance:.0e}",
+    ]
