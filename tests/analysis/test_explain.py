@@ -11,6 +11,7 @@ from circuitsim.bench.families import make
 from circuitsim.cli import main
 
 RECTIFIER = "t\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n"
+LEFT = "general solver: sources close a loop, or only blocking diodes hold some potential"
 
 
 @pytest.mark.parametrize(
@@ -18,8 +19,8 @@ RECTIFIER = "t\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n"
     [
         (RECTIFIER, WHY),
         (RECTIFIER + "D2 2 3\n", f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"),
-        (RECTIFIER + "V2 1 0 1\n", "general solver: sources close a loop, or only blocking diodes hold some potential"),
-        (RECTIFIER + "D2 4 3\nD3 4 2\n", "general solver: sources close a loop, or only blocking diodes hold some potential"),
+        (RECTIFIER + "V2 1 0 1\n", LEFT),
+        (RECTIFIER + "D2 4 3\nD3 4 2\n", LEFT),
     ],
 )
 def test_the_kernel_takes_what_it_can_and_hands_on_the_rest(deck: str, why: str) -> None:
