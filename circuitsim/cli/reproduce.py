@@ -10,6 +10,7 @@ from importlib import import_module
 
 # Study → (its module, its line in the help).
 STUDIES: dict[str, tuple[str, str]] = {
+    "table3": ("circuitsim.cli.studies.table3", "Scellier 2024, Table 3: resistive beside Hopfield networks"),
     "cd-bias": ("circuitsim.cli.studies.cd_bias", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
 }
 

@@ -202,7 +202,7 @@ def test_refusals(tmp_path, capsys):
         (["--variant", "both"], "there is no scheme 'both'; there are centred, positive, negative"),
         (["--hidden", "0"], "a hidden layer needs at least one unit, not 0"),
         (["--sweeps", "0"], "at least one sweep is needed, not 0 free and 20 nudged ones"),
-        (["--tolerance", "-1"], "a tolerance must be positive, not -1.0"),
+        (["--tol", "-1"], "a tolerance must be positive, not -1.0"),
     ):
         assert main([*SMALL, *words]) == 2
         assert capsys.readouterr().err == f"error: {message}\n"

@@ -22,7 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "beta": None,
     "sweeps": None,
     "nudged_sweeps": None,
-    "tolerance": None,
+    "tol": None,
     "method": "ep",
     "variant": "centred",
     "cold": False,
@@ -38,7 +38,7 @@ def add_arguments(group: Any) -> None:
     group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps")
     group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged sweeps")
     group.add_argument(
-        "--tolerance", type=float, metavar="TOL", default=none, help="end a phase when a sweep moves nothing by more"
+        "--tol", type=float, metavar="R", default=none, help="end a phase when a sweep moves nothing by more"
     )
     group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), bp or implicit")
     group.add_argument(
@@ -77,7 +77,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
     units = (images.train.shape[1], *(options["hidden"] for _ in recipe.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
-    sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tolerance"], reverse_nudged=False)
+    sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tol"], reverse_nudged=False)
     learning = Learning(options["beta"], options["method"], options["variant"], warm=not options["cold"])
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))

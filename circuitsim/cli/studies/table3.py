@@ -1,0 +1,285 @@
+"""``circuitsim reproduce table3``: Scellier (2024), Table 3, resistive beside Hopfield networks of the same size."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.errors import UsageError
+
+ROWS = ("1h", "2h", "3h")
+KINDS = ("drn", "dhn")
+TITLES = {"drn": "DRN", "dhn": "DHN"}
+SHARE = 1e-3
+"""A state counts as settled within this share of each layer's largest value."""
+
+LIMIT = 400
+IMAGES = 500
+
+# T, K and test error in percent, mean and deviation over five runs.
+PAPER: dict[str, tuple[int, int, float, float]] = {
+    "drn-1h": (4, 4, 1.57, 0.07), "drn-2h": (5, 5, 1.48, 0.05), "drn-3h": (6, 6, 1.66, 0.09),
+    "dhn-1h": (15, 15, 1.79, 0.06), "dhn-2h": (50, 20, 1.65, 0.05), "dhn-3h": (100, 10, 1.65, 0.02),
+}  # fmt: skip
+
+
+class Result(NamedTuple):
+    """One trained network.
+
+    Attributes
+    ----------
+    model, seed : str, int
+    dataset : str
+    history : list of dict
+        Rows of its training.
+    free, nudged : (images,) int arrays
+        Sweeps to settle: from zero, and nudged from the free state.
+    """
+
+    model: str
+    seed: int
+    dataset: str
+    history: list[dict[str, Any]]
+    free: np.ndarray
+    nudged: np.ndarray
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the study."""
+    parser.add_argument("--rows", default="1h,2h,3h", metavar="LIST", help="hidden layers: 1h,2h,3h (all)")
+    parser.add_argument("--models", default="drn,dhn", metavar="LIST", help="drn,dhn (both)")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="runs of each network (1; the paper has 5)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="at most so many epochs (each model's own number)")
+    parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
+    parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
+    parser.add_argument("--data-dir", metavar="DIR", help="where data sets are kept")
+    parser.add_argument("--tol", type=float, metavar="R", help="end a phase of dhn when a sweep moves nothing by more")
+    parser.add_argument("--runs", metavar="DIR", help="keep each run here, and continue those that are there")
+    parser.add_argument("--out", metavar="DIR", help="write table3.md, table3.csv and table3.png here")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, measure, print the page, and write the files where asked."""
+    from circuitsim.training.interrupt import interrupt_flag
+
+    models = _models(args)
+    if args.seeds < 1:
+        raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
+    end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
+    results: list[Result] = []
+    with interrupt_flag() as stopped:
+
+        def late() -> bool:
+            return stopped() or (end is not None and time.monotonic() >= end)
+
+        for model in models:
+            for seed in range(args.seeds):
+                result = _one(model, seed, args, late)
+                if result is not None:
+                    results.append(result)
+        interrupted = stopped()
+    if not results:
+        raise UsageError("no network finished an epoch; give more time with --budget")
+    page = _page(results)
+    print(page, end="")
+    if args.out is not None:
+        _write(Path(args.out), results, page)
+        print(f"written to {args.out}: table3.md, table3.csv, table3.png")
+    return 130 if interrupted else 0
+
+
+def _models(args: argparse.Namespace) -> list[str]:
+    """The models asked for, in the order of the table."""
+    for given, known, what in ((args.rows, ROWS, "row"), (args.models, KINDS, "model")):
+        for word in given.split(","):
+            if word not in known:
+                raise UsageError(f"there is no {what} '{word}' in this table; there are {', '.join(known)}")
+    rows, kinds = args.rows.split(","), args.models.split(",")
+    return [f"{kind}-{row}" for row in ROWS if row in rows for kind in KINDS if kind in kinds]
+
+
+def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> Result | None:
+    """Train one network, or continue it, and measure how fast it settles; None without a finished epoch."""
+    from circuitsim.cli import train as command
+    from circuitsim.training import ProgressLine, RunDirectory, Trainer
+
+    directory = None if args.runs is None else RunDirectory(Path(args.runs) / f"{model}-{seed}")
+    known = directory is not None and directory.config.exists()
+    if known and directory is not None:
+        options = directory.options()
+    else:
+        given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
+        options = command._options(given | ({"tol": args.tol} if model.startswith("dhn") else {}))
+    asked = _recipe(model).epochs if args.epochs is None else args.epochs
+    done = _epochs_done(directory) if known else 0
+    experiment = command._family(model).build({**options, "epochs": max(asked, done)})
+    print(experiment.title, file=sys.stderr)
+    for note in experiment.notes:
+        print(f"note: {note}", file=sys.stderr)
+    trainer = Trainer(
+        experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
+        ProgressLine(sys.stderr, f"{model} {seed}"), late,
+    )  # fmt: skip
+    if known:
+        trainer.resume()
+    elif directory is not None:
+        directory.create({**options, **experiment.chosen})
+    history = trainer.history if late() or done >= asked else trainer.train().history
+    if not history.rows:
+        return None
+    test: Any = experiment.evaluate
+    free, nudged = _settling(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
+    dataset = experiment.chosen.get("dataset", options["dataset"]) or "mnist"
+    return Result(model, seed, dataset, history.rows, free, nudged)
+
+
+def _recipe(model: str) -> Any:
+    if model.startswith("dhn"):
+        from circuitsim.hopfield import recipes
+
+        return recipes()[model]
+    from circuitsim.layered.architecture import recipes as layered_recipes
+
+    return layered_recipes()[model]
+
+
+def _epochs_done(directory: Any) -> int:
+    """Epochs begun by the run in a directory."""
+    from circuitsim.training.checkpoint import load_checkpoint
+
+    if not directory.checkpoint.exists():
+        return 0
+    counters = load_checkpoint(directory.checkpoint)[1]["counters"]
+    return int(counters["epoch"]) + (counters["batch"] > 0)
+
+
+def _settling(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sweeps to settle of some test images: from zero, and nudged by +β from the free state."""
+    from circuitsim.hopfield import DeepHopfieldNetwork, settling
+
+    if isinstance(trainable, DeepHopfieldNetwork):
+        return settling.of_hopfield(trainable, images, labels, SHARE, LIMIT)
+    return settling.of_resistive(trainable.network(), trainable.learning.beta, images, labels, SHARE, LIMIT)
+
+
+# ---------------------------------------------------------------------- the page
+def _page(results: list[Result]) -> str:
+    """The paper's table beside ours; nothing in it depends on the day."""
+    lines = [
+        "# Resistive and Hopfield networks of the same size",
+        "",
+        "After Scellier (2024), Table 3 (MNIST): centred equilibrium propagation, exact block coordinate descent with "
+        f"T free and K nudged sweeps. Trained here on {', '.join(sorted({run.dataset for run in results}))}.",
+        "",
+        "| network | T, K | paper: test error, % | epochs | here: test error, % | training error, % "
+        "| sweeps to settle, free | nudged |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for model, runs in _by_model(results).items():
+        t, k, error, spread = PAPER[model]
+        epochs = sorted({run.history[-1]["epoch"] for run in runs})
+        cells = [
+            _title(model), f"{t}, {k}", f"{error:.2f} ± {spread:.2f}",
+            f"{'–'.join(map(str, sorted({epochs[0], epochs[-1]})))} of {_recipe(model).epochs}",
+            _spread([100 * run.history[-1]["test_error"] for run in runs]),
+            _spread([100 * _training_error(run) for run in runs]),
+            _quantiles(np.concatenate([run.free for run in runs])),
+            _quantiles(np.concatenate([run.nudged for run in runs])),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    counts = sorted({len(part) for part in _by_model(results).values()})
+    lines += [
+        "",
+        f"Runs of each network: {', '.join(map(str, counts))} (the paper has 5; ± is the deviation between runs). Test "
+        "errors are those after the last epoch trained here.",
+        "",
+        f"Sweeps to settle: median and largest over {results[0].free.size} test images of the trained network, until "
+        f"no unit is farther from its final value than {SHARE:g} of the largest value in its layer; free from zero, "
+        f"nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _by_model(results: list[Result]) -> dict[str, list[Result]]:
+    return {model: [r for r in results if r.model == model] for model in dict.fromkeys(r.model for r in results)}
+
+
+def _title(model: str) -> str:
+    kind, row = model.split("-")
+    return f"{TITLES[kind]}-{row.upper()}"
+
+
+def _training_error(run: Result) -> float:
+    """Share of wrong answers on the training data during the last epoch."""
+    row = run.history[-1]
+    return float(row["error"] if "error" in row else row["train_error"])
+
+
+def _spread(values: list[float]) -> str:
+    mean = f"{np.mean(values):.2f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.2f}"
+
+
+def _quantiles(sweeps: np.ndarray) -> str:
+    return f"{np.median(sweeps):g}, {sweeps.max()}"
+
+
+def _table(results: list[Result]) -> str:
+    """One row a run and epoch; the sweeps to settle stand in the last epoch's row."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = ("settle_free_median", "settle_free_max", "settle_nudged_median", "settle_nudged_max")
+    writer.writerow(["model", "seed", "epoch", "test_error", "train_error", "residual", "seconds", *names])
+    for run in results:
+        for row in run.history:
+            last = row is run.history[-1]
+            counts = [f(x) for x in (run.free, run.nudged) for f in (np.median, np.max)] if last else [""] * 4
+            error = row["error"] if "error" in row else row["train_error"]
+            writer.writerow(
+                [run.model, run.seed, row["epoch"], row["test_error"], f"{error:.9g}", f"{row['residual']:.4g}",
+                 row["seconds"], *counts]
+            )  # fmt: skip
+    return text.getvalue()
+
+
+def _write(directory: Path, results: list[Result], page: str) -> None:
+    from circuitsim.training.files import atomic_write
+
+    directory.mkdir(parents=True, exist_ok=True)
+    atomic_write(directory / "table3.md", page.encode())
+    atomic_write(directory / "table3.csv", _table(results).encode())
+    _draw(results, directory / "table3.png")
+
+
+def _draw(results: list[Result], path: Path) -> None:
+    """Test errors over the epochs, and the share of images that have settled after so many sweeps."""
+    from matplotlib.figure import Figure
+
+    from circuitsim.training.curves import save_figure
+
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
+    left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
+    colours = {model: f"C{k}" for k, model in enumerate(PAPER)}
+    for run in results:
+        style: dict[str, Any] = {"color": colours[run.model], "linestyle": "-" if run.model.startswith("dhn") else "--"}
+        epochs = [row["epoch"] for row in run.history]
+        left.plot(epochs, [100 * row["test_error"] for row in run.history], label=_title(run.model), **style)
+        left.axhline(PAPER[run.model][2], color=style["color"], linewidth=0.8, linestyle=":")
+        counts = np.sort(run.free)
+        right.step(counts, np.arange(1, counts.size + 1) / counts.size, where="post", label=_title(run.model), **style)
+    left.set(title="test error (dotted: the paper's)", xlabel="epochs", ylabel="%", yscale="log")
+    right.set(title="settled, from zero", xlabel="sweeps", ylabel="share of test images", xscale="log", ylim=(0, 1.02))
+    handles, labels = right.get_legend_handles_labels()
+    unique = dict(zip(labels, handles))
+    right.legend(unique.values(), unique.keys(), frameon=False)
+    save_figure(figure, path)

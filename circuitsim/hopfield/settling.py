@@ -1,0 +1,105 @@
+"""How many sweeps a layered network needs until it is as good as settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.blocks import Nudge
+from circuitsim.blocks.alternating import Relaxed
+
+if TYPE_CHECKING:
+    from circuitsim.hopfield.network import DeepHopfieldNetwork
+    from circuitsim.layered.network import DeepResistiveNetwork
+
+Layers = Sequence[np.ndarray]
+
+
+def sweeps_to_settle(step: Callable[[Layers], Layers], start: Layers, share: float, limit: int) -> np.ndarray:
+    """For each sample the sweeps after which no unit is ever farther from its final value than a share of its layer.
+
+    Parameters
+    ----------
+    step : callable
+        One sweep: layers, each (batch, units), to new layers.
+    start : sequence of (batch, units) arrays
+    share : float
+        Of the largest final value in the unit's layer, sample by sample.
+    limit : int
+        Sweeps after which the state counts as final; they end earlier where a sweep changes no unit by more than a
+        thousandth of ``share``.
+
+    Returns
+    -------
+    (batch,) int array
+        `limit` for a sample that was still moving then.
+    """
+    final = list(start)
+    last = 0
+    for last in range(1, limit + 1):  # noqa: B007 (its last value is used)
+        before, final = final, list(step(final))
+        scales = [_largest(layer) for layer in final]
+        if all((np.abs(a - b) <= 1e-3 * share * scale).all() for a, b, scale in zip(before, final, scales)):
+            break
+    scales = [_largest(layer) for layer in final]
+    needed = np.zeros(len(start[0]), dtype=np.int64)
+    layers = list(start)
+    for sweep in range(last + 1):
+        far = np.zeros(needed.size, dtype=bool)
+        for layer, end, scale in zip(layers, final, scales):
+            far |= (np.abs(layer - end) > share * scale).any(axis=1)
+        needed[far] = sweep + 1
+        layers = list(step(layers))
+    return np.minimum(needed, limit)
+
+
+def _largest(layer: np.ndarray) -> np.ndarray:
+    """(batch, 1) largest magnitude of each sample; 1 where all is zero."""
+    largest: np.ndarray = np.abs(layer).max(axis=1, keepdims=True)
+    return np.where(largest > 0, largest, 1)
+
+
+def of_hopfield(
+    net: DeepHopfieldNetwork, pixels: np.ndarray, labels: np.ndarray, share: float, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sweeps of a Hopfield network on images (bytes): from zero, and nudged by +β from the free state."""
+    state, beta = net.relax(pixels), net.learning.beta
+    switches = (None,) * (len(state.layers) - 1)
+    nudge = Nudge(-beta * net.targets(labels), beta)
+
+    def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
+        begin = Relaxed(tuple(layers), switches, 0)
+        return state.landscape.relax(state.constants, begin, sweeps, tilt).layers
+
+    zero = [np.zeros_like(layer) for layer in state.layers]
+    free = after(zero, limit, None)
+    return (
+        sweeps_to_settle(lambda layers: after(layers, 1, None), zero, share, limit),
+        sweeps_to_settle(lambda layers: after(layers, 1, nudge), free, share, limit),
+    )
+
+
+def of_resistive(
+    network: DeepResistiveNetwork, beta: float, pixels: np.ndarray, labels: np.ndarray, share: float, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sweeps of a resistive network on images (bytes): from zero, and nudged by +β from the free state."""
+    from circuitsim.layered.network import LayeredState
+
+    dtype = network.parameters["biases.1"].dtype
+    x = (pixels / 255).astype(dtype)
+    nudge = Nudge(-beta * np.eye(network.n_outputs, dtype=dtype)[labels], beta)
+    network.tolerance = 0.0
+
+    def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
+        network.sweeps = sweeps
+        nothing = np.zeros(len(x))
+        return network.relax(x, tilt, LayeredState(tuple(layers), nothing, nothing == 0, 0)).layers
+
+    zero = [np.zeros((len(x), units), dtype) for units in network.architecture.units[1:]]
+    free = after(zero, limit, None)
+    return (
+        sweeps_to_settle(lambda layers: after(layers, 1, None), zero, share, limit),
+        sweeps_to_settle(lambda layers: after(layers, 1, nudge), free, share, limit),
+    )
