@@ -11,7 +11,7 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, Learning
 from circuitsim.layered.baselines import Gradient
-from circuitsim.layered.layout import BLOCK, LANES, PARTS, Layout, blocks_of, lay_out
+from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
 from circuitsim.layered.reference import Drive, bounds
 from circuitsim.layered.tiles import TILE, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
@@ -32,7 +32,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
         "tiles": 2 * pixels * width, "inner": layout.size, "bias": n, "shift": samples * width, "drop": width,
         "free": samples * n, "load": n, "tile_sums": width, "product": samples * width, "inverse": 3 * n,
         "base": 2 * samples * n, "sums": 2 * samples * n, "nudged": 2 * samples * n,
-        "partial": PARTS * 2 * samples * n if last > 2 else PARTS * n, "moved": PARTS, "diff": samples * n,
+        "partial": PARTS * 2 * samples * n if last > 2 else PARTS * n, "moved": PARTS, "lanes": PARTS * GROUP * 2 * samples * 4 * LANES, "diff": samples * n,
         "mean": samples * n,
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)

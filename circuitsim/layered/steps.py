@@ -73,6 +73,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
     nudged: np.ndarray
     partial: np.ndarray
+    lanes: np.ndarray
     moved: np.ndarray
     diff: np.ndarray
     mean: np.ndarray
@@ -197,7 +198,7 @@ def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads):
     for s in range(sweeps):
         moved = sweep(
             layout, memory.inner, base, v, memory.sums, memory.inverse, memory.low, memory.high,
-            memory.partial, memory.moved, samples, phase, threads, s == 0 or tolerance > 0,
+            memory.partial, memory.lanes, memory.moved, samples, phase, threads, s == 0 or tolerance > 0,
         )  # fmt: skip
         if tolerance > 0 and moved <= tolerance:
             return moved

@@ -9,74 +9,78 @@ from __future__ import annotations
 
 from numba import prange
 
-from circuitsim.layered.layout import BLOCK, LANES, PARTS
+from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
 from circuitsim.layered.vectors import add, fma, kernel, load, maximum, minimum, mul, splat, store, total
 
 
 @kernel()
-def gather(inner, g, stride, v, o, total_units, sums, s):
-    """Four rows times four samples: ``sums[s + i · total_units + r] += Σ_k G[r, k] v_i[k]``.
+def gather(inner, g, length, v, o, n, sums, s):
+    """Four rows times four samples: 16 vectors from ``sums[s]`` on, sample by sample, take up Σ_k G[r, k] v_i[k].
 
-    ``g`` is the place of the block of rows, ``o`` that of the first sample's columns, ``s`` that of its first row unit.
+    ``g`` is the place of the rows' first columns, ``length`` their number, ``o`` that of the first sample's states,
+    ``n`` the distance to the next sample's. The lanes of each vector are still to be added.
     """
-    zero = splat(inner.dtype.type(0), LANES)
-    a00 = a01 = a02 = a03 = a10 = a11 = a12 = a13 = zero
-    a20 = a21 = a22 = a23 = a30 = a31 = a32 = a33 = zero
-    o1, o2, o3 = o + total_units, o + 2 * total_units, o + 3 * total_units
-    for k in range(0, stride, LANES):
+    a00, a01 = load(sums, s, LANES), load(sums, s + LANES, LANES)
+    a02, a03 = load(sums, s + 2 * LANES, LANES), load(sums, s + 3 * LANES, LANES)
+    a10, a11 = load(sums, s + 4 * LANES, LANES), load(sums, s + 5 * LANES, LANES)
+    a12, a13 = load(sums, s + 6 * LANES, LANES), load(sums, s + 7 * LANES, LANES)
+    a20, a21 = load(sums, s + 8 * LANES, LANES), load(sums, s + 9 * LANES, LANES)
+    a22, a23 = load(sums, s + 10 * LANES, LANES), load(sums, s + 11 * LANES, LANES)
+    a30, a31 = load(sums, s + 12 * LANES, LANES), load(sums, s + 13 * LANES, LANES)
+    a32, a33 = load(sums, s + 14 * LANES, LANES), load(sums, s + 15 * LANES, LANES)
+    o1, o2, o3 = o + n, o + 2 * n, o + 3 * n
+    for k in range(0, length, LANES):
         w0 = load(inner, g + 4 * k, LANES)
         w1 = load(inner, g + 4 * k + LANES, LANES)
         w2 = load(inner, g + 4 * k + 2 * LANES, LANES)
         w3 = load(inner, g + 4 * k + 3 * LANES, LANES)
         x = load(v, o + k, LANES)
-        a00 = fma(w0, x, a00)
-        a01 = fma(w1, x, a01)
-        a02 = fma(w2, x, a02)
-        a03 = fma(w3, x, a03)
+        a00, a01, a02, a03 = fma(w0, x, a00), fma(w1, x, a01), fma(w2, x, a02), fma(w3, x, a03)
         x = load(v, o1 + k, LANES)
-        a10 = fma(w0, x, a10)
-        a11 = fma(w1, x, a11)
-        a12 = fma(w2, x, a12)
-        a13 = fma(w3, x, a13)
+        a10, a11, a12, a13 = fma(w0, x, a10), fma(w1, x, a11), fma(w2, x, a12), fma(w3, x, a13)
         x = load(v, o2 + k, LANES)
-        a20 = fma(w0, x, a20)
-        a21 = fma(w1, x, a21)
-        a22 = fma(w2, x, a22)
-        a23 = fma(w3, x, a23)
+        a20, a21, a22, a23 = fma(w0, x, a20), fma(w1, x, a21), fma(w2, x, a22), fma(w3, x, a23)
         x = load(v, o3 + k, LANES)
-        a30 = fma(w0, x, a30)
-        a31 = fma(w1, x, a31)
-        a32 = fma(w2, x, a32)
-        a33 = fma(w3, x, a33)
-    s1, s2, s3 = s + total_units, s + 2 * total_units, s + 3 * total_units
-    sums[s] += total(a00)
-    sums[s + 1] += total(a01)
-    sums[s + 2] += total(a02)
-    sums[s + 3] += total(a03)
-    sums[s1] += total(a10)
-    sums[s1 + 1] += total(a11)
-    sums[s1 + 2] += total(a12)
-    sums[s1 + 3] += total(a13)
-    sums[s2] += total(a20)
-    sums[s2 + 1] += total(a21)
-    sums[s2 + 2] += total(a22)
-    sums[s2 + 3] += total(a23)
-    sums[s3] += total(a30)
-    sums[s3 + 1] += total(a31)
-    sums[s3 + 2] += total(a32)
-    sums[s3 + 3] += total(a33)
+        a30, a31, a32, a33 = fma(w0, x, a30), fma(w1, x, a31), fma(w2, x, a32), fma(w3, x, a33)
+    store(sums, s, a00)
+    store(sums, s + LANES, a01)
+    store(sums, s + 2 * LANES, a02)
+    store(sums, s + 3 * LANES, a03)
+    store(sums, s + 4 * LANES, a10)
+    store(sums, s + 5 * LANES, a11)
+    store(sums, s + 6 * LANES, a12)
+    store(sums, s + 7 * LANES, a13)
+    store(sums, s + 8 * LANES, a20)
+    store(sums, s + 9 * LANES, a21)
+    store(sums, s + 10 * LANES, a22)
+    store(sums, s + 11 * LANES, a23)
+    store(sums, s + 12 * LANES, a30)
+    store(sums, s + 13 * LANES, a31)
+    store(sums, s + 14 * LANES, a32)
+    store(sums, s + 15 * LANES, a33)
 
 
 @kernel()
-def scatter(inner, g, stride, v, r, total_units, sums, s):
-    """Four rows times four samples, the other way: ``sums[s + i · total_units + k] += Σ_r G[r, k] v_i[r]``."""
-    r1, r2, r3 = r + total_units, r + 2 * total_units, r + 3 * total_units
+def collect(lanes, s, n, sums, o):
+    """Add the lanes of the 16 vectors of `gather` to the numerators of four units of four samples; clear the vectors."""
+    zero = splat(lanes.dtype.type(0), LANES)
+    for i in range(4):
+        for r in range(BLOCK):
+            at = s + (i * BLOCK + r) * LANES
+            sums[o + i * n + r] += total(load(lanes, at, LANES))
+            store(lanes, at, zero)
+
+
+@kernel()
+def scatter(inner, g, length, v, r, n, sums, s):
+    """Four rows times four samples, the other way: ``sums[s + i n + k] += Σ_r G[r, k] v_i[r]``, ``r`` the first row's unit."""
+    r1, r2, r3 = r + n, r + 2 * n, r + 3 * n
     x00, x01, x02, x03 = splat(v[r], LANES), splat(v[r + 1], LANES), splat(v[r + 2], LANES), splat(v[r + 3], LANES)
     x10, x11, x12, x13 = splat(v[r1], LANES), splat(v[r1 + 1], LANES), splat(v[r1 + 2], LANES), splat(v[r1 + 3], LANES)
     x20, x21, x22, x23 = splat(v[r2], LANES), splat(v[r2 + 1], LANES), splat(v[r2 + 2], LANES), splat(v[r2 + 3], LANES)
     x30, x31, x32, x33 = splat(v[r3], LANES), splat(v[r3 + 1], LANES), splat(v[r3 + 2], LANES), splat(v[r3 + 3], LANES)
-    s1, s2, s3 = s + total_units, s + 2 * total_units, s + 3 * total_units
-    for k in range(0, stride, LANES):
+    s1, s2, s3 = s + n, s + 2 * n, s + 3 * n
+    for k in range(0, length, LANES):
         w0 = load(inner, g + 4 * k, LANES)
         w1 = load(inner, g + 4 * k + LANES, LANES)
         w2 = load(inner, g + 4 * k + 2 * LANES, LANES)
@@ -113,54 +117,72 @@ def settle_measured(sums, v, inverse, low, high, place, first, count, o, largest
 
 
 @kernel()
-def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase):
+def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
     """One share of the odd rows: gather, settle, scatter into ``partial[part]``; the largest relative move goes to `moved`.
 
     ``phase[b // 4] · total`` is where the inverse conductances of sample b begin (they differ in the outputs only).
+    A few blocks at a time go through panels of `PANEL` columns: the panel's states and sums stay in the nearest cache,
+    the blocks in the next one until they are read a second time.
     """
     n, last = layout.total, layout.units.size - 1
-    mine = part * samples * n
+    mine, cell = part * samples * n, samples // 4 * 16 * LANES
     for layer in range(2, layout.units.size, 2):
         for b in range(samples):
             at = mine + b * n + layout.at[layer]
             for k in range(layout.width[layer]):
                 partial[at + k] = 0
     moved[part] = 0
-    for block in range(layout.parts[part], layout.parts[part + 1]):
-        layer, row = layout.blocks[block]
-        unit = layout.at[layer] + row
+    first, end = layout.parts[part], layout.parts[part + 1]
+    while first < end:
+        layer, stop = layout.blocks[first, 0], first + 1
+        while stop < min(end, first + GROUP) and layout.blocks[stop, 0] == layer:
+            stop += 1
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
-                g = layout.matrix[upper] + row * layout.stride[upper]
-                other = layout.at[layout.column_layer[upper]]
-                for b in range(0, samples, 4):
-                    gather(inner, g, layout.stride[upper], v, b * n + other, n, sums, b * n + unit)
-        for b in range(samples):
-            place = phase[b // 4] * n + unit
-            change = settle_measured(sums, v, inverse, low, high, place, unit, BLOCK, b * n + unit, moved[part])
-            # A nudge moves the outputs at once: that is no residual.
-            if layer < last or phase[b // 4] == 0:
-                moved[part] = change
+                stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
+                for start in range(0, stride, PANEL):
+                    length = min(PANEL, stride - start)
+                    for block in range(first, stop):
+                        g = layout.matrix[upper] + layout.blocks[block, 1] * stride + BLOCK * start
+                        place = (part * GROUP + block - first) * cell
+                        for b in range(0, samples, 4):
+                            gather(inner, g, length, v, b * n + columns + start, n, lanes, place + b * 4 * LANES)
+        for block in range(first, stop):
+            unit, place = layout.at[layer] + layout.blocks[block, 1], (part * GROUP + block - first) * cell
+            for b in range(0, samples, 4):
+                collect(lanes, place + b * 4 * LANES, n, sums, b * n + unit)
+            for b in range(samples):
+                at = phase[b // 4] * n + unit
+                change = settle_measured(sums, v, inverse, low, high, at, unit, BLOCK, b * n + unit, moved[part])
+                # A nudge moves the outputs at once: that is no residual.
+                if layer < last or phase[b // 4] == 0:
+                    moved[part] = change
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
-                g = layout.matrix[upper] + row * layout.stride[upper]
-                other = layout.at[layout.column_layer[upper]]
-                for b in range(0, samples, 4):
-                    scatter(inner, g, layout.stride[upper], v, b * n + unit, n, partial, mine + b * n + other)
+                stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
+                for start in range(0, stride, PANEL):
+                    length = min(PANEL, stride - start)
+                    for block in range(first, stop):
+                        row = layout.blocks[block, 1]
+                        g = layout.matrix[upper] + row * stride + BLOCK * start
+                        for b in range(0, samples, 4):
+                            unit = b * n + layout.at[layer] + row
+                            scatter(inner, g, length, v, unit, n, partial, mine + b * n + columns + start)
+        first = stop
 
 
 @kernel()
-def all_parts(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase):
+def all_parts(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
     """`sweep_part` on every share, one after the other."""
     for part in range(PARTS):
-        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
+        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
 
 
 @kernel(parallel=True)
-def all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase):
+def all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
     """`sweep_part` on every share, among threads."""
     for part in prange(PARTS):
-        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
+        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
 
 
 @kernel()
@@ -188,7 +210,7 @@ def outputs_to_hidden(layout, inner, v, sums, samples):
 
 
 @kernel()
-def hidden_to_outputs(layout, inner, v, sums, samples):
+def hidden_to_outputs(layout, inner, v, sums, lanes, samples):
     """The last hidden layer's share in the numerators of the outputs."""
     n, last = layout.total, layout.units.size - 1
     stride = layout.stride[last]
@@ -196,12 +218,13 @@ def hidden_to_outputs(layout, inner, v, sums, samples):
         for b in range(0, samples, 4):
             gather(
                 inner, layout.matrix[last] + row * stride, stride,
-                v, b * n + layout.at[last - 1], n, sums, b * n + layout.at[last] + row,
+                v, b * n + layout.at[last - 1], n, lanes, 0,
             )  # fmt: skip
+            collect(lanes, 0, n, sums, b * n + layout.at[last] + row)
 
 
 @kernel()
-def sweep(layout, inner, base, v, sums, inverse, low, high, partial, moved, samples, phase, threads, measured):
+def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, threads, measured):
     """One sweep; returns the largest move of an odd unit, relative to |p| + |v| (outputs that are nudged left out).
 
     A move |v_new − v| of a free unit is its net current over its conductance, and conductance · (|p| + |v|) is at most
@@ -217,8 +240,10 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, moved, samp
         One over the conductance of each unit, 0 for padding; once for each phase.
     phase : (samples / 4,) ndarray of int
         Which of these a group of samples takes.
-    partial : (PARTS · samples · total,) ndarray, moved : (PARTS,) ndarray
-        Working memory of the shares.
+    partial : (PARTS · samples · total,) ndarray, lanes : (PARTS · GROUP · samples · 4 · LANES,) ndarray
+        Working memory of the shares; ``lanes`` is zero before and after.
+    moved : (PARTS,) ndarray
+        The same, of their largest moves.
     measured : bool
         With one hidden layer, whether the returned number is wanted (it costs divisions); 0 otherwise.
     """
@@ -237,14 +262,14 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, moved, samp
                 settle(sums, v, inverse, low, high, place, first, count, b * n + first)
     else:
         if threads is not None:
-            all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
+            all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
         else:
-            all_parts(layout, inner, v, sums, inverse, low, high, partial, moved, samples, phase)
+            all_parts(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
         for part in range(PARTS):
             largest = max(largest, moved[part])
     reset(layout, base, sums, samples, 0)
     if last % 2 == 0:
-        hidden_to_outputs(layout, inner, v, sums, samples)
+        hidden_to_outputs(layout, inner, v, sums, lanes, samples)
     for layer in range(2, last + 1, 2):
         first = layout.at[layer]
         for b in range(samples):
