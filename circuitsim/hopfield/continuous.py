@@ -144,7 +144,7 @@ def from_circuit(circuit: Circuit) -> ResistiveUnits:
         if head == n:
             upper[tail] = min(upper[tail], bound)
         else:
-            lower[head] = max(lower[head], -bound)
+            lower[head] = max(lower[head], 0.0 - bound)
     root = np.sqrt(total[:n])
     network = ContinuousHopfieldNetwork(
         weights[:n, :n] / np.outer(root, root), bias[:n] / root, lower * root, upper * root, tuple(names)

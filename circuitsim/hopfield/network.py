@@ -175,13 +175,13 @@ class DeepHopfieldNetwork:
         copy_into(self.state_arrays(), arrays, "states")
 
     # ------------------------------------------------------------------ files
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write the network as one npz of plain arrays and JSON text."""
         facts = {"kind": self.block.kind, "options": self.block.options, "dtype": self._dtype.name}
-        save_checkpoint(path, dict(self.parameters), facts)
+        save_checkpoint(Path(path), dict(self.parameters), facts)
 
     @classmethod
-    def load(cls, path: Path, learning: Learning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
+    def load(cls, path: Path | str, learning: Learning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
         """Read what `save` wrote.
 
         Raises
@@ -189,7 +189,7 @@ class DeepHopfieldNetwork:
         CheckpointError
             The file is missing, damaged, or holds no such network.
         """
-        arrays, facts = load_checkpoint(path)
+        arrays, facts = load_checkpoint(Path(path))
         if facts.get("kind") != DeepHopfieldBlock.kind:
             raise CheckpointError(f"{path} holds no deep Hopfield network")
         options = dict(facts["options"])
