@@ -167,4 +167,4 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
         sizes = [math.prod(shapes[-1]), *dense]
         ties += [DenseTie(lower, upper, spread) for lower, upper in pairwise(sizes)]
         shapes += [(units,) for units in dense]
-        super().__init__(shapes, ties, sweeps, activation, clamped, None, rng, dtype)
+        super().__init__(shapes, ties, sweeps, activation, clamped, None, 0.0, rng, dtype)

@@ -80,14 +80,20 @@ class DenseTie:
         Units.
     spread : float
         Weights start uniform in ±spread/√lower.
+    gain : float, optional
+        Given, they start as a random matrix with orthogonal rows or columns, whose singular values are all this.
     """
 
     lower: int
     upper: int
     spread: float = 1.0
+    gain: float | None = None
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """(lower, upper) uniform."""
+        """(lower, upper) uniform or orthogonal."""
+        if self.gain is not None:
+            left, _, right = np.linalg.svd(rng.normal(size=(self.lower, self.upper)), full_matrices=False)
+            return self.gain * (left @ right)
         limit = self.spread / math.sqrt(self.lower)
         return rng.uniform(-limit, limit, (self.lower, self.upper))
 

@@ -39,7 +39,7 @@ class HopfieldBlock(LayeredBlock):
 
     def __init__(
         self, shapes: Sequence[tuple[int, ...]], ties: Sequence[Tie], sweeps: Sweeps, activation: str = "ernoult",
-        clamped: bool = True, inputs: DenseTie | None = None, rng: Any = 0, dtype: Any = np.float64,
+        clamped: bool = True, inputs: DenseTie | None = None, bias: float = 0.0, rng: Any = 0, dtype: Any = np.float64,
     ) -> None:  # fmt: skip
         if activation not in ACTIVATIONS:
             raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
@@ -48,7 +48,11 @@ class HopfieldBlock(LayeredBlock):
             layers[-1] = Layer(tuple(shapes[-1]), 1.0, None, None)
         self.activation = activation
         self.clamped = clamped
+        self._bias = bias
         super().__init__(layers, ties, inputs, sweeps, rng, dtype)
+
+    def _first_bias(self, layer: Layer) -> float:
+        return 0.0 if layer.upper is None else self._bias
 
 
 class DeepHopfieldBlock(HopfieldBlock):
@@ -67,6 +71,11 @@ class DeepHopfieldBlock(HopfieldBlock):
         How it relaxes.
     spread : float
         Weights start uniform in ±spread/√(units before them).
+    gain : float, optional
+        Given, the weights between layers start orthogonal, with all singular values equal to this. Below half the
+        slope of the activation the energy is convex however many layers there are.
+    bias : float
+        Of clipped units, to start with; half the slope of the activation puts them in the middle of their range.
     rng : Generator or int
         Source of the weights.
     dtype : dtype
@@ -77,13 +86,14 @@ class DeepHopfieldBlock(HopfieldBlock):
 
     def __init__(
         self, layers: Sequence[int], activation: str = "ernoult", clamped: bool = True, inputs: int | None = None,
-        sweeps: Sweeps | None = None, spread: float = 0.5, rng: Any = 0, dtype: Any = np.float64,
+        sweeps: Sweeps | None = None, spread: float = 0.5, gain: float | None = None, bias: float = 0.0, rng: Any = 0,
+        dtype: Any = np.float64,
     ) -> None:  # fmt: skip
-        ties = [DenseTie(lower, upper, spread) for lower, upper in pairwise(layers)]
+        ties = [DenseTie(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
         entry = None if inputs is None else DenseTie(inputs, layers[0], spread)
         sweeps = sweeps or Sweeps()
         self.options = {
             "layers": list(layers), "activation": activation, "clamped": clamped, "inputs": inputs,
-            "sweeps": asdict(sweeps), "spread": spread,
+            "sweeps": asdict(sweeps), "spread": spread, "gain": gain, "bias": bias,
         }  # fmt: skip
-        super().__init__([(units,) for units in layers], ties, sweeps, activation, clamped, entry, rng, dtype)
+        super().__init__([(units,) for units in layers], ties, sweeps, activation, clamped, entry, bias, rng, dtype)

@@ -126,7 +126,7 @@ class LayeredBlock:
         self.initialise(rng, dtype)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the weights anew and set the biases to zero; `rng` is a Generator or a seed."""
+        """Draw the weights anew and set the biases to what they start at; `rng` is a Generator or a seed."""
         rng = np.random.default_rng(rng)
         self.parameters.clear()
         if self._inputs is not None:
@@ -134,7 +134,11 @@ class LayeredBlock:
         for index, tie in enumerate(self._ties, start=1):
             self.parameters[f"{self.weight_name}{index}"] = tie.draw(rng).astype(dtype)
         for index, layer in enumerate(self._layers, start=1):
-            self.parameters[f"bias{index}"] = np.zeros(layer.shape[-1], dtype)
+            self.parameters[f"bias{index}"] = np.full(layer.shape[-1], self._first_bias(layer), dtype)
+
+    def _first_bias(self, layer: Layer) -> float:
+        """What a layer's biases start at."""
+        return 0.0
 
     @property
     def n_inputs(self) -> int:

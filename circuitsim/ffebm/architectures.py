@@ -31,10 +31,14 @@ class Layers:
         Which blocks have a clamped last layer: all, none, or those with these numbers (from 1).
     batch_norm : "first" or "all"
         In which blocks' first layers batch normalisation follows convolution and pooling.
+    readout_norm : bool
+        Whether the readout sees the last layer through batch normalisation.
     pooling : "max" or "soft"
         Of the stages; within blocks maxima are taken.
     variance, spread : float
         Of initial kernels (Gaussian orthogonal ensemble) and of the blocks' dense weights.
+    gain, bias : float, optional
+        Of fully connected blocks, instead of the spread, as `DeepHopfieldBlock` takes them.
     free, nudged : int
         Sweeps.
     """
@@ -45,9 +49,12 @@ class Layers:
     activation: str = "ernoult"
     clamped: str | Sequence[int] = "all"
     batch_norm: str = "first"
+    readout_norm: bool = False
     pooling: str = "max"
     variance: float = 1e-3
     spread: float = 0.5
+    gain: float | None = None
+    bias: float = 0.0
     free: int = 20
     nudged: int = 10
     normalise: dict[str, Any] = field(default_factory=dict)
@@ -79,6 +86,8 @@ class Layers:
             stages, block, shape = self._block(number, range(start, start + size), shape)
             tables += [*stages, block]
             start += size
+        if self.readout_norm:
+            tables.append({"kind": "batch-norm", "channels": shape[-1]})
         return [*tables, {"kind": "readout", "inputs": _units(shape), "outputs": classes}]
 
     def _entrance(self, shape: tuple[int, ...]) -> dict[str, Any]:
@@ -114,7 +123,9 @@ class Layers:
         images = [layer for layer in layers[1:] if layer < convolutions]
         dense = [self.dense[layer - convolutions] for layer in layers[1:] if layer >= convolutions]
         if len(shape) == 1:
-            return stages, {"kind": "deep-hopfield", "layers": [shape[0], *dense], **common}, (dense or shape)[-1:]
+            return stages, {
+                "kind": "deep-hopfield", "layers": [shape[0], *dense], "gain": self.gain, "bias": self.bias, **common,
+            }, (dense or shape)[-1:]  # fmt: skip
         pool = [layer + 1 in self.pool for layer in images]
         block = {
             "kind": "convolutional-hopfield", "image": list(shape), "channels": [self.channels[k] for k in images],

@@ -1,0 +1,199 @@
+"""``circuitsim train --model ffebm``: chains of digital stages and blocks, described by TOML, a preset, or by default."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from circuitsim.errors import UsageError
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History
+
+# None: as the preset has it, or else as `PLAIN` has it.
+DEFAULTS: dict[str, Any] = {
+    "preset": None,
+    "elements": None,
+    "dataset": None,
+    "data_dir": None,
+    "loss": "cross-entropy",
+    "method": "ep",
+    "beta": None,
+    "form": "explicit",
+    "last": None,
+    "scale_errors": None,
+    "optimizer": "adam",
+    "epochs": None,
+    "batch": None,
+    "lr": None,
+    "lr_final": None,
+    "weight_decay": None,
+    "momentum": 0.0,
+    "augment": None,
+    "precision": "float32",
+    "samples": None,
+}
+
+PLAIN: dict[str, Any] = {
+    "beta": 0.02, "last": "stationary", "scale_errors": True, "epochs": 10, "batch": 32, "lr": 2e-3, "lr_final": 0.0,
+    "weight_decay": 0.0, "augment": False,
+}  # fmt: skip
+
+# What the published runs share (Nest & Ernoult 2024, App. A.6).
+PUBLISHED: dict[str, Any] = {
+    "beta": 0.2, "last": "elastic", "scale_errors": False, "weight_decay": 3e-4, "augment": True,
+}  # fmt: skip
+
+
+def add_arguments(group: Any) -> None:
+    """The options that only this family has; several share them with others."""
+    none = argparse.SUPPRESS
+    group.add_argument("--preset", metavar="NAME", default=none, help="a published configuration, e.g. l6-bs3")
+    group.add_argument("--loss", metavar="NAME", default=none, help="of the last stage: cross-entropy (default) or mse")
+    group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), id or adjoint")
+    group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge (0.02)")
+    group.add_argument("--form", metavar="NAME", default=none, help="explicit (default) or implicit chaining")
+    group.add_argument(
+        "--last", metavar="NAME", default=none, help="nudge of the last block: stationary (default) or elastic"
+    )
+    group.add_argument("--optimizer", metavar="NAME", default=none, help="adam (default) or sgd")
+    group.add_argument("--lr-final", type=float, metavar="R", default=none, help="learning rate at the end (0)")
+    group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
+    group.add_argument("--samples", type=int, metavar="N", default=none, help="train on the first N samples only")
+
+
+def build(options: Mapping[str, Any]) -> Experiment:
+    """A run from options (`DEFAULTS` says which)."""
+    import numpy as np
+
+    from circuitsim.datasets.augment import FlipAndCrop
+    from circuitsim.ffebm.description import build_chain
+
+    options, chosen = _complete(options)
+    images, notes = _images(options)
+    chosen["dataset"] = images.name
+    classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
+    elements = options["elements"] or _plain_elements(images, classes)
+    # A resumed run finds its elements here, and no preset that would bring others.
+    chosen["preset"] = None
+    chosen["elements"] = elements = [_with_deck(table) for table in elements]
+    rule = {name: options[name] for name in ("method", "beta", "form", "last", "scale_errors")}
+    chain = build_chain(elements, options["loss"], rule, options["precision"], options["seed"])
+    if options["augment"]:
+        if len(images.shape) != 3:
+            raise UsageError("augmentation flips and crops colour images; leave it out for others")
+        chain.augment = FlipAndCrop((images.shape[0], images.shape[1], images.shape[2]))
+    train, labels = images.train[: options["samples"]], images.train_labels[: options["samples"]]
+    kinds = ", ".join(f"{element['kind']}" for element in elements)
+    return Experiment(
+        chain, (train, labels), _plan(options, chain),
+        title=f"ffebm: {kinds}; {options['method']}, {sum(np.size(p) for p in chain.parameters.values())} parameters, "
+        f"{len(train)} samples of {images.name}",
+        evaluate=Test(chain, images.test, images.test_labels),
+        notes=notes,
+        finish=lambda directory, history: _finish(chain, directory, history),
+        summary=_summary,
+        chosen=chosen,
+    )  # fmt: skip
+
+
+class Test:
+    """Error on images that are not trained on."""
+
+    def __init__(self, chain: Any, images: Any, labels: Any) -> None:
+        self.chain, self.images, self.labels = chain, images, labels
+
+    def __call__(self, rng: Any) -> dict[str, float]:
+        """``test_error``, a share."""
+        return {"test_error": 1.0 - self.chain.score(self.images, self.labels)}
+
+
+def _complete(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options without gaps, and those that were filled in."""
+    from circuitsim.ffebm.architectures import preset
+
+    base = PLAIN
+    if options["preset"] is not None:
+        if options["elements"] is not None:
+            raise UsageError("a preset brings its own elements: leave out one of them")
+        base = {**PLAIN, **PUBLISHED, **preset(options["preset"])}
+    chosen = {name: value for name, value in base.items() if options.get(name) is None and name != "elements"}
+    full = {**options, **chosen}
+    if full["elements"] is None:
+        full["elements"] = base.get("elements")
+    if full["optimizer"] not in ("adam", "sgd"):
+        raise UsageError(f"the optimizer is adam or sgd, not {full['optimizer']}")
+    return full, chosen
+
+
+def _images(options: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    from circuitsim.datasets import choose, load
+    from circuitsim.datasets.colour import COLOUR, load_colour
+
+    if options["dataset"] in COLOUR:
+        return load_colour(options["dataset"], options["data_dir"]), []
+    name, notes = choose(options["dataset"], options["data_dir"])
+    return load(name, options["data_dir"]), notes
+
+
+def _plain_elements(images: Any, classes: int) -> list[dict[str, Any]]:
+    """Without a description: digital stages around two deep Hopfield blocks."""
+    from circuitsim.ffebm.architectures import Layers
+
+    layers = Layers(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
+    return layers.cut((images.train.shape[1],), [2, 2], classes)
+
+
+def _with_deck(table: Any) -> dict[str, Any]:
+    """An element's table; a circuit's deck as text, so that the run does not depend on the file."""
+    if not isinstance(table, Mapping):
+        raise UsageError(f"an element is a table with a kind, not {table!r}")
+    table = dict(table)
+    if table.get("kind") == "circuit" and "file" in table:
+        from circuitsim.netlist import dumps, read_deck
+        from circuitsim.netlist.roles import read_roles
+
+        deck = read_deck(str(table.pop("file")))
+        table["deck"] = dumps(deck.circuit, read_roles(deck)[0])
+    return table
+
+
+def _plan(options: Mapping[str, Any], chain: Any) -> Any:
+    from circuitsim.training import Adam, Cosine, Momentum, Plan
+
+    if options["lr"] <= 0:
+        raise UsageError(f"the learning rate must be positive, not {options['lr']}")
+    rates = chain.rates(options["lr"])
+    if options["optimizer"] == "adam":
+        optimizer: Any = Adam(rates, decay=options["weight_decay"])
+    else:
+        optimizer = Momentum(rates, options["momentum"], options["weight_decay"])
+    return Plan(
+        options["epochs"], options["batch"], options["seed"], optimizer,
+        Cosine(max(1, options["epochs"]), options["lr_final"] / options["lr"]),
+        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
+    )  # fmt: skip
+
+
+def _finish(chain: Any, directory: Path, history: History) -> list[Path]:
+    """The trained chain and its learning curve."""
+    from circuitsim.training.curves import draw_history
+
+    model = directory / "model.npz"
+    chain.save(model)
+    if not history.rows:
+        return [model]
+    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: settled)": ["residual"]}
+    return [model, draw_history(history, directory / "learning.png", panels)]
+
+
+def _summary(history: History) -> list[str]:
+    """The last row in words."""
+    if not history.rows:
+        return ["nothing was trained (0 epochs)"]
+    row = history.rows[-1]
+    lines = [f"training error  {100 * row['error']:.3f} %", f"test error      {100 * row['test_error']:.3f} %"]
+    if "residual" in row:
+        lines.append(f"settled within  {row['residual']:.2g} (mean over batches of the worst unit)")
+    return lines

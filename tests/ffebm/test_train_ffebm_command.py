@@ -1,0 +1,166 @@
+"""circuitsim train --model ffebm and --config: chains from TOML, presets, resumption."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circuitsim.cli import main
+from circuitsim.errors import UsageError
+from circuitsim.ffebm import Chain, build_chain
+from circuitsim.ffebm.architectures import Layers, preset, published
+
+CONFIG = """
+dataset = "digits"
+epochs = 2
+batch = 64
+lr = 5e-3
+samples = 256
+
+[[elements]]
+kind = "normalise"
+[[elements]]
+kind = "linear"
+inputs = 64
+outputs = 12
+[[elements]]
+kind = "batch-norm"
+channels = 12
+[[elements]]
+kind = "deep-hopfield"
+layers = [12, 8]
+clamped = false
+sweeps = { free = 10, nudged = 6 }
+[[elements]]
+kind = "linear"
+inputs = 8
+outputs = 2
+[[elements]]
+kind = "circuit"
+file = "block.cir"
+[[elements]]
+kind = "readout"
+inputs = 2
+outputs = 10
+"""
+DECK = """two inputs, a diode between free nodes
+*! input V1 V2
+*! output v(a) v(b)
+*! trainable R* min=100 max=100k
+V1 x 0 0
+V2 y 0 0
+R1 x a 1k
+R2 y b 2k
+R3 a 0 3k
+R4 b 0 1.5k
+D1 a b
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "ffebm.toml").write_text(CONFIG)
+    (tmp_path / "block.cir").write_text(DECK)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_chain_from_toml_trains_and_resumes_bit_for_bit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--config", "ffebm.toml", "--out", "whole", "--epochs", "3"]) == 0
+    assert "test error" in capsys.readouterr().out
+    assert main(["train", "--config", "ffebm.toml", "--out", "parts", "--epochs", "1"]) == 0
+    (folder / "block.cir").unlink()  # the run holds its deck
+    (folder / "ffebm.toml").unlink()
+    # The cosine ends with the last epoch, so that only the same number of epochs is the same run.
+    assert main(["train", "--out", "parts", "--resume", "--epochs", "3"]) == 0
+    for name in ("model.npz", "learning.png", "history.csv", "checkpoint.npz"):
+        assert (folder / "whole" / name).is_file(), name
+    chain = Chain.load(folder / "whole" / "model.npz")
+    digits = np.random.default_rng(0).integers(256, size=(3, 64), dtype=np.uint8)
+    assert chain.output(digits).shape == (3, 10)
+
+
+def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--model", "ffebm", "--dataset", "digits", "--epochs", "3", "--out", str(tmp_path)]) == 0
+    rows = (tmp_path / "history.csv").read_text().splitlines()
+    names, last = rows[0].split(","), rows[-1].split(",")
+    assert float(last[names.index("test_error")]) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--preset", "l7"], "no preset 'l7'"), (["--method", "bp"], "method must be"),
+        (["--optimizer", "lion"], "adam or sgd"), (["--lr", "0"], "must be positive"),
+        (["--preset", "l6-bs3", "--dataset", "cifar10"], "does not exist|no data_batch"),
+    ],
+)  # fmt: skip
+def test_wrong_options_say_what_is_right(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = ["--data-dir", str(tmp_path)] if "cifar10" in words else ["--dataset", "digits"]
+    if "l7" in words or "cifar10" in words:
+        data = data[: 2 * ("cifar10" in words)]
+    assert main(["train", "--model", "ffebm", *data, *words]) == 2
+    import re
+
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_toml_with_a_wrong_element_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ffebm.toml").write_text(CONFIG.replace('kind = "linear"', 'kind = "dense"'))
+    assert main(["train", "--config", "ffebm.toml"]) == 2
+    assert "element 1: there is no kind of element 'dense'" in capsys.readouterr().err
+
+
+NAMES = [name for name, entry in published().items() if "layers" in entry]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_published_configurations_are_whole(name: str) -> None:
+    """Layers, channels and pooling as the paper's Table 5 has them, whatever the cut."""
+    options = preset(name)
+    width: list[int] = []
+    halved = 0
+    for table in options["elements"]:
+        if table["kind"] == "conv2d":
+            width.append(table["outputs"])
+        elif table["kind"] == "soft-pool":
+            halved += 1
+        elif table["kind"] == "convolutional-hopfield":
+            width += [*table["channels"], *table["dense"]]
+            halved += sum(table["pool"])
+            assert table["image"][2] == width[-1 - len(table["channels"]) - len(table["dense"])]
+    layers = published()["layers"][published()[name]["layers"]]
+    assert width == [*layers["channels"], *layers.get("dense", [])]
+    assert halved == len(layers["pool"])
+    assert options["lr_final"] < options["lr"]
+
+
+@pytest.mark.parametrize("name", ["l6-bs6", "l6-bs2", "l12-bs3", "l15-imagenet32"])
+def test_published_configurations_run_a_few_batches(name: str) -> None:
+    """Of images of the right shape, at a sixteenth of the width and a few sweeps; the cut and the flow are the same."""
+    options = preset(name)
+    entry = published()[name]
+    table = published()["layers"][entry["layers"]]
+    layers = Layers(**{
+        **table, "channels": [c // 16 for c in table["channels"]], "dense": [d // 16 for d in table.get("dense", [])],
+        "free": 4, "nudged": 3,
+    })  # fmt: skip
+    classes = options["elements"][-1]["outputs"]
+    chain = build_chain(
+        layers.cut((32, 32, 3), entry["blocks"], classes), chaining={"beta": 0.2, "scale_errors": False}
+    )
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(256, size=(12, 3072), dtype=np.uint8), rng.integers(classes, size=12)
+    chain.fit(x, y, epochs=2, batch=4, rate=1e-3)
+    row = chain.history.rows[-1]
+    assert row["updates"] == 6
+    assert np.isfinite(row["loss"])
+
+
+def test_blocks_that_do_not_add_up_are_refused() -> None:
+    with pytest.raises(UsageError, match="do not make up the 3 layers"):
+        Layers(dense=[4, 4, 4]).cut((8,), [2, 2], 3)
