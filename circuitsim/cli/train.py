@@ -23,6 +23,7 @@ from circuitsim.errors import UsageError
 # --model NAME → module of its family. Two names may share a module, which then reads options["model"].
 MODELS: dict[str, str] = {
     "circuit": "circuitsim.cli.models.circuit",
+    "ffebm": "circuitsim.cli.models.ffebm",
     "rbm": "circuitsim.cli.models.rbm",
     "dhn-1h": "circuitsim.cli.models.dhn",
     "dhn-2h": "circuitsim.cli.models.dhn",
@@ -95,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
         given = {**configured(given.pop("config")), **given}
     if "deck" in given:
         given.setdefault("model", "circuit")
+    if "elements" in given:
+        given.setdefault("model", "ffebm")
     out, resume = given.pop("out", None), given.pop("resume", False)
     directory = None if out is None else RunDirectory(out)
     if resume:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ dataset = "digits"
 epochs = 2
 batch = 64
 lr = 5e-3
+lr_final = 5e-3
 samples = 256
 
 [[elements]]
@@ -73,10 +75,10 @@ def test_a_chain_from_toml_trains_and_resumes_bit_for_bit(folder: Path, capsys: 
     assert main(["train", "--config", "ffebm.toml", "--out", "parts", "--epochs", "1"]) == 0
     (folder / "block.cir").unlink()  # the run holds its deck
     (folder / "ffebm.toml").unlink()
-    # The cosine ends with the last epoch, so that only the same number of epochs is the same run.
     assert main(["train", "--out", "parts", "--resume", "--epochs", "3"]) == 0
     for name in ("model.npz", "learning.png", "history.csv", "checkpoint.npz"):
         assert (folder / "whole" / name).is_file(), name
+    assert (folder / "whole" / "model.npz").read_bytes() == (folder / "parts" / "model.npz").read_bytes()
     chain = Chain.load(folder / "whole" / "model.npz")
     digits = np.random.default_rng(0).integers(256, size=(3, 64), dtype=np.uint8)
     assert chain.output(digits).shape == (3, 10)
@@ -104,8 +106,6 @@ def test_wrong_options_say_what_is_right(
     if "l7" in words or "cifar10" in words:
         data = data[: 2 * ("cifar10" in words)]
     assert main(["train", "--model", "ffebm", *data, *words]) == 2
-    import re
-
     assert re.search(message, capsys.readouterr().err)
 
 

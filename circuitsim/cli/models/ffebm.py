@@ -1,4 +1,4 @@
-"""``circuitsim train --model ffebm``: chains of digital stages and blocks, described by TOML, a preset, or by default."""
+"""``circuitsim train --model ffebm``: chains of digital stages and blocks, from TOML, a preset, or by default."""
 
 from __future__ import annotations
 
