@@ -116,8 +116,8 @@ class Engine:
 
         Parameters
         ----------
-        images : (N, D) ndarray of uint8
-            255 stands for an input of one.
+        images : (N, D) ndarray
+            Bytes, of which 255 stands for an input of one, or floats.
         labels : (N,) ndarray of int64
         rows : (n,) ndarray of int64
         rates, bias_rates : sequence of float

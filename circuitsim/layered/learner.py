@@ -19,6 +19,11 @@ METHODS = ("ep", "bp", "implicit")
 TEST_STATES = 4_000_000
 
 
+def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Bytes as fractions of 255; numbers as they are."""
+    return images * dtype.type(1 / 255) if images.dtype == np.uint8 else images.astype(dtype)
+
+
 class LayeredLearner:
     """A deep resistive network that classifies images; satisfies `circuitsim.training.FusedTrainable`.
 
@@ -64,7 +69,7 @@ class LayeredLearner:
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
     ) -> dict[str, np.ndarray]:
-        """Train on images (uint8) and labels (int64); metrics ``cost``, ``train_error`` and ``residual``.
+        """Train on images (bytes, 255 for one, or floats) and labels (int64); metrics ``cost``, ``train_error`` and ``residual``.
 
         Raises
         ------
@@ -113,7 +118,7 @@ class LayeredLearner:
         size = max(1, TEST_STATES // sum(engine.architecture.units[1:]))
         found = []
         for start in range(0, len(images), size):
-            x = images[start : start + size] * engine.dtype.type(1 / 255)
+            x = as_inputs(images[start : start + size], engine.dtype)
             given = engine.drive(x)
             u = [np.zeros((len(x), n), engine.dtype) for n in engine.architecture.units[1:]]
             found.append(reference.relax(inner, biases, given, u, self.learning.sweeps)[-1])
@@ -138,7 +143,9 @@ class LayeredLearner:
         for layer, sums in enumerate(reference.conductances(inner, given.load), 1):
             if not (sums > 0).all():
                 unit = int(np.flatnonzero(~(sums > 0))[0]) + 1
-                raise ConvergenceError(f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate")
+                raise ConvergenceError(
+                    f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate"
+                )
         u = reference.relax(inner, biases, given, engine.states(count), self.learning.sweeps)
         target = np.zeros((count, engine.architecture.units[-1]), dtype)
         target[np.arange(count), labels[rows]] = 1

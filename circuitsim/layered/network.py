@@ -154,7 +154,9 @@ class DeepResistiveNetwork:
             below = here
         return total
 
-    def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: np.ndarray, weight: np.ndarray) -> Arrays:
+    def parameter_difference(
+        self, plus: LayeredState, minus: LayeredState, x: np.ndarray, weight: np.ndarray
+    ) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), as products of differences and means."""
         pair = reference.contrast(self._scaled(plus), self._scaled(minus), np.asarray(weight))
         return self._named(baselines.contrastive(pair), x)

@@ -14,7 +14,8 @@ Each tile is its own, so the result does not depend on how many threads share th
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
+from numba import prange, types
+from numba.extending import overload
 
 from circuitsim.layered.vectors import add, fma, kernel, load, maximum, splat, store, sub
 
@@ -23,13 +24,25 @@ TILE = 32
 ROWS = 16
 
 
+def intensity(levels, value):
+    """What a pixel stands for: bytes by a table, numbers themselves."""
+    raise NotImplementedError("only within kernels")
+
+
+@overload(intensity)
+def _intensity(levels, value):
+    if isinstance(value, types.Integer):
+        return lambda levels, value: levels[value]
+    return lambda levels, value: levels.dtype.type(value)
+
+
 @kernel()
 def light(images, rows, count, samples, levels, slot, pixels):
     """The pixels of a mini-batch that any sample lights.
 
     Parameters
     ----------
-    images : (N, D) ndarray of uint8
+    images : (N, D) ndarray, of uint8 or floats
     rows : (count,) ndarray of int
         Which images.
     samples : int
@@ -46,7 +59,7 @@ def light(images, rows, count, samples, levels, slot, pixels):
         found = False
         for b in range(count):
             value = images[rows[b], j]
-            pixels[lit * samples + b] = levels[value]
+            pixels[lit * samples + b] = intensity(levels, value)
             found |= value != 0
         for b in range(count, samples):
             pixels[lit * samples + b] = 0

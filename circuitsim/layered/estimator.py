@@ -1,0 +1,124 @@
+"""Deep resistive networks with the face of a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.learner import LayeredLearner
+from circuitsim.training import SGD, Exponential, Plan, Trainer
+
+
+class DRNClassifier(ClassifierMixin, BaseEstimator):
+    """A network of resistors and diodes that learns classes by equilibrium propagation.
+
+    Parameters
+    ----------
+    hidden : sequence of int
+        Units of the hidden layers.
+    input_gain : float
+        A: volts for an input of one. Features should be scaled to about [0, 1] or [−1, 1].
+    learning_rate : float or sequence of float
+        Of all layers, or one a layer, the first first.
+    beta : float
+        Strength of the nudge, S.
+    sweeps : int
+        Free and nudged sweeps.
+    method : {"ep", "bp", "implicit"}
+        How gradients are found.
+    batch_size, epochs : int
+    rate_decay : float
+        Factor on the learning rates after each epoch.
+    dtype : {"float32", "float64"}
+    random_state : int, RandomState or None
+        Source of all chance.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    n_features_in_ : int
+    network_ : DeepResistiveNetwork
+        The trained network; ``network_.to_circuit(x)`` is its circuit.
+    cost_curve_ : list of float
+        Mean cost of each epoch.
+    """
+
+    def __init__(
+        self,
+        hidden: Sequence[int] = (100,),
+        *,
+        input_gain: float = 100.0,
+        learning_rate: float | Sequence[float] = 0.006,
+        beta: float = 1.0,
+        sweeps: int = 4,
+        method: str = "ep",
+        batch_size: int = 4,
+        epochs: int = 10,
+        rate_decay: float = 0.99,
+        dtype: str = "float32",
+        random_state: Any = None,
+    ) -> None:
+        self.hidden = hidden
+        self.input_gain = input_gain
+        self.learning_rate = learning_rate
+        self.beta = beta
+        self.sweeps = sweeps
+        self.method = method
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.rate_decay = rate_decay
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> DRNClassifier:
+        """Learn from X, (samples, features), and classes y, from a fresh start."""
+        X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype))
+        check_classification_targets(y)
+        encoder = LabelEncoder()
+        labels = encoder.fit_transform(y).astype(np.int64)
+        self.classes_ = encoder.classes_
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "a classifier needs samples of at least 2 classes in the data, but there is only one class"
+            )
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        learner = LayeredLearner(
+            Architecture((X.shape[1], *self.hidden, len(self.classes_)), self.input_gain),
+            Learning(self.beta, self.sweeps, self.sweeps),
+            self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
+        )  # fmt: skip
+        plan = Plan(self.epochs, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
+        outcome = Trainer(learner, (np.ascontiguousarray(X), labels), plan).train()
+        self.network_ = learner.network()
+        self.cost_curve_ = [float(cost) for cost in outcome.history.column("cost")]
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Output voltages: (samples, classes), or v_2 − v_1 of two classes, V."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.dtype(self.dtype))
+        outputs = self.network_.relax(X).output
+        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class whose output is highest."""
+        outputs = self.decision_function(X)
+        best = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
+        return self.classes_[best]
+
+    def _rates(self) -> float | dict[str, float]:
+        if isinstance(self.learning_rate, (int, float)):
+            return float(self.learning_rate)
+        return {
+            f"{kind}.{layer}": float(rate)
+            for layer, rate in enumerate(self.learning_rate, 1)
+            for kind in ("weights", "biases")
+        }

@@ -1,0 +1,35 @@
+"""Small networks and data that the tests of layered networks share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.network import initial_parameters
+
+INPUTS, CLASSES = 60, 7
+
+
+def images(samples: int = 210, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes, most of them zero as in pictures of digits, and labels."""
+    rng = np.random.default_rng(seed)
+    lit = rng.random((samples, INPUTS)) < 0.3
+    return (lit * rng.integers(1, 256, lit.shape)).astype(np.uint8), rng.integers(0, CLASSES, samples)
+
+
+def architecture(*hidden: int) -> Architecture:
+    return Architecture((INPUTS, *hidden, CLASSES), 20.0)
+
+
+def parameters(of: Architecture, seed: int = 0, dtype: type = np.float64) -> dict[str, np.ndarray]:
+    """Initial conductances, and biases that matter."""
+    rng = np.random.default_rng(seed)
+    found = initial_parameters(of, rng, dtype)
+    for name, array in found.items():
+        if name.startswith("biases"):
+            array[:] = rng.normal(0, 0.05, array.shape)
+    return found
+
+
+def learning(**changes: object) -> Learning:
+    return Learning(**{"beta": 0.05, "sweeps": 5, "nudged_sweeps": 4, **changes})  # type: ignore[arg-type]

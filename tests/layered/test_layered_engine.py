@@ -1,0 +1,160 @@
+"""The compiled engine follows its plain twin step by step; its bits depend on nothing but its arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from networks import architecture, images, learning, parameters
+
+from circuitsim.errors import ConvergenceError
+from circuitsim.layered.architecture import recipes
+from circuitsim.layered.engine import Engine
+from circuitsim.layered.twin import Twin
+
+DATA = images()
+RATES = {1: [3e-4, 2e-3], 2: [2e-4, 3e-4, 2e-3], 3: [2e-4, 3e-4, 3e-4, 2e-3], 4: [2e-4, 3e-4, 3e-4, 3e-4, 2e-3]}
+
+
+def order(seed: int, epochs: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.concatenate([rng.permutation(len(DATA[0])) for _ in range(epochs)])
+
+
+def largest(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> float:
+    return max(float(np.abs(a[name] - b[name]).max()) for name in a)
+
+
+# One group of blocks and several, one panel of columns and several, layers of all parities.
+@pytest.mark.parametrize("hidden", [(40,), (33, 50), (550, 40), (30, 40, 70), (20, 30, 40, 50)], ids=str)
+@pytest.mark.parametrize("batch", [4, 10])
+def test_same_trajectory_as_the_twin(hidden: tuple[int, ...], batch: int) -> None:
+    """Hundreds of updates with batches of 4; 10 is no multiple of 4 and leaves a short last batch."""
+    of, rates = architecture(*hidden), RATES[len(hidden)]
+    start = parameters(of)
+    engine, twin = Engine(of, learning(), batch, np.float64), Twin(of, learning(), batch)
+    rows = order(1, 4 if batch == 4 and len(hidden) < 3 else 1)
+    engine.set(start)
+    twin.set(start)
+    for epoch in range(2):
+        factor = 0.99**epoch
+        scaled = [rate * factor for rate in rates]
+        ours = engine.train(*DATA, rows, scaled, rates)
+        theirs = twin.train(*DATA, rows, scaled, rates)
+        np.testing.assert_allclose(ours[:, :2], theirs, rtol=1e-9, atol=1e-12)
+    found = engine.get()
+    assert largest(found, start) > 1e-3
+    assert largest(found, twin.get()) < 1e-11
+    assert all(w.min() == 0 for name, w in found.items() if name.startswith("weights"))
+
+
+@pytest.mark.parametrize("variant", ["positive", "negative"])
+def test_one_sided_nudges_follow_the_twin(variant: str) -> None:
+    of, rates = architecture(40, 30), RATES[2]
+    engine, twin = Engine(of, learning(variant=variant), 4, np.float64), Twin(of, learning(variant=variant), 4)
+    for one in (engine, twin):
+        one.set(parameters(of))
+        one.train(*DATA, order(2, 1), rates, rates)
+    assert largest(engine.get(), twin.get()) < 1e-12
+
+
+def trained(threads: int, pieces: int, dtype: type = np.float32, hidden: tuple[int, ...] = (70, 50)) -> Engine:
+    of = architecture(*hidden)
+    engine = Engine(of, learning(), 4, dtype, threads)
+    engine.set(parameters(of, dtype=dtype))
+    for some in np.array_split(order(3, 1)[:200].reshape(-1, 4), pieces):
+        engine.train(*DATA, some.ravel(), RATES[len(hidden)], RATES[len(hidden)])
+    return engine
+
+
+def test_bits_do_not_depend_on_threads() -> None:
+    one, two = trained(1, 1).get(), trained(2, 1).get()
+    assert all((one[name] == two[name]).all() for name in one)
+
+
+def test_bits_do_not_depend_on_how_many_steps_come_at_once_nor_on_flushing() -> None:
+    whole, split = trained(1, 1), trained(1, 7)
+    of = architecture(70, 50)
+    flushed = Engine(of, learning(), 4)
+    flushed.set(parameters(of, dtype=np.float32))
+    for some in order(3, 1)[:200].reshape(-1, 4):
+        flushed.train(*DATA, some, RATES[2], RATES[2])
+        flushed.flush()
+    found = [engine.get() for engine in (whole, split, flushed)]
+    assert all((found[0][name] == other[name]).all() for other in found[1:] for name in other)
+
+
+def test_floats_are_taken_as_they_are() -> None:
+    of = architecture(40)
+    bytes_, floats = Engine(of, learning(), 4, np.float64), Engine(of, learning(), 4, np.float64)
+    for engine, x in ((bytes_, DATA[0]), (floats, DATA[0] / 255)):
+        engine.set(parameters(of))
+        engine.train(x, DATA[1], order(4, 1), RATES[1], RATES[1])
+    assert largest(bytes_.get(), floats.get()) == 0
+
+
+def test_a_tolerance_ends_the_sweeps_and_holds() -> None:
+    of = architecture(40, 30, 20)
+    engine = Engine(of, learning(sweeps=500, nudged_sweeps=500, tolerance=1e-10), 4, np.float64)
+    engine.set(parameters(of))
+    metrics = engine.train(*DATA, order(5, 1)[:40], RATES[3], RATES[3])
+    assert (metrics[:, 2] <= 1e-10).all()
+    few = Engine(of, learning(sweeps=2), 4, np.float64)
+    few.set(parameters(of))
+    assert few.train(*DATA, order(5, 1)[:40], RATES[3], RATES[3])[:, 2].min() > 1e-6
+
+
+def test_parameters_come_back_as_they_went_in() -> None:
+    of = architecture(37, 41, 35)
+    engine, start = Engine(of, learning(), 4, np.float64), parameters(architecture(37, 41, 35))
+    engine.set(start)
+    assert largest(engine.get(), start) == 0
+
+
+def test_a_unit_without_conductance_stops_the_run_by_name() -> None:
+    of = architecture(40)
+    start = parameters(of)
+    start["weights.1"][:, 7] = 0
+    start["weights.2"][7] = 0
+    engine = Engine(of, learning(), 4, np.float64)
+    engine.set(start)
+    with pytest.raises(ConvergenceError, match="unit 8 of layer 1 has no conductance left"):
+        engine.train(*DATA, order(6, 1), RATES[1], RATES[1])
+
+
+def test_a_nudge_beyond_an_outputs_conductance_is_refused() -> None:
+    of = architecture(40)
+    engine = Engine(of, learning(beta=100.0), 4, np.float64)
+    engine.set(parameters(of))
+    with pytest.raises(ConvergenceError, match="output 1 has less conductance"):
+        engine.train(*DATA, order(6, 1), RATES[1], RATES[1])
+
+
+def test_what_is_not_a_number_stays_so() -> None:
+    of = architecture(40)
+    start = parameters(of, dtype=np.float32)
+    start["weights.1"][3, 5] = np.nan
+    engine = Engine(of, learning(), 4)
+    engine.set(start)
+    with pytest.raises(ConvergenceError):
+        engine.train(*DATA, order(6, 1), RATES[1], RATES[1])
+
+
+def test_single_precision_gradients_do_not_cancel() -> None:
+    """One step in both precisions; the difference of squares would lose the first layer's gradient altogether."""
+    recipe = recipes()["drn-2h"]
+    of = architecture(60, 50)
+    steps = {}
+    for dtype in (np.float32, np.float64):
+        start = parameters(of, dtype=np.float64)
+        for array in start.values():
+            array[...] = array.astype(np.float32)
+        engine = Engine(of, recipe.learning, 4, dtype)
+        engine.set({name: array.astype(dtype) for name, array in start.items()})
+        engine.train(*DATA, order(7, 1)[:4], [1.0] * 3, [1.0] * 3)
+        found = engine.get()
+        # Where the step ends at zero it says nothing of the gradient.
+        steps[dtype] = {name: (found[name] - start[name])[found[name] > 0] for name in ("weights.1", "weights.3")}
+    for name in ("weights.1", "weights.3"):
+        exact, single = steps[np.float64][name], steps[np.float32][name]
+        assert len(exact) == len(single)
+        assert np.linalg.norm(single - exact) < 1e-3 * np.linalg.norm(exact)
