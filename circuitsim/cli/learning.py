@@ -19,7 +19,7 @@ LOSSES = ("squared", "cross-entropy")
 
 DEFAULTS: dict[str, Any] = {
     "deck": None, "allow_include": [], "data": None, "inputs": None, "outputs": None, "trainable": None,
-    "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
+    "gain": 1.0, "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
     "method": "ep", "estimator": "centred", "nudge": "constant",
     "beta": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
 }  # fmt: skip
@@ -27,7 +27,8 @@ DEFAULTS: dict[str, Any] = {
 
 
 OPTIONS: dict[str, tuple[type, str, str]] = {
-    "--data": (str, "FILE", "samples: .csv or .npz (docs/learning.md)"),
+    "--data": (str, "FILE", "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)"),
+    "--gain": (float, "A", "multiply the inputs of all samples (1)"),
     "--scatter": (float, "S", "multiply each trainable resistance by exp(S N(0,1)) before the start (0)"),
     "--loss": (str, "NAME", "squared or cross-entropy (default: by whether the data have voltages or classes)"),
     "--low": (float, "V", "squared loss: target of the outputs of other classes (0)"),
@@ -102,7 +103,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     roles = make_roles(
         deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated
     ).require()
-    samples = read_samples(options["data"], roles)
+    samples = amplified(read_samples(options["data"], roles), options["gain"])
     block = CircuitBlock(deck.circuit, roles, options["tolerance"])
     if options["scatter"]:
         from circuitsim.learning.start import scattered
@@ -111,6 +112,11 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
         block = CircuitBlock(scattered(block, options["scatter"], rng), roles, options["tolerance"])
     loss = _loss(options, block, samples)
     return Setting(block, roles, samples, loss, [*deck.problems, *deck.notes, *remarks])
+
+
+def amplified(samples: Samples, gain: float) -> Samples:
+    """The samples with all inputs multiplied."""
+    return samples._replace(x=gain * samples.x)
 
 
 def _loss(options: Mapping[str, Any], block: CircuitBlock, samples: Samples) -> Loss:

@@ -58,7 +58,7 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) ->
     Parameters
     ----------
     path : str or Path
-        ``.csv`` or ``.npz``.
+        ``.csv`` or ``.npz``; or the name of a bundled data set (`BUNDLED`), where no such file exists.
     roles : Roles
         Which columns there must be.
     classes : sequence of str
@@ -69,7 +69,9 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) ->
     UsageError
         No such file; columns that are missing, repeated or unknown; a row that is not numbers, by file and line.
     """
-    path = Path(path)
+    name, path = str(path), Path(path)
+    if name in BUNDLED and not path.exists():
+        return bundled(name, roles)
     if not path.is_file():
         raise UsageError(f"no data file {str(path)!r}: there is no such file")
     if path.suffix.lower() == ".npz":
@@ -247,3 +249,39 @@ def _check_finite(path: Path, name: str, array: np.ndarray) -> None:
     good = np.isfinite(array).reshape(len(array), -1).all(axis=1)
     if not good.all():
         raise UsageError(f"{path}: sample {int(np.argmin(good))} of {name} is not finite")
+
+
+# ---------------------------------------------------------------------- bundled
+BUNDLED = ("iris", "digits")
+"""Data sets of scikit-learn that can be named instead of a file."""
+
+_IRIS = np.array([[5.8, 3.0, 3.7, 1.2], [0.8, 0.4, 1.8, 0.8]])
+"""Centre and unit of the four lengths, cm."""
+
+
+def bundled(name: str, roles: Roles) -> Samples:
+    """Iris or the 8 × 8 digits as samples for a circuit: features, or features and their negatives, as it has inputs.
+
+    Lengths are counted from a typical value in typical deviations (constants, the same for every split); pixels are
+    0 … 1. One output a class.
+
+    Raises
+    ------
+    UsageError
+        The circuit has other numbers of inputs or outputs; scikit-learn is missing.
+    """
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise UsageError(f"the data set {name!r} comes with scikit-learn: pip install 'circuitsim[learn]'") from None
+    found = datasets.load_iris() if name == "iris" else datasets.load_digits()
+    x = (found.data - _IRIS[0]) / _IRIS[1] if name == "iris" else found.data / 16.0
+    n, m = x.shape[1], len(found.target_names)
+    if len(roles.inputs) == 2 * n:
+        x = np.concatenate([x, -x], axis=1)
+    if len(roles.inputs) != x.shape[1] or len(roles.outputs) != m:
+        raise UsageError(
+            f"{name} has {n} features (or {2 * n} with their negatives) and {m} classes, the circuit "
+            f"{len(roles.inputs)} inputs and {len(roles.outputs)} outputs"
+        )
+    return Samples(x.astype(np.float64), found.target.astype(np.int64), tuple(map(str, found.target_names)))

@@ -41,7 +41,7 @@ def draw_trained(block: CircuitBlock, x: np.ndarray, path: Path) -> Path | None:
     if len(block.circuit) > MOST:
         return None
     circuit = block.trained().with_values(dict(zip(block.roles.inputs, map(float, x))))
-    point = solve(circuit, tolerance=block.tolerance)
+    point = solve(circuit)
     kind, _, _, value, _ = circuit.arrays()
     ohmic = (kind == RESISTOR) & (value > 0.0)
     width = np.where(ohmic, 1.0 / np.where(ohmic, value, 1.0), 0.0)

@@ -11,8 +11,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.learning.losses import Loss
 
-SHARE = 0.1
-"""Of the least output conductance: a nudge that moves outputs by a tenth of their error at most, or so."""
+SHARE = 0.01
+"""Of the least output conductance: a nudge that moves outputs by about a hundredth of their error at most."""
 
 PROBED = 64
 """Samples from which the first outputs are judged."""
@@ -30,7 +30,7 @@ def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> C
 
 
 def gentle_nudge(block: CircuitBlock, loss: Loss) -> float:
-    """A strength β that leaves the energy convex with either sign: a tenth of the least output conductance over the
+    """A strength β that leaves the energy convex with either sign: a hundredth of the least output conductance over the
     loss's steepest curvature, S for the squared error.
 
     Raises

@@ -86,7 +86,8 @@ def _sets(options: Mapping[str, Any], setting: Setting) -> tuple[Samples, Sample
     if options["test"] is not None and options["split"] is not None:
         raise UsageError("either --test FILE or --split F, not both")
     if options["test"] is not None:
-        return setting.samples, read_samples(options["test"], setting.roles, setting.samples.classes)
+        test = read_samples(options["test"], setting.roles, setting.samples.classes)
+        return setting.samples, learning.amplified(test, options["gain"])
     if options["split"] is not None:
         return split(setting.samples, options["split"], np.random.default_rng((options["seed"], 5)))
     return setting.samples, None

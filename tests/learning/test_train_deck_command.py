@@ -1,0 +1,263 @@
+"""``circuitsim train DECK`` and ``gradient DECK``: from a deck to a trained deck, whatever happens on the way."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim import netlist
+from circuitsim.cli import main
+from circuitsim.netlist.roles import read_roles
+
+DECK = """a network with a diode between free nodes
+*! input V1 V2
+*! output v(out) v(p,q)
+*! trainable R* min=10 max=100k
+*! trainable Ib min=-5m max=5m
+V1 a 0 1
+V2 b 0 -1
+Ib 0 q 0.1m
+Ra a p 1k
+Rb b p 3k
+Rc p q 2k
+Rd q 0 1k
+Re q out 1k
+Rf out a 2k
+Rg out 0 1k
+D1 p out
+.model ideal D
+.op
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.cir").write_text(DECK)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (12, 2))
+    y = np.stack([0.3 * x[:, 0] + 0.1 * x[:, 1], 0.2 * x[:, 0]], axis=1)
+    rows = "\n".join(",".join(map(repr, row)) for row in np.hstack([x, y]).tolist())
+    (tmp_path / "data.csv").write_text('V1,V2,v(out),"v(p,q)"\n' + rows + "\n")
+    return tmp_path
+
+
+TRAIN = ["train", "net.cir", "--data", "data.csv", "--batch", "4", "--split", "0.25"]
+
+
+def rows_of(directory) -> list[dict]:
+    """The history without its clock."""
+    lines = (directory / "history.jsonl").read_text().splitlines()
+    return [{k: v for k, v in json.loads(line).items() if k != "seconds"} for line in lines]
+
+
+def test_from_a_deck_to_a_trained_deck(here, capsys) -> None:
+    assert main([*TRAIN, "--epochs", "30", "--out", "run"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(
+        "a network with a diode between free nodes: 2 inputs, 2 outputs, 8 trainable elements; "
+        "ep, 9 samples, 3 held out\n"
+    )
+    assert "written to run: trained.cir, learning.png, conductances.png, circuit.png, history, checkpoint" in shown.out
+    assert shown.err == ""
+    rows = rows_of(here / "run")
+    assert len(rows) == 30 and rows[-1]["loss"] < 0.2 * rows[0]["loss"] and rows[-1]["test_loss"] < rows[0]["test_loss"]
+    for row in rows:
+        assert row["lower"] <= row["loss"] <= row["upper"]
+        assert row["certificate"] <= 1e-9 and row["skipped"] == row["uncertified"] == 0
+    header = next(csv.reader(io.StringIO((here / "run/history.csv").read_text())))
+    assert header[:4] == ["epoch", "updates", "skipped", "rate_factor"] and header[-1] == "seconds"
+    for picture in ("learning", "conductances", "circuit"):
+        assert (here / f"run/{picture}.png").read_bytes().startswith(b"\x89PNG")
+    config = json.loads((here / "run/config.json").read_text())
+    assert config["options"]["beta"] > 0 and config["options"]["lr"] > 0 and "numpy" in config["versions"]
+
+
+def test_the_trained_deck_is_a_deck_and_can_be_trained_on(here, capsys) -> None:
+    assert main([*TRAIN, "--epochs", "5", "--out", "run"]) == 0
+    deck = netlist.read_deck(here / "run/trained.cir")
+    assert read_roles(deck)[0] == read_roles(netlist.read_deck(here / "net.cir"))[0]
+    assert deck.circuit["Ra"].value != 1000.0 and deck.circuit["Ib"].value != 1e-4
+    assert circuitsim.solve(deck.circuit).certificate.ok
+    assert main(["check", "run/trained.cir"]) == 0
+    assert main(["train", "run/trained.cir", "--data", "data.csv", "--epochs", "1"]) == 0
+
+
+def test_nothing_is_written_without_out(here) -> None:
+    before = sorted(here.iterdir())
+    assert main([*TRAIN, "--epochs", "1"]) == 0
+    assert sorted(here.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--method", "coupled"],
+        ["--method", "frequency"],
+        ["--method", "agnostic", "--nudge", "resistor", "--optimizer", "sgd"],
+        ["--method", "implicit", "--optimizer", "momentum"],
+        ["--nudge", "resistor", "--estimator", "positive", "--schedule", "cosine"],
+        ["--nudge", "current", "--estimator", "negative", "--schedule", "exponential"],
+    ],
+    ids=lambda words: " ".join(words[1::2]),
+)
+def test_every_method_learns(here, words) -> None:
+    assert main([*TRAIN, "--epochs", "12", "--out", "run", *words]) == 0
+    rows = rows_of(here / "run")
+    assert rows[-1]["loss"] < 0.9 * rows[0]["loss"]
+    sides = {"positive": {"lower"}, "negative": {"upper"}}
+    found = {name for name in ("lower", "upper") if name in rows[0]}
+    assert found == next((sides[word] for word in words if word in sides), set())
+
+
+def test_classes_and_cross_entropy(here, capsys) -> None:
+    lines = (here / "data.csv").read_text().splitlines()[1:]
+    values = [[float(cell) for cell in line.split(",")] for line in lines]
+    rows = [f"{a},{b},{'up' if a > b else 'down'}\n" for a, b, *_ in values]
+    (here / "c.csv").write_text("V1,V2,class\n" + "".join(rows))
+    words = ["train", "net.cir", "--data", "c.csv", "--epochs", "30", "--out", "run", "--outputs", "v(p) v(out,q)"]
+    assert main(words) == 0
+    rows = rows_of(here / "run")
+    assert rows[-1]["loss"] < rows[0]["loss"] and 0 <= rows[-1]["error"] <= 1
+    options = json.loads((here / "run/config.json").read_text())["options"]
+    assert options["classes"] == ["down", "up"] and options["temperature"] > 0
+    assert "*! output v(p) v(out,q)" in (here / "run/trained.cir").read_text()
+
+
+def test_a_configuration_file(here, capsys) -> None:
+    text = 'deck = "net.cir"\ndata = "data.csv"\nepochs = 3\nbatch = 5\noptimizer = "sgd"\nlr = 1e-7\n'
+    (here / "my.toml").write_text(text)
+    assert main(["train", "--config", "my.toml", "--epochs", "2", "--out", "run"]) == 0
+    options = json.loads((here / "run/config.json").read_text())["options"]
+    assert (options["epochs"], options["batch"], options["optimizer"], options["lr"]) == (2, 5, "sgd", 1e-7)
+    (here / "bad.toml").write_text("epochs = = 3\n")
+    capsys.readouterr()
+    for name, message in (("bad.toml", "bad.toml: "), ("none.toml", "there is no such file")):
+        assert main(["train", "--config", name]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--model", "circuit"], "say which deck to train"),
+        (["train", "net.cir"], "say what to learn from with --data FILE"),
+        (["train", "none.cir", "--data", "data.csv"], "no deck 'none.cir'"),
+        (["train", "net.cir", "--data", "none.csv"], "no data file 'none.csv'"),
+        ([*TRAIN, "--method", "guess"], "there is no method 'guess'; there are ep, coupled"),
+        ([*TRAIN, "--nudge", "elbow"], "there is no nudge 'elbow'"),
+        ([*TRAIN, "--estimator", "sideways"], "there is no estimator 'sideways'"),
+        ([*TRAIN, "--optimizer", "luck"], "there is no optimizer 'luck'"),
+        ([*TRAIN, "--schedule", "now"], "there is no schedule 'now'"),
+        ([*TRAIN, "--loss", "none"], "there is no loss 'none'"),
+        ([*TRAIN, "--loss", "cross-entropy"], "cross-entropy needs classes"),
+        ([*TRAIN, "--test", "data.csv"], "either --test FILE or --split F, not both"),
+        ([*TRAIN, "--uncertified", "pray"], "skip or stop"),
+        ([*TRAIN, "--inputs", "V9"], "no element is called 'V9'"),
+        ([*TRAIN, "--beta", "-1"], "beta must be positive"),
+        ([*TRAIN, "--scatter", "-1"], "scatter must be finite and not negative"),
+        ([*TRAIN, "--k", "3"], "--k is not an option of --model circuit"),
+        ([*TRAIN, "--nudge", "resistor", "--beta", "9"], "leaves no convex energy"),
+    ],
+)
+def test_refusals(here, words, message, capsys) -> None:
+    code = main(words)
+    assert message in capsys.readouterr().err
+    assert code == (3 if "convex" in message else 2)
+
+
+def test_what_cannot_be_proven_is_never_used(here, capsys) -> None:
+    impossible = ["--tolerance", "1e-300", "--epochs", "2", "--out"]
+    assert main([*TRAIN[:6], *impossible, "run"]) == 0
+    assert "steps were skipped" in capsys.readouterr().err
+    rows = rows_of(here / "run")
+    assert rows[-1]["skipped"] > 0 and rows[-1]["uncertified"] > 0
+    before, after = (netlist.load(here / name) for name in ("net.cir", "run/trained.cir"))
+    if rows[-1]["updates"] == 0:
+        assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
+    assert main([*TRAIN[:6], *impossible, "other", "--uncertified", "stop"]) == 3
+    assert "have no state proven to the tolerance" in capsys.readouterr().err
+
+
+LONG = [*TRAIN, "--epochs", "1000", "--evaluate-every", "50", "--scatter", "0.2", "--seed", "3"]
+
+
+def start(out: str, *more: str) -> subprocess.Popen:
+    script = "import sys; from circuitsim.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *LONG, "--out", out, *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_for(path, process) -> None:
+    for _ in range(6000):
+        if path.exists() and path.stat().st_size:
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    raise AssertionError(f"{path} never came")
+
+
+def same_run(here, out: str) -> None:
+    if not (here / "whole").exists():
+        assert main([*LONG, "--out", "whole"]) == 0
+    assert (here / out / "trained.cir").read_bytes() == (here / "whole/trained.cir").read_bytes()
+    assert rows_of(here / out) == rows_of(here / "whole")
+
+
+def test_killed_or_interrupted_and_resumed_it_is_the_same_run_bit_for_bit(here, capsys) -> None:
+    process = start("killed", "--checkpoint-seconds", "0.05")
+    wait_for(here / "killed/history.jsonl", process)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL and not (here / "killed/trained.cir").exists()
+    process = start("stopped")
+    wait_for(here / "stopped/history.jsonl", process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and errors.startswith("interrupted after ")
+    for out in ("killed", "stopped"):
+        assert 0 < len(rows_of(here / out)) < 20
+        assert main(["train", "--resume", "--out", out]) == 0
+        same_run(here, out)
+
+
+def test_a_run_resumes_only_with_its_own_deck_and_data(here, capsys) -> None:
+    assert main([*TRAIN, "--epochs", "1", "--out", "run"]) == 0
+    (here / "net.cir").write_text(DECK.replace("Rg out 0 1k", "Rg out 0 2k"))
+    assert main(["train", "--resume", "--epochs", "2", "--out", "run"]) == 2
+    assert "the deck or the data have changed since" in capsys.readouterr().err
+
+
+def test_gradients_by_every_method(here, capsys) -> None:
+    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "json"]) == 0
+    found = {m["method"]: m for m in json.loads(capsys.readouterr().out)["methods"]}
+    assert list(found) == [
+        "implicit", "ep centred", "ep positive", "ep negative", "coupled", "frequency", "agnostic"
+    ]  # fmt: skip
+    assert found["implicit"]["relative_error"] == 0
+    assert list(found["implicit"]["gradient"]) == ["Ra", "Rb", "Rc", "Rd", "Re", "Rf", "Rg", "Ib"]
+    assert found["ep centred"]["relative_error"] < 0.05 and found["frequency"]["cosine"] > 0.99
+    assert main(["gradient", "net.cir", "--data", "data.csv"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[1].split()[:2] == ["method", "strength"] and "ep centred" in text
+    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "csv", "--estimator", "centred"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert [row[0] for row in rows[1:]] == ["implicit", "ep centred", "coupled", "frequency", "agnostic"]
+
+
+def test_a_method_that_does_not_fit_is_left_out_and_named(here, capsys) -> None:
+    (here / "c.csv").write_text("V1,V2,class\n1,0,0\n0,1,1\n")
+    assert main(["gradient", "net.cir", "--data", "c.csv", "--nudge", "constant"]) == 0
+    shown = capsys.readouterr()
+    assert "note: coupled is left out" in shown.err and "coupled" not in shown.out
