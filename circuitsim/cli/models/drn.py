@@ -36,14 +36,21 @@ def add_arguments(group: Any) -> None:
     none = argparse.SUPPRESS
     group.add_argument("--method", choices=("ep", "bp", "implicit"), default=none, help="how gradients are found (ep)")
     group.add_argument(
-        "--variant", choices=("centred", "positive", "negative"), default=none, help="which nudges ep compares (centred)"
+        "--variant",
+        choices=("centred", "positive", "negative"),
+        default=none,
+        help="which nudges ep compares (centred)",
     )
     group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge, S")
     group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps; with --tol their limit")
     group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged, or backpropagated, sweeps")
-    group.add_argument("--tol", type=float, metavar="R", default=none, help="sweep to this relative residual (0: T sweeps)")
+    group.add_argument(
+        "--tol", type=float, metavar="R", default=none, help="sweep to this relative residual (0: T sweeps)"
+    )
     group.add_argument("--input-gain", type=float, metavar="A", default=none, help="volts for a white pixel")
-    group.add_argument("--threads", type=int, metavar="N", default=none, help="threads; the result does not depend on it (1)")
+    group.add_argument(
+        "--threads", type=int, metavar="N", default=none, help="threads; the result does not depend on it (1)"
+    )
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
