@@ -58,7 +58,7 @@ class Architecture:
         return tuple(scales)
 
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of all parameters: ``weights.1``, …, ``biases.1``, …; the first matrix has all +x rows first."""
+        """Names and shapes: ``weights.1``, …, ``biases.1``, …; the first matrix has all its rows of +x first."""
         shapes: dict[str, tuple[int, ...]] = {}
         for layer in range(1, self.depth + 1):
             shapes[f"weights.{layer}"] = (self.units[layer - 1] * (2 if layer == 1 else 1), self.units[layer])

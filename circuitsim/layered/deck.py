@@ -33,9 +33,9 @@ class _Columns:
 def to_circuit(network: DeepResistiveNetwork, x: np.ndarray) -> Circuit:
     """The network with one input x, (inputs,), as a circuit.
 
-    Nodes are called ``p1``, ``n1``, … (inputs +A x and −A x), ``h1_1``, ``h2_1``, … (hidden layer, unit) and ``out1``, …;
-    with amplifiers a unit has its own name on their right side and ``…_in`` on their left. Conductances of zero are no
-    elements; biases of zero neither.
+    Nodes are called ``p1``, ``n1``, … (inputs +A x and −A x), ``h1_1``, ``h2_1``, … (hidden layer, unit) and ``out1``,
+    …; with amplifiers a unit has its own name on their right side and ``…_in`` on their left. Conductances of zero are
+    no elements; biases of zero neither.
 
     Raises
     ------

@@ -28,12 +28,13 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     width = int(layout.width[1])
     slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
     lit = aligned(2 * pixels * samples, dtype).reshape(2, -1)
+    # The nudged phases have twice as many samples.
+    twice, hidden = 2 * samples * n, PARTS * 2 * samples * n if last > 2 else PARTS * n
     sizes = {
         "tiles": 2 * pixels * width, "inner": layout.size, "bias": n, "shift": samples * width, "drop": width,
         "free": samples * n, "load": n, "tile_sums": width, "product": samples * width, "inverse": 3 * n,
-        "base": 2 * samples * n, "sums": 2 * samples * n, "nudged": 2 * samples * n,
-        "partial": PARTS * 2 * samples * n if last > 2 else PARTS * n, "moved": PARTS, "lanes": PARTS * GROUP * 2 * samples * 4 * LANES, "diff": samples * n,
-        "mean": samples * n,
+        "base": twice, "sums": twice, "nudged": twice, "partial": hidden, "moved": PARTS,
+        "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES, "diff": samples * n, "mean": samples * n,
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)
     return steps.Memory(
@@ -142,7 +143,8 @@ class Engine:
         self.pending = True
         if status == steps.STARVED:
             raise ConvergenceError(
-                f"unit {unit + 1} of layer {layer} has no conductance left after {done} more steps; try a lower learning rate"
+                f"unit {unit + 1} of layer {layer} has no conductance left after {done} more steps; "
+                "try a lower learning rate"
             )
         if status == steps.TIPPED:
             raise ConvergenceError(

@@ -21,8 +21,8 @@ PARTS = 8
 class Layout(NamedTuple):
     """Layers 1..L, each padded with units that conduct nothing; entry 0 of every table is the input or unused.
 
-    The matrix between layers ℓ−1 and ℓ (ℓ ≥ 2) is stored by rows of the odd one of the two, and that into the outputs by
-    outputs, so that a row is long and one reading of it serves both directions of a sweep.
+    The matrix between layers ℓ−1 and ℓ (ℓ ≥ 2) is stored by rows of the odd one of the two, and that into the outputs
+    by outputs, so that a row is long and one reading of it serves both directions of a sweep.
 
     Attributes
     ----------
@@ -77,10 +77,12 @@ def lay_out(units: tuple[int, ...]) -> Layout:
     def table(values: list[tuple[int, int]]) -> np.ndarray:
         return np.array(values, np.int64).reshape(-1, 2)
 
+    def vector(values: list[int] | tuple[int, ...]) -> np.ndarray:
+        return np.array(values, np.int64)
+
     return Layout(
-        *(np.array(column, np.int64) for column in (units, width, at)), sum(width),
-        *(np.array(column, np.int64) for column in (matrix, stride, rows, columns)), size,
-        table(sweeping), _shares(len(sweeping)), table(updating), _shares(len(updating)),
+        vector(units), vector(width), vector(at), sum(width), vector(matrix), vector(stride), vector(rows),
+        vector(columns), size, table(sweeping), _shares(len(sweeping)), table(updating), _shares(len(updating)),
     )  # fmt: skip
 
 

@@ -69,7 +69,9 @@ class LayeredLearner:
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
     ) -> dict[str, np.ndarray]:
-        """Train on images (bytes, 255 for one, or floats) and labels (int64); metrics ``cost``, ``train_error`` and ``residual``.
+        """Train on images (bytes, 255 for one, or floats) and labels (int64).
+
+        The metrics are ``cost``, ``train_error`` and ``residual``, all at the free state before each step.
 
         Raises
         ------

@@ -108,7 +108,7 @@ def relax(inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: in
 def residual(
     inner: Matrices, biases: Matrices, given: Drive, scale: np.ndarray, u: States, tilt: Tilt | None = None
 ) -> np.ndarray:
-    """(batch,) largest net current that a unit's diode cannot carry, relative to Σ g (|u_k| + |u_j|) + |b| at that unit.
+    """(batch,) largest net current that a unit's diode cannot carry, relative to Σ g (|u_k| + |u_j|) + |b| there.
 
     ``scale`` is (batch, n_1): Σ g |A x| at the first layer.
     """

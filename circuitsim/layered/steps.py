@@ -1,8 +1,8 @@
 """Whole training steps, compiled: one mini-batch after the other without coming back to Python.
 
-A step (Scellier 2024, App. F): free sweeps from where the last mini-batch ended, sweeps nudged by −β and +β from the free
-state, both at once, contrastive gradient, stochastic gradient descent, conductances back to zero or more. The step of the
-first layer is kept and made while the next mini-batch passes over it (`tiles`).
+A step (Scellier 2024, App. F): free sweeps from where the last mini-batch ended, sweeps nudged by −β and +β from the
+free state, both at once, contrastive gradient, stochastic gradient descent, conductances back to zero or more. The step
+of the first layer is kept and made while the next mini-batch passes over it (`tiles`).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Memory(NamedTuple):
 
 @kernel()
 def advance(memory, layout, samples, threads):
-    """Make the kept step of the first layer, sum its columns, multiply it with the pixels in ``slot[1]``; these then are ``slot[0]``."""
+    """Make the kept step of the first layer, sum it, multiply it with the pixels in ``slot[1]``, now ``slot[0]``."""
     m = memory
     run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
     if threads is not None:
@@ -148,7 +148,7 @@ def all_updates_in_parallel(memory, layout, rates, samples):
 
 @kernel()
 def update(memory, layout, rates, bias_rates, samples, threads):
-    """The step from `diff` and `mean`: inner matrices and biases at once, the first layer's kept in `shift` and `drop`."""
+    """The step from `diff` and `mean`: inner matrices and biases now, the first layer's kept in `shift` and `drop`."""
     m, n, width = memory, layout.total, layout.width[1]
     if threads is not None:
         all_updates_in_parallel(m, layout, rates, samples)
@@ -193,7 +193,7 @@ def conductances(memory, layout, beta, lower):
 
 @kernel()
 def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads):
-    """So many sweeps, or fewer where a tolerance is met; the last relative move if there is a tolerance, that of the first else."""
+    """So many sweeps, or until a tolerance is met; returns the last relative move, without a tolerance the first."""
     first = memory.inner.dtype.type(0)
     for s in range(sweeps):
         moved = sweep(
@@ -241,7 +241,7 @@ def begin(memory, layout, rule, images, rows, count, threads):
 
 @kernel()
 def nudge(memory, layout, rule, labels, rows, count, threads):
-    """The states at −β (first half of ``nudged``) and +β (second half); returns the relative residual of the free state."""
+    """The states at −β (first half of ``nudged``) and +β (second); returns the relative residual of the free state."""
     m, n, samples = memory, layout.total, rule.samples
     size, last = samples * n, layout.units.size - 1
     beta = m.bias.dtype.type(rule.beta)

@@ -1,8 +1,8 @@
 """Sweeps: every odd layer takes its minimum given the even ones, then every even layer given the odd ones.
 
-States are (samples, units) in one flat array, samples in groups of four. A unit's minimum is its numerator Σ g v + b over
-its conductance Σ g, moved back into its bounds (Scellier 2024, Theorem 2). A block of four rows of an inner matrix is read
-once: products with the even layers, the rows' new states, and the products of those for the even layers.
+States are (samples, units) in one flat array, samples in groups of four. A unit's minimum is its numerator Σ g v + b
+over its conductance Σ g, moved back into its bounds (Scellier 2024, Theorem 2). A block of four rows of an inner matrix
+comes from memory once: products with the even layers, the rows' new states, products of those for the even layers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def gather(inner, g, length, v, o, n, sums, s):
 
 @kernel()
 def collect(lanes, s, n, sums, o):
-    """Add the lanes of the 16 vectors of `gather` to the numerators of four units of four samples; clear the vectors."""
+    """Add the lanes of the 16 vectors of `gather` to the numerators of four units of four samples; clear them."""
     zero = splat(lanes.dtype.type(0), LANES)
     for i in range(4):
         for r in range(BLOCK):
@@ -73,7 +73,7 @@ def collect(lanes, s, n, sums, o):
 
 @kernel()
 def scatter(inner, g, length, v, r, n, sums, s):
-    """Four rows times four samples, the other way: ``sums[s + i n + k] += Σ_r G[r, k] v_i[r]``, ``r`` the first row's unit."""
+    """Four rows times four samples, the other way: ``sums[s + i n + k] += Σ_r G[r, k] v_i[r]``."""
     r1, r2, r3 = r + n, r + 2 * n, r + 3 * n
     x00, x01, x02, x03 = splat(v[r], LANES), splat(v[r + 1], LANES), splat(v[r + 2], LANES), splat(v[r + 3], LANES)
     x10, x11, x12, x13 = splat(v[r1], LANES), splat(v[r1 + 1], LANES), splat(v[r1 + 2], LANES), splat(v[r1 + 3], LANES)
@@ -118,7 +118,7 @@ def settle_measured(sums, v, inverse, low, high, place, first, count, o, largest
 
 @kernel()
 def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
-    """One share of the odd rows: gather, settle, scatter into ``partial[part]``; the largest relative move goes to `moved`.
+    """One share of the odd rows: gather, settle, scatter into ``partial[part]``; the largest move goes to `moved`.
 
     ``phase[b // 4] · total`` is where the inverse conductances of sample b begin (they differ in the outputs only).
     A few blocks at a time go through panels of `PANEL` columns: the panel's states and sums stay in the nearest cache,

@@ -1,8 +1,8 @@
 """The first layer: its conductances in tiles, and the one pass a mini-batch makes over them.
 
-Inputs come twice, as +A x and as −A x, through conductances P (from +) and M (from −). Hidden units stand in tiles of `TILE`
-columns; a tile holds, pixel after pixel, `TILE` values of P and then of M. While a tile's row is in registers it is updated
-for the last mini-batch, clamped, added to the new column sums and multiplied with the next mini-batch's pixels:
+Inputs come twice, as +A x and as −A x, through conductances P (from +) and M (from −). Hidden units stand in tiles of
+`TILE` columns; a tile holds, pixel after pixel, `TILE` values of P and then of M. While a tile's row is in registers it
+is updated for the last mini-batch, clamped, added to the new column sums and multiplied with the next one's pixels:
 
     P ← max(0, P + Σ_b x_bj d_bk − q_k)     M ← max(0, M − Σ_b x_bj d_bk − q_k)
     sums_k = Σ_j (P + M)_jk                 product_bk = Σ_j x'_bj (P − M)_jk

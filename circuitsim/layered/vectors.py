@@ -1,8 +1,8 @@
 """Vectors of a fixed number of lanes in numba kernels, written out instead of hoped for.
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
-vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `maximum`, `minimum` act lane by lane, `total`
-adds its lanes in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same kernel
+vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `maximum`, `minimum` act lane by lane,
+`total` adds its lanes in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same kernel
 gives the same bits on every machine with a fused multiply-add.
 
 Arrays are one-dimensional and contiguous; indices count elements; nothing is checked against the bounds.

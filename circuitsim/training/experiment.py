@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.training.history import History
-from circuitsim.training.trainable import Trainable
+from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Evaluate, Plan
 
 
@@ -34,7 +34,7 @@ class Experiment:
         Options that were left open and what they became; recorded, so that a resumed run does not choose again.
     """
 
-    trainable: Trainable
+    trainable: Trainable | FusedTrainable
     data: Sequence[np.ndarray]
     plan: Plan
     title: str

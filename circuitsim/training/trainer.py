@@ -262,7 +262,7 @@ class Trainer:
             yield
 
     def _record(self, metrics: Mapping[str, np.ndarray]) -> None:
-        """Count steps that were made elsewhere; sums are taken in order, so that how many came at once does not matter."""
+        """Count steps that were made elsewhere; sums are taken in order, however many came at once."""
         for name, values in metrics.items():
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
