@@ -25,6 +25,7 @@ MODELS: dict[str, str] = {
     "circuit": "circuitsim.cli.models.circuit",
     "ffebm": "circuitsim.cli.models.ffebm",
     "rbm": "circuitsim.cli.models.rbm",
+    **dict.fromkeys(("drn-xs", "drn-1h", "drn-2h", "drn-3h", "drn-xl"), "circuitsim.cli.models.drn"),
     "dhn-1h": "circuitsim.cli.models.dhn",
     "dhn-2h": "circuitsim.cli.models.dhn",
     "dhn-3h": "circuitsim.cli.models.dhn",
