@@ -1,12 +1,13 @@
 """Writes the larger decks of this folder. They are committed; a test holds them equal to what this prints.
 
-Usage: ``python netlists/generate.py`` rewrites ``mesh-10x10.cir``, ``crossbar-1r.cir``, ``crossbar-1d1r.cir`` and
-``deep-resistive-network.cir`` beside this file.
+Usage: ``python netlists/generate.py`` rewrites ``mesh-10x10.cir``, ``crossbar-1r.cir``, ``crossbar-1d1r.cir``,
+``deep-resistive-network.cir`` and the larger circuits that learn (``learn-….cir``) beside this file.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 
@@ -109,11 +110,71 @@ def network() -> str:
     return "\n".join([*lines, ".model ideal D", ".op", ".end", ""])
 
 
+def told(circuit: Any, roles: Any, story: list[str]) -> str:
+    """The deck of a circuit with roles, its story under the title."""
+    from circuitsim.netlist import dumps
+
+    title, rest = dumps(circuit, roles).split("\n", 1)
+    return "\n".join([title, *story, rest])
+
+
+def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
+    """A network of rectifiers that can learn to tell classes apart; an arbitrary sample is at its inputs."""
+    import numpy as np
+
+    from circuitsim.learning.networks import rectifier_network
+
+    title = f"{name} by a network of {hidden} rectifiers, before learning"
+    circuit, roles = rectifier_network(features, hidden, classes, np.random.default_rng(0), title)
+    sample = {f"Vp{j}": (7 * j + 3) % 10 / 10 for j in range(features)}
+    sample |= {f"Vn{j}": -value for j, value in enumerate(list(sample.values()))}
+    return told(circuit.with_values(sample), roles, [
+        f"* {features} features and their negatives drive {hidden} hidden units: two nodes each with a diode between "
+        "them, so that",
+        f"* the second follows the first only upwards (or only downwards); {classes} outputs read them, the highest one "
+        "is the",
+        f"* answer. Learns with: circuitsim train netlists/learn-{name.lower()}.cir --data {name.lower()} --gain 4 "
+        "--split 0.25",
+    ])  # fmt: skip
+
+
+def allostery(nodes: int = 64, neighbours: int = 4, seed: int = 1) -> str:
+    """Resistors between random points and their nearest neighbours: a disordered sheet that learns distant voltages."""
+    import numpy as np
+
+    from circuitsim.circuit import Circuit
+    from circuitsim.netlist.roles import make_roles
+
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0.0, 1.0, (nodes, 2))
+    distance = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    nearest = np.argsort(distance, axis=1, kind="stable")[:, 1 : neighbours + 1]
+    edges = sorted({(min(k, j), max(k, j)) for k in range(nodes) for j in nearest[k].tolist()})
+    # The source acts on the left edge; the targets are pairs on the right.
+    order = np.argsort(points[:, 0], kind="stable").tolist()
+    circuit = Circuit(f"Allostery: a disordered sheet of {len(edges)} resistors, before learning")
+    circuit.voltage_source("V1", f"n{order[0]}", f"n{order[1]}", 1.0)
+    circuit.resistor("Rground", f"n{order[nodes // 2]}", "0", 1e3)
+    for k, (a, b) in enumerate(edges):
+        circuit.resistor(f"R{k}", f"n{a}", f"n{b}", 1e3)
+    pairs = [(order[-1], order[-2]), (order[-3], order[-4]), (order[-5], order[-6])]
+    outputs = " ".join(f"v(n{a},n{b})" for a, b in pairs)
+    roles = make_roles(circuit, "V1", outputs, "R? R?? R??? min=50 max=100k")
+    return told(circuit, roles, [
+        "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge three",
+        "* pairs of nodes hardly feel it. After learning they show the voltages of learn-allostery.csv. Learns with:",
+        "* circuitsim train netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
+    ])  # fmt: skip
+
+
 DECKS = {
     "mesh-10x10.cir": mesh,
     "crossbar-1r.cir": crossbar,
     "crossbar-1d1r.cir": lambda: crossbar(selector=True),
     "deep-resistive-network.cir": network,
+    "learn-iris.cir": lambda: rectifiers("Iris", 4, 10, 3),
+    "learn-digits.cir": lambda: rectifiers("Digits", 64, 20, 10),
+    "learn-allostery.cir": allostery,
 }
 
 
