@@ -2,8 +2,8 @@
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
 vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `maximum`, `minimum` act lane by lane,
-`total` adds its lanes in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same kernel
-gives the same bits on every machine with a fused multiply-add.
+`total` adds its lanes in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same
+kernel gives the same bits on every machine with a fused multiply-add.
 
 Arrays are one-dimensional and contiguous; indices count elements; nothing is checked against the bounds.
 """

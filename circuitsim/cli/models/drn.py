@@ -97,6 +97,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         f"{architecture.input_gain:g}, {options['method']}, {name}, {len(data.train)} samples",
         evaluate=Evaluation(learner, data.test, data.test_labels),
         notes=notes,
+        chosen={"dataset": name},
         finish=lambda directory, history: _finish(learner, directory, history),
         summary=_summary,
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -106,37 +105,18 @@ def _models(args: argparse.Namespace) -> list[str]:
 
 def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> Result | None:
     """Train one network, or continue it, and measure how fast it settles; None without a finished epoch."""
-    from circuitsim.cli import train as command
-    from circuitsim.training import ProgressLine, RunDirectory, Trainer
+    from circuitsim.cli.studies.runs import train_run
 
-    directory = None if args.runs is None else RunDirectory(Path(args.runs) / f"{model}-{seed}")
-    known = directory is not None and directory.config.exists()
-    if known and directory is not None:
-        options = directory.options()
-    else:
-        given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
-        options = command._options(given | ({"tol": args.tol} if model.startswith("dhn") else {}))
+    given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
+    given |= {"tol": args.tol} if model.startswith("dhn") else {}
+    folder = None if args.runs is None else Path(args.runs)
     asked = _recipe(model).epochs if args.epochs is None else args.epochs
-    done = _epochs_done(directory) if known else 0
-    experiment = command._family(model).build({**options, "epochs": max(asked, done)})
-    print(experiment.title, file=sys.stderr)
-    for note in experiment.notes:
-        print(f"note: {note}", file=sys.stderr)
-    trainer = Trainer(
-        experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
-        ProgressLine(sys.stderr, f"{model} {seed}"), late,
-    )  # fmt: skip
-    if known:
-        trainer.resume()
-    elif directory is not None:
-        directory.create({**options, **experiment.chosen})
-    history = trainer.history if late() or done >= asked else trainer.train().history
-    if not history.rows:
+    experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late)
+    if not history:
         return None
     test: Any = experiment.evaluate
     free, nudged = _settling(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
-    dataset = experiment.chosen.get("dataset", options["dataset"]) or "mnist"
-    return Result(model, seed, dataset, history.rows, free, nudged)
+    return Result(model, seed, dataset, history, free, nudged)
 
 
 def _recipe(model: str) -> Any:
@@ -147,16 +127,6 @@ def _recipe(model: str) -> Any:
     from circuitsim.layered.architecture import recipes as layered_recipes
 
     return layered_recipes()[model]
-
-
-def _epochs_done(directory: Any) -> int:
-    """Epochs begun by the run in a directory."""
-    from circuitsim.training.checkpoint import load_checkpoint
-
-    if not directory.checkpoint.exists():
-        return 0
-    counters = load_checkpoint(directory.checkpoint)[1]["counters"]
-    return int(counters["epoch"]) + (counters["batch"] > 0)
 
 
 def _settling(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

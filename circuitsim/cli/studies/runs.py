@@ -1,0 +1,78 @@
+"""Training runs that a study consists of: kept in folders, continued where they stand, ended by the clock."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from circuitsim.training.history import Row
+
+
+def train_run(
+    name: str, given: Mapping[str, Any], epochs: int | None, folder: Path | None, late: Callable[[], bool]
+) -> tuple[Any, str, list[Row]]:
+    """Train one model, or continue it.
+
+    Parameters
+    ----------
+    name : str
+        Of the run: its folder and its progress line.
+    given : mapping
+        Options as ``circuitsim train`` takes them, ``model`` among them.
+    epochs : int, optional
+        How many in all; the model's own number otherwise. A run that is further already stays as it is.
+    folder : Path, optional
+        Where runs are kept; None keeps none.
+    late : callable
+        Asked after every step: whether to stop.
+
+    Returns
+    -------
+    experiment : Experiment
+    dataset : str
+    history : list of rows
+        Empty where no epoch was finished.
+    """
+    from circuitsim.cli import train as command
+    from circuitsim.training import ProgressLine, RunDirectory, Trainer
+
+    directory = None if folder is None else RunDirectory(folder / name)
+    known = directory is not None and directory.config.exists()
+    options = directory.options() if known and directory is not None else command._options(dict(given))
+    asked = _own_epochs(options) if epochs is None else epochs
+    done = _epochs_begun(directory) if known else 0
+    experiment = command._family(options["model"]).build({**options, "epochs": max(asked, done)})
+    print(experiment.title, file=sys.stderr)
+    for note in experiment.notes:
+        print(f"note: {note}", file=sys.stderr)
+    trainer = Trainer(
+        experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
+        ProgressLine(sys.stderr, name), late,
+    )  # fmt: skip
+    if known:
+        trainer.resume()
+    elif directory is not None:
+        directory.create({**options, **experiment.chosen})
+    history = trainer.history if late() or done >= asked else trainer.train().history
+    return experiment, str(experiment.chosen.get("dataset", options["dataset"])), history.rows
+
+
+def _own_epochs(options: Mapping[str, Any]) -> int:
+    """The epochs of a run's options; where they are left open, the published model's."""
+    if options["epochs"] is not None:
+        return int(options["epochs"])
+    from circuitsim.layered.architecture import recipes
+
+    return recipes()[options["model"]].epochs
+
+
+def _epochs_begun(directory: Any) -> int:
+    """Epochs begun by the run in a directory."""
+    from circuitsim.training.checkpoint import load_checkpoint
+
+    if not directory.checkpoint.exists():
+        return 0
+    counters = load_checkpoint(directory.checkpoint)[1]["counters"]
+    return int(counters["epoch"]) + (counters["batch"] > 0)

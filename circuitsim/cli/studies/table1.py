@@ -1,0 +1,207 @@
+"""``circuitsim reproduce table1``: Scellier (2024), Table 1, five deep resistive networks on MNIST."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import statistics
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from circuitsim.errors import UsageError
+from circuitsim.training.history import Row
+
+ROWS = ("xs", "xl", "1h", "2h", "3h")
+
+
+class Result(NamedTuple):
+    """One trained network: which, by which method, from which seed, on what, and its history."""
+
+    row: str
+    method: str
+    seed: int
+    dataset: str
+    history: list[Row]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the study."""
+    parser.add_argument("--rows", default=",".join(ROWS), metavar="LIST", help=f"networks: {','.join(ROWS)} (all)")
+    parser.add_argument("--methods", default="ep", metavar="LIST", help="ep,bp (ep)")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="runs of each network (5, as in the paper)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="at most so many epochs (each network's own number)")
+    parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads; they change no bit (1)")
+    parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
+    parser.add_argument("--data-dir", metavar="DIR", help="where data sets are kept")
+    parser.add_argument("--runs", metavar="DIR", help="keep each run here, and continue those that are there")
+    parser.add_argument("--out", metavar="DIR", help="write table1.md, table1.csv and table1.png here")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, print the page, and write the files where asked."""
+    from circuitsim.training.interrupt import interrupt_flag
+
+    rows = _chosen(args.rows, ROWS, "row")
+    methods = _chosen(args.methods, ("ep", "bp"), "method")
+    if args.seeds < 1:
+        raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
+    end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
+    results: list[Result] = []
+    with interrupt_flag() as stopped:
+
+        def late() -> bool:
+            return stopped() or (end is not None and time.monotonic() >= end)
+
+        for row, method, seed in ((r, m, s) for r in rows for m in methods for s in range(args.seeds)):
+            # Runs that are kept are shown even when the time is over; new ones are not begun.
+            if late() and not (args.runs and (Path(args.runs) / _name(row, method, seed)).exists()):
+                continue
+            result = _one(row, method, seed, args, late)
+            if result.history:
+                results.append(result)
+        interrupted = stopped()
+    if not results:
+        raise UsageError("no network finished an epoch; give more time with --budget")
+    page = page_of(results)
+    print(page, end="")
+    if args.out is not None:
+        _write(Path(args.out), results, page)
+        print(f"written to {args.out}: table1.md, table1.csv, table1.png")
+    return 130 if interrupted else 0
+
+
+def _chosen(text: str, known: tuple[str, ...], what: str) -> list[str]:
+    """What a list names, in the order of the table."""
+    words = text.split(",")
+    for word in words:
+        if word not in known:
+            raise UsageError(f"there is no {what} '{word}' in this table; there are {', '.join(known)}")
+    return [word for word in known if word in words]
+
+
+def _name(row: str, method: str, seed: int) -> str:
+    return f"drn-{row}-{method}-{seed}"
+
+
+def _one(row: str, method: str, seed: int, args: argparse.Namespace, late: Any) -> Result:
+    from circuitsim.cli.studies.runs import train_run
+
+    given = {
+        "model": f"drn-{row}", "method": method, "seed": seed, "threads": args.threads,
+        "dataset": args.dataset, "data_dir": args.data_dir,
+    }  # fmt: skip
+    folder = None if args.runs is None else Path(args.runs)
+    _, dataset, history = train_run(_name(row, method, seed), given, args.epochs, folder, late)
+    return Result(row, method, seed, dataset, history)
+
+
+# ---------------------------------------------------------------------- the page
+def page_of(results: list[Result]) -> str:
+    """The paper's table beside ours."""
+    lines = [
+        "# Deep resistive networks on MNIST",
+        "",
+        "After Scellier (2024), Table 1: mini-batches of 4, exact block coordinate descent, centred equilibrium "
+        "propagation (EP) or backpropagation through the last sweeps (BP). "
+        f"Trained here on {', '.join(sorted({run.dataset for run in results}))}.",
+        "",
+        "| network | method | runs | epochs | paper: test error, % | here: test error, % | training error, % "
+        "| paper: s per epoch (A100) | here: s per epoch | paper / here | test, s |",
+        "|" + "---|" * 11,
+    ]
+    lines += [_line(runs) for runs in _grouped(results)]
+    lines += [
+        "",
+        "± is the deviation between runs. Errors are those after the last epoch trained; the training error is taken "
+        "as it goes, before each step. Seconds per epoch are of training alone, the median over epochs and runs, "
+        "on whatever else the machine was doing; the paper's are its wall clock over its epochs, tests included.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _grouped(results: list[Result]) -> list[list[Result]]:
+    keys = dict.fromkeys((run.row, run.method) for run in results)
+    return [[run for run in results if (run.row, run.method) == key] for key in keys]
+
+
+def _line(runs: list[Result]) -> str:
+    from circuitsim.layered.architecture import recipes
+
+    recipe = recipes()[f"drn-{runs[0].row}"]
+    paper = recipe.published[runs[0].method]
+    epochs = sorted({int(run.history[-1]["epoch"]) for run in runs})
+    theirs, ours = 3600 * paper["hours"] / recipe.epochs, seconds_per_epoch(runs)
+    cells = [
+        recipe.title, runs[0].method.upper(), str(len(runs)),
+        f"{'–'.join(map(str, sorted({epochs[0], epochs[-1]})))} of {recipe.epochs}",
+        f"{paper['error']:.2f} ± {paper['spread']:.2f}",
+        _spread([100 * run.history[-1]["test_error"] for run in runs]),
+        _spread([100 * run.history[-1]["train_error"] for run in runs]),
+        f"{theirs:.0f}", f"{ours:.3g}", f"{theirs / ours:.3g}",
+        f"{statistics.median(float(row['test_seconds']) for run in runs for row in run.history):.2g}",
+    ]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def seconds_per_epoch(runs: list[Result]) -> float:
+    """Median over the epochs of all runs, training alone."""
+    found = []
+    for run in runs:
+        before = 0
+        for row in run.history:
+            found.append(float(row["train_seconds"]) / (int(row["epoch"]) - before))
+            before = int(row["epoch"])
+    return statistics.median(found)
+
+
+def _spread(values: list[float]) -> str:
+    mean = f"{statistics.mean(values):.2f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.2f}"
+
+
+def _table(results: list[Result]) -> str:
+    """One row a run and epoch."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = ("epoch", "test_error", "test_cost", "train_error", "cost", "residual", "train_seconds", "test_seconds")
+    writer.writerow(["network", "method", "seed", "dataset", *columns])
+    for run in results:
+        for row in run.history:
+            writer.writerow(
+                [f"drn-{run.row}", run.method, run.seed, run.dataset, *(f"{row[name]:.6g}" for name in columns)]
+            )
+    return text.getvalue()
+
+
+def _write(directory: Path, results: list[Result], page: str) -> None:
+    from circuitsim.training.files import atomic_write
+
+    directory.mkdir(parents=True, exist_ok=True)
+    atomic_write(directory / "table1.md", page.encode())
+    atomic_write(directory / "table1.csv", _table(results).encode())
+    _draw(results, directory / "table1.png")
+
+
+def _draw(results: list[Result], path: Path) -> None:
+    """Test errors over the epochs, the paper's final ones as dotted lines."""
+    from matplotlib.figure import Figure
+
+    from circuitsim.layered.architecture import recipes
+    from circuitsim.training.curves import save_figure
+
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for k, runs in enumerate(_grouped(results)):
+        recipe = recipes()[f"drn-{runs[0].row}"]
+        for run in runs:
+            label = f"{recipe.title}, {run.method.upper()}" if run is runs[0] else None
+            errors = [100 * row["test_error"] for row in run.history]
+            axes.plot([row["epoch"] for row in run.history], errors, color=f"C{k}", linewidth=1, label=label)
+        axes.axhline(recipe.published[runs[0].method]["error"], color=f"C{k}", linewidth=0.8, linestyle=":")
+    axes.set(title="test error (dotted: the paper's last)", xlabel="epochs", ylabel="%", yscale="log")
+    axes.legend(frameon=False)
+    save_figure(figure, path)
