@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,14 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
+from circuitsim.compact.ports import Ports
 from circuitsim.compact.settle import NO_REST, NOT_CONVEX
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
 """Most nodes for the compact kernels (their planning table has nodes² entries); larger circuits go one by one."""
+MOST_PORTS, FEWEST_SAMPLES = 400, 8
+"""Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 SHARE = 200
 """Fewest node-samples that are worth a thread of their own."""
 
@@ -111,6 +114,7 @@ class BatchSolver:
     plan: Plan | None
     columns: tuple[np.ndarray, np.ndarray, np.ndarray]
     value: np.ndarray
+    _known_ports: dict[float, Ports] = field(default_factory=dict, init=False)
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
         """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
@@ -183,10 +187,10 @@ class BatchSolver:
         status, rounds = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
-            args = (self.plan, kind, first, second, value, sources, x, ROUNDS)
-            self._side_by_side(
-                "solve_samples", count, threads, args, (closed, v, current, worst, relative, status, rounds)
-            )
+            rows = (closed, v, current, worst, relative, status, rounds)
+            args = (kind, first, second, value, sources, x, ROUNDS)
+            self._side_by_side("solve", count, threads, stiffness, args, rows)
+
         if (status == NOT_CONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative.max(axis=1)
@@ -226,8 +230,8 @@ class BatchSolver:
             injected[:, p] -= cotangent[:, k]
             injected[:, q] += cotangent[:, k]
         v, current = np.zeros((count, n)), np.zeros((count, self.columns[0].size))
-        args = (self.plan, *self.columns, self._all_values(solution.stiffness), injected)
-        self._side_by_side("respond_samples", count, threads, args, (solution.closed, v, current))
+        args = (*self.columns, self._all_values(solution.stiffness), injected)
+        self._side_by_side("respond", count, threads, solution.stiffness, args, (solution.closed, v, current))
         return v, current[:, : self.value.size]
 
     def stiffness_limit(self) -> float:
@@ -274,21 +278,43 @@ class BatchSolver:
         q = len(self.outputs)
         return np.concatenate([self.value, np.full(q, 1.0 / stiffness if stiffness else np.inf), np.zeros(q)])
 
+    def _ports(self, stiffness: float, count: int) -> Ports | None:
+        """The circuit seen from its diodes, where that pays for so many samples; found once for each stiffness."""
+        assert self.plan is not None
+        d = self.plan.diode.size
+        if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
+            return None
+        if stiffness not in self._known_ports:
+            kernel = compact("ports", d * self.circuit.arrays().n_nodes)
+            self._known_ports[stiffness] = Ports(*kernel(self.plan, *self.columns[1:], self._all_values(stiffness)))
+        made = self._known_ports[stiffness]
+        return made if made.usable else None
+
     def _side_by_side(
-        self, name: str, count: int, threads: int | None, shared: tuple[Any, ...], rows: tuple[Any, ...]
+        self,
+        name: str,
+        count: int,
+        threads: int | None,
+        stiffness: float,
+        shared: tuple[Any, ...],
+        rows: tuple[Any, ...],
     ) -> None:
         """Run a kernel over the samples, in as many parts as there are threads worth having."""
         nodes = self.circuit.arrays().n_nodes
-        kernel = compact(name, nodes * count)
+        made = self._ports(stiffness, count)
+        if made is None:
+            kernel, head = compact(f"{name}_samples", nodes * count), (self.plan,)
+        else:
+            kernel, head = compact(f"{name}_by_ports", nodes * count), (self.plan, made)
         most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         parts = max(1, min(threads or most, count, nodes * count // SHARE))
         ends = [count * k // parts for k in range(parts + 1)]
         with np.errstate(all="ignore"):
             if parts == 1:
-                kernel(*shared, 0, count, *rows)
+                kernel(*head, *shared, 0, count, *rows)
                 return
             with ThreadPoolExecutor(parts) as pool:
-                list(pool.map(lambda lo, hi: kernel(*shared, lo, hi, *rows), ends[:-1], ends[1:]))
+                list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
 
     def _step_in(
         self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,

@@ -14,10 +14,12 @@ from types import FunctionType
 from typing import Any
 
 from circuitsim import certificate
-from circuitsim.compact import linear, plan, samples, settle
+from circuitsim.compact import linear, plan, ports, samples, settle
 
 PATIENCE = 400
 """Nodes that a process solves interpreted (about half a second) before it loads the compiled kernels."""
+
+_MODULES = (plan, linear, settle, ports, samples)
 
 _done = 0
 _loaded = False
@@ -52,7 +54,8 @@ def compiled(name: str) -> Callable[..., Any]:
 
 
 def _find(name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(plan if name == "plan" else samples, name)
+    home = {"plan": plan, "ports": ports}.get(name, samples)
+    function: Callable[..., Any] = getattr(home, name)
     return function
 
 
@@ -60,7 +63,7 @@ def _register() -> None:
     """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
     from numba.extending import register_jitable
 
-    for module in (plan, linear, settle, samples):
+    for module in _MODULES:
         for function in vars(module).values():
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
                 register_jitable(function)
@@ -79,5 +82,4 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
 
 
 def _fingerprint() -> tuple[int, ...]:
-    modules = (plan, linear, settle, samples, certificate)
-    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in modules)
+    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate))

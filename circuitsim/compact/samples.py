@@ -7,7 +7,19 @@ import numpy as np
 from circuitsim.certificate import worst_violations
 from circuitsim.circuit.elements import CURRENT
 from circuitsim.compact.linear import factorise
-from circuitsim.compact.settle import branch_currents, offsets, settle, workspace
+from circuitsim.compact.ports import eliminate_ports, hold, settle_ports
+from circuitsim.compact.settle import (
+    SHARED,
+    branch_currents,
+    close,
+    node_potentials,
+    offsets,
+    settle,
+    workspace,
+)
+
+CLEAN = 1e-12
+"""Worst relative violation up to which an answer through ports needs no second look."""
 
 
 def injections(kind, first, second, value, injected):
@@ -42,20 +54,43 @@ def solve_samples(
         Filled: see `circuitsim.compact.settle.settle`.
     """
     n_nodes = plan.coordinate.size
-    own = value.copy()
-    flow, offset, injected = np.zeros(plan.diode.size), np.empty(n_nodes), np.empty(n_nodes)
-    at_node = np.empty((2, n_nodes))
-    g = 1.0 / value[plan.resistor]
-    space = workspace(plan)
+    own, flow, at_node = value.copy(), np.zeros(plan.diode.size), np.empty((2, n_nodes))
+    offset, injected = np.empty(n_nodes), np.empty(n_nodes)
+    g, space = 1.0 / value[plan.resistor], workspace(plan)
     for s in range(begin, end):
         own[inputs] = x[s]
         offsets(plan, kind, first, own, offset)
         injections(kind, first, second, own, injected)
-        status[s], count[s] = settle(
-            plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow
-        )  # fmt: skip
+        status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
         branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
         worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+
+
+def solve_by_ports(
+    plan, made, kind, first, second, value, inputs, x, rounds,
+    begin, end, closed, v, current, worst, relative, status, count,
+):  # fmt: skip
+    """The same through the circuit's ports ``made`` (`circuitsim.compact.ports`), each sample that it cannot do well by
+    `settle`.
+    """
+    n_nodes = plan.coordinate.size
+    own, flow, at_node = value.copy(), np.zeros(plan.diode.size), np.empty((2, n_nodes))
+    offset, injected = np.empty(n_nodes), np.empty(n_nodes)
+    g, space = 1.0 / value[plan.resistor], workspace(plan)
+    for s in range(begin, end):
+        own[inputs] = x[s]
+        offsets(plan, kind, first, own, offset)
+        injections(kind, first, second, own, injected)
+        guess = closed[s].copy()
+        count[s] = settle_ports(plan, made, first, second, g, injected, offset, rounds, closed[s], v[s], flow)
+        status[s] = SHARED
+        branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
+        worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+        if count[s] == 0 or not relative[s].max() <= CLEAN:
+            closed[s] = guess
+            status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
+            branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
+            worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
 
 
 def signed_currents(plan, kind, first, second, value, v, injected, flow, current):
@@ -95,6 +130,30 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     for s in range(begin, end):
         held = closed[s].copy()
         settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
+        signed_currents(plan, kind, first, second, value, v[s], injected[s], flow, current[s])
+
+
+def respond_by_ports(plan, made, kind, first, second, value, injected, begin, end, closed, v, current):
+    """The same through the circuit's ports ``made``; `settle` where the diodes' loops leave no such way."""
+    n_nodes, d = plan.coordinate.size, plan.diode.size
+    flow, still, x = np.zeros(d), np.zeros(n_nodes), np.empty(plan.n + 1)
+    chosen, square, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
+    g, space = 1.0 / value[plan.resistor], workspace(plan)
+    for s in range(begin, end):
+        held = closed[s].copy()
+        count = 0
+        for e in range(d):
+            if held[e]:
+                chosen[count] = e
+                count += 1
+        if eliminate_ports(made.resistance, chosen, count, square):
+            x[:] = 0.0
+            flow[:] = 0.0
+            v[s] = 0.0
+            hold(plan, made, count, chosen, square, b, injected[s], first, second, v[s], x, flow)
+            node_potentials(plan, first, second, close(plan, first, second, held), x, still, v[s])
+        else:
+            settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
         signed_currents(plan, kind, first, second, value, v[s], injected[s], flow, current[s])
 
 

@@ -13,7 +13,7 @@ from circuitsim.analysis.solve import Prepared
 from circuitsim.bench.families import make
 from circuitsim.certificate import EQUATIONS, certify, worst_violations
 from circuitsim.circuit import Circuit
-from circuitsim.compact import kernels, plan, samples
+from circuitsim.compact import kernels, plan, ports, samples
 from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
 
 FAMILIES = ("grid", "erdos-renyi", "scale-free", "ladder", "bridges", "selectors", "crossbar-1d1r", "grid-scaled")
@@ -42,6 +42,26 @@ def test_interpreted_and_compiled_give_the_same_bits(family: str) -> None:
         fast_plan, fast = run(kernels.compiled("solve_samples"), kernels.compiled("plan"), circuit)
         for one, other in zip((*plain_plan, *plain), (*fast_plan, *fast)):
             assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_ports_too_give_the_same_bits() -> None:
+    circuit = make("drn", 40, 0)
+    a = circuit.arrays()
+    inputs = np.flatnonzero(a.kind == 2)
+    x = a.value[inputs] * np.random.default_rng(0).uniform(-1.0, 1.0, (3, inputs.size))
+    made = plan.plan(a.kind, a.first, a.second, a.value, a.n_nodes, np.zeros(a.n_nodes, dtype=bool))
+    answers = []
+    for find in (kernels._find, kernels.compiled):
+        through = ports.Ports(*find("ports")(made, a.first, a.second, a.value))
+        results = (
+            np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
+            np.empty((3, 7)), np.empty((3, 7)), np.empty(3, np.int64), np.empty(3, np.int64),
+        )  # fmt: skip
+        columns = (a.kind, a.first, a.second, a.value)
+        find("solve_by_ports")(made, through, *columns, inputs, x, 40, 0, 3, *results)
+        answers.append((*through, *results))
+    for one, other in zip(*answers):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
