@@ -94,6 +94,14 @@ class CircuitBlock:
         Roles without inputs, outputs or anything to train.
     """
 
+    def __new__(cls, circuit: Circuit, *arguments: Any, **options: Any) -> CircuitBlock:
+        """A circuit with amplifiers is settled in other coordinates, by a class of its own."""
+        if cls is CircuitBlock and circuit.amplified:
+            from circuitsim.blocks.amplified import AmplifiedBlock
+
+            return object.__new__(AmplifiedBlock)
+        return object.__new__(cls)
+
     def __init__(
         self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE, analyse: Analyse | None = None
     ) -> None:
@@ -148,7 +156,7 @@ class CircuitBlock:
 
     def at(self, parameters: Mapping[str, np.ndarray]) -> CircuitBlock:
         """The same circuit with parameters of its own; what was analysed is shared."""
-        other = object.__new__(CircuitBlock)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.parameters = {name: np.array(parameters[name], dtype=np.float64) for name in self.parameters}
         other._solver, other._solved = None, {}
