@@ -1,0 +1,130 @@
+"""EP beside implicit differentiation, sweep by sweep and layer by layer (Nest & Ernoult 2024, Figures 3 and 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from circuitsim._arrays import to_numpy
+from circuitsim.blocks.layered import LayeredBlock
+from circuitsim.blocks.protocol import Nudge
+from circuitsim.errors import UsageError
+from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chaining import Step, forward, is_block, unit
+
+
+class Curves(NamedTuple):
+    """One parameter's estimates while a block's nudged sweeps go on.
+
+    Attributes
+    ----------
+    name : str
+        ``number.name`` in the chain.
+    ep, id : ndarray (sweeps, entries)
+        A few entries after 1, 2, … nudged sweeps, and after as many sweeps of backpropagation.
+    deviation : ndarray (sweeps,)
+        Largest |EP − ID| of all entries, relative to the largest |ID|.
+    """
+
+    name: str
+    ep: np.ndarray
+    id: np.ndarray
+    deviation: np.ndarray
+
+
+def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: int = 0) -> list[Curves]:
+    """Both estimates for every parameter of every block, from the last block backward.
+
+    The error at a block's output is that which EP has carried there; each sweep of both methods starts from it.
+    """
+    _, steps = forward(chain.elements, x, True)
+    errors = _errors_at_blocks(chain, steps, targets)
+    rng = np.random.default_rng(seed)
+    found: list[Curves] = []
+    for number in reversed(range(len(steps))):
+        if is_block(steps[number].element):
+            found += _block_curves(chain, number, steps[number], errors[number], entries, rng)
+    return found
+
+
+def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
+    """Cosine between the gradients of EP and of implicit differentiation, for every parameter of the chain."""
+    kept = chain.chaining
+    try:
+        gradients = []
+        for method in ("ep", "id"):
+            chain.chaining = replace(kept, method=method)
+            gradients.append(chain.gradient((x, targets), np.random.default_rng(0))[0])
+    finally:
+        chain.chaining = kept
+    ep, reference = gradients
+    if ep is None or reference is None:
+        raise UsageError("the chain has not settled well enough for implicit differentiation: give it more sweeps")
+    return {name: _cosine(to_numpy(ep[name]), to_numpy(reference[name])) for name in ep}
+
+
+def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int, Any]:
+    """∂(sum of losses)/∂(a block's output), for each block, by EP."""
+    from circuitsim.ffebm.chaining import _through_block
+
+    output = steps[-1].memory.output if is_block(steps[-1].element) else None
+    if output is None:
+        output, _ = steps[-1].element.forward(steps[-1].x, True)
+    _, error = chain.loss.evaluate(output, targets)
+    errors = {}
+    for number in reversed(range(len(steps))):
+        step = steps[number]
+        error = error.reshape(step.shape)
+        if is_block(step.element):
+            errors[number] = error
+            _, passed = _through_block(step, error, replace(chain.chaining, method="ep", form="explicit"), len(error))
+            error = passed[0][1]
+        else:
+            _, error = step.element.vjp(step.memory, error, True)
+    return errors
+
+
+def _block_curves(
+    chain: Chain, number: int, step: Step, error: Any, entries: int, rng: np.random.Generator
+) -> list[Curves]:
+    block, x, free, _ = step
+    if not isinstance(block, LayeredBlock):
+        raise UsageError(f"element {number} settles at once: there are no sweeps to compare")
+    beta = chain.chaining.beta * unit(block)
+    scale = np.abs(error).max(axis=1)
+    scale[scale == 0] = 1.0
+    share = np.full(len(error), 1.0 / len(error), error.dtype)
+    sweeps, kept = block.sweeps.nudged, block.sweeps
+    series: dict[str, tuple[list[np.ndarray], list[np.ndarray], list[float]]] = {
+        n: ([], [], []) for n in block.parameters
+    }
+    places = {name: rng.integers(array.size, size=entries) for name, array in block.parameters.items()}
+    plus = minus = free
+    try:
+        block.sweeps = replace(kept, nudged=1)
+        for sweep in range(1, sweeps + 1):
+            plus, minus = (
+                block.relax(x, Nudge(sign * beta * error / scale[:, None]), state)
+                for sign, state in ((1.0, plus), (-1.0, minus))
+            )
+            ep = block.parameter_difference(plus, minus, x, share * scale * (0.5 / beta))
+            reference, _ = block.truncated(free, x, error, share, sweep)
+            for name, (ours, theirs, off) in series.items():
+                ours.append(ep[name].ravel()[places[name]])
+                theirs.append(reference[name].ravel()[places[name]])
+                largest = np.abs(reference[name]).max()
+                off.append(float(np.abs(ep[name] - reference[name]).max() / (largest or 1.0)))
+    finally:
+        block.sweeps = kept
+    return [
+        Curves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
+        for name, (ours, theirs, off) in series.items()
+    ]
+
+
+def _cosine(a: np.ndarray, b: np.ndarray) -> float:
+    a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / norms if norms else float("nan")
