@@ -129,10 +129,8 @@ def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
     sample = {f"Vp{j}": (7 * j + 3) % 10 / 10 for j in range(features)}
     sample |= {f"Vn{j}": -value for j, value in enumerate(list(sample.values()))}
     return told(circuit.with_values(sample), roles, [
-        f"* {features} features and their negatives drive {hidden} hidden units: two nodes each with a diode between "
-        "them, so that",
-        f"* the second follows the first only upwards (or only downwards); {classes} outputs read them, the highest one "
-        "is the",
+        f"* {features} features and their negatives drive {hidden} hidden units, two nodes each with a diode between",
+        f"* them: the second follows the first only upwards (or only downwards). The highest of {classes} outputs is the",
         f"* answer. Learns with: circuitsim train netlists/learn-{name.lower()}.cir --data {name.lower()} --gain 4 "
         "--split 0.25",
     ])  # fmt: skip
@@ -161,8 +159,8 @@ def allostery(nodes: int = 64, neighbours: int = 4, seed: int = 1) -> str:
     outputs = " ".join(f"v(n{a},n{b})" for a, b in pairs)
     roles = make_roles(circuit, "V1", outputs, "R? R?? R??? min=50 max=100k")
     return told(circuit, roles, [
-        "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge three",
-        "* pairs of nodes hardly feel it. After learning they show the voltages of learn-allostery.csv. Learns with:",
+        "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge",
+        "* three pairs of nodes hardly feel it. After learning they show the voltages of learn-allostery.csv. Learns with:",
         "* circuitsim train netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
     ])  # fmt: skip
 
