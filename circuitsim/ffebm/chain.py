@@ -81,7 +81,8 @@ class Chain:
         Returns
         -------
         gradients : dict of array, or None
-            None where the adjoint of a block does not exist, because its state is no strict minimum.
+            None where no sample settled to its block's tolerance, or the adjoint of a block does not exist because its
+            state is no strict minimum.
         metrics : dict
             ``loss``; ``error``, the fraction of wrong labels (for labels); ``residual``, the worst of the free states;
             ``unproven``, the fraction of samples left out because a block did not settle to its tolerance.
@@ -102,8 +103,10 @@ class Chain:
         error = error * xp.astype(trusted, error.dtype)[:, None]
         gradients = None
         with contextlib.suppress(ConvergenceError):
-            found = backward(steps, error, targets, self.loss, self.chaining)
-            gradients = {f"{number}.{name}": g for number, own in enumerate(found) for name, g in own.items()}
+            found, proven = backward(steps, error, targets, self.loss, self.chaining)
+            trusted = trusted & proven
+            if bool(xp.any(trusted)):
+                gradients = {f"{number}.{name}": g for number, own in enumerate(found) for name, g in own.items()}
         metrics = {"loss": float(xp.mean(values))}
         if _are_labels(targets):
             metrics["error"] = float(np.mean(_labels(output) != to_numpy(targets)))

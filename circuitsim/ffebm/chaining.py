@@ -108,7 +108,9 @@ def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Arra
     return x, steps
 
 
-def backward(steps: Sequence[Step], error: Array, targets: Array, loss: Loss, rule: Chaining) -> list[Gradients]:
+def backward(
+    steps: Sequence[Step], error: Array, targets: Array, loss: Loss, rule: Chaining
+) -> tuple[list[Gradients], Array]:
     """Mean gradient of the loss with respect to each element's parameters.
 
     Parameters
@@ -119,25 +121,35 @@ def backward(steps: Sequence[Step], error: Array, targets: Array, loss: Loss, ru
         ∂ℓ_b/∂prediction_b of each sample at the free states.
     targets : array
         Needed where the last block's nudge follows its state.
+
+    Returns
+    -------
+    gradients : list of dict
+        In the order of the elements.
+    proven : array (batch,) of bool
+        Samples of which every state is within its block's tolerance; the blocks before a state that is not leave that
+        sample out.
     """
     batch = error.shape[0]
     gradients: list[Gradients] = [{} for _ in steps]
+    proven = error[:, 0] == error[:, 0]
     first = next((i for i, step in enumerate(steps) if step.element.parameters), len(steps))
     place = len(steps) - 1
     # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
     errors = [(1.0, error)]
     if rule.method == "ep" and rule.last == "elastic":
-        place, errors = _elastic_end(steps, gradients, targets, loss, rule)
+        place, errors, proven = _elastic_end(steps, gradients, targets, loss, rule)
     for index in range(place, first - 1, -1):
         step, wants = steps[index], index > first
         errors = [(c, namespace(e).reshape(e, step.shape)) for c, e in errors]
         if is_block(step.element):
-            gradients[index], errors = _through_block(step, sum(c * e for c, e in errors), rule, batch)
+            gradients[index], errors, ok = through_block(step, sum(c * e for c, e in errors), rule, batch)
+            proven = proven & ok
         else:
             passed = [(c, step.element.vjp(step.memory, e, wants)) for c, e in errors]
             gradients[index] = _combined([(c / batch, found) for c, (found, _) in passed])
             errors = [(c, back) for c, (_, back) in passed]
-    return gradients
+    return gradients, proven
 
 
 def unit(block: EnergyBlock) -> float:
@@ -155,15 +167,19 @@ def unit(block: EnergyBlock) -> float:
     return 1.0 if conductance is None else float(conductance.mean())
 
 
-def _through_block(step: Step, error: Array, rule: Chaining, batch: int) -> tuple[Gradients, list[tuple[float, Array]]]:
-    """A block's gradients, and the errors at its input."""
+Passed = tuple[Gradients, list[tuple[float, Array]], Array]
+
+
+def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passed:
+    """A block's gradients, the errors at its input, and which samples are proven."""
     xp = namespace(error)
     block, x, free, _ = step
-    trust = xp.astype(xp.asarray(free.ok), error.dtype)
+    proven = xp.asarray(free.ok)
+    trust = xp.astype(proven, error.dtype)
     if rule.method != "ep":
         differentiate = getattr(block, "truncated", block.implicit) if rule.method == "id" else block.implicit
         found, back = differentiate(free, x, error, trust / batch)
-        return dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])]
+        return dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])], proven
     scale = xp.max(xp.abs(error), axis=1) if rule.scale_errors else xp.ones_like(error[:, 0])
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     pull = error / scale[:, None]
@@ -174,31 +190,33 @@ def _through_block(step: Step, error: Array, rule: Chaining, batch: int) -> tupl
 
 def _contrast(
     block: EnergyBlock, x: Array, states: tuple[State, State, State], scale: Array, form: str, batch: int
-) -> tuple[Gradients, list[tuple[float, Array]]]:
+) -> Passed:
     """What two nudged states say of the free one; samples of which a state is not proven are left out.
 
     `scale` is what each sample's difference of states over 2 is multiplied with: its error's scale over β.
     """
     xp = namespace(scale)
     free, plus, minus = states
-    half = 0.5 * scale * xp.astype(xp.asarray(free.ok & plus.ok & minus.ok), scale.dtype)
+    proven = xp.asarray(free.ok & plus.ok & minus.ok)
+    half = 0.5 * scale * xp.astype(proven, scale.dtype)
     found = dict(block.parameter_difference(plus, minus, x, half / batch))
     if form == "explicit":
         back = xp.astype(block.input_difference(plus, minus, x), scale.dtype)
-        return found, [(1.0, back * half[:, None])]
+        return found, [(1.0, back * half[:, None])], proven
     # The derivative at the free state is the same in both and is left out.
-    return found, [
+    errors = [
         (sign, xp.astype(block.input_difference(state, free, x), scale.dtype) * half[:, None])
         for sign, state in ((1.0, plus), (-1.0, minus))
     ]
+    return found, errors, proven
 
 
 def _elastic_end(
     steps: Sequence[Step], gradients: list[Gradients], targets: Array, loss: Loss, rule: Chaining
-) -> tuple[int, list[tuple[float, Array]]]:
+) -> tuple[int, list[tuple[float, Array]], Array]:
     """The last block and the stages after it, with a nudge that follows (Algorithms 7 and 9).
 
-    Returns the place before that block and the errors at its input.
+    Returns the place before that block, the errors at its input, and which samples are proven.
     """
     last = max((i for i, step in enumerate(steps) if is_block(step.element)), default=-1)
     if last < 0:
@@ -227,8 +245,8 @@ def _elastic_end(
     for offset, pair in enumerate(zip(*ends, strict=True), start=last + 1):
         gradients[offset] = _combined([(0.5 / batch, own) for own in pair])
     ones = namespace(free.output).ones_like(free.output[:, 0])
-    gradients[last], errors = _contrast(block, x, (free, states[0], states[1]), ones / beta, rule.form, batch)
-    return last - 1, errors
+    gradients[last], errors, proven = _contrast(block, x, (free, states[0], states[1]), ones / beta, rule.form, batch)
+    return last - 1, errors, proven
 
 
 def _scaled_law(law: Callable[[Array], Array], factor: float) -> Callable[[Array], Array]:

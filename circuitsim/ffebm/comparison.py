@@ -12,7 +12,7 @@ from circuitsim.blocks.layered import LayeredBlock
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import UsageError
 from circuitsim.ffebm.chain import Chain
-from circuitsim.ffebm.chaining import Step, forward, is_block, unit
+from circuitsim.ffebm.chaining import Step, forward, is_block, through_block, unit
 
 
 class Curves(NamedTuple):
@@ -67,8 +67,6 @@ def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
 
 def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int, Any]:
     """∂(sum of losses)/∂(a block's output), for each block, by EP."""
-    from circuitsim.ffebm.chaining import _through_block
-
     output = steps[-1].memory.output if is_block(steps[-1].element) else None
     if output is None:
         output, _ = steps[-1].element.forward(steps[-1].x, True)
@@ -79,7 +77,7 @@ def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int
         error = error.reshape(step.shape)
         if is_block(step.element):
             errors[number] = error
-            _, passed = _through_block(step, error, replace(chain.chaining, method="ep", form="explicit"), len(error))
+            _, passed, _ = through_block(step, error, replace(chain.chaining, method="ep", form="explicit"), len(error))
             error = passed[0][1]
         else:
             _, error = step.element.vjp(step.memory, error, True)

@@ -165,6 +165,14 @@ def test_samples_that_did_not_settle_are_left_out() -> None:
         np.testing.assert_allclose(array, expected[name] * 4 / 5, atol=1e-10, err_msg=name)
 
 
+def test_nudged_states_that_do_not_settle_are_counted_and_no_gradient_is_made_up() -> None:
+    short = Sweeps(3000, 1, 1e-13)
+    chain = Chain([Linear(4, 4), DeepHopfieldBlock([4, 3, 3], bias=0.5, sweeps=short), Readout(3, 3)], dtype=np.float64)
+    gradients, metrics = chain.gradient(batch_for(chain), RNG)
+    assert gradients is None
+    assert metrics["unproven"] == 1.0
+
+
 def test_a_chain_learns_and_predicts() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 4))
