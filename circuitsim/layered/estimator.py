@@ -29,7 +29,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
     learning_rate : float or sequence of float
         Of all layers, or one a layer, the first first.
     beta : float
-        Strength of the nudge, S.
+        Strength of the nudge, S; must stay below the conductance of every output (about √hidden / 4 at first).
     sweeps : int
         Free and nudged sweeps.
     method : {"ep", "bp", "implicit"}
@@ -57,7 +57,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         *,
         input_gain: float = 100.0,
         learning_rate: float | Sequence[float] = 0.006,
-        beta: float = 1.0,
+        beta: float = 0.1,
         sweeps: int = 4,
         method: str = "ep",
         batch_size: int = 4,

@@ -137,7 +137,7 @@ def _line(runs: list[Result]) -> str:
     theirs, ours = 3600 * paper["hours"] / recipe.epochs, seconds_per_epoch(runs)
     cells = [
         recipe.title, runs[0].method.upper(), str(len(runs)),
-        f"{'–'.join(map(str, sorted({epochs[0], epochs[-1]})))} of {recipe.epochs}",
+        f"{epochs[0] if len(epochs) == 1 else f'{epochs[0]}–{epochs[-1]}'} of {recipe.epochs}",
         f"{paper['error']:.2f} ± {paper['spread']:.2f}",
         _spread([100 * run.history[-1]["test_error"] for run in runs]),
         _spread([100 * run.history[-1]["train_error"] for run in runs]),
