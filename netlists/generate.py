@@ -130,8 +130,8 @@ def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
     sample |= {f"Vn{j}": -value for j, value in enumerate(list(sample.values()))}
     return told(circuit.with_values(sample), roles, [
         f"* {features} features and their negatives drive {hidden} hidden units, two nodes each with a diode between",
-        f"* them: the second follows the first only upwards (or only downwards). The highest of {classes} outputs is the",
-        f"* answer. Learns with: circuitsim train netlists/learn-{name.lower()}.cir --data {name.lower()} --gain 4 "
+        f"* them: the second follows the first only upwards (or only downwards). The highest of {classes} outputs is",
+        f"* the answer. Learns with: circuitsim train netlists/learn-{name.lower()}.cir --data {name.lower()} --gain 4 "
         "--split 0.25",
     ])  # fmt: skip
 
@@ -160,7 +160,7 @@ def allostery(nodes: int = 64, neighbours: int = 4, seed: int = 1) -> str:
     roles = make_roles(circuit, "V1", outputs, "R? R?? R??? min=50 max=100k")
     return told(circuit, roles, [
         "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge",
-        "* three pairs of nodes hardly feel it. After learning they show the voltages of learn-allostery.csv. Learns with:",
+        "* three pairs of nodes hardly feel it. Learning gives them the voltages of learn-allostery.csv:",
         "* circuitsim train netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
     ])  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Iris and digits on decks that learn, beside a logistic regression and an MLP of like size; five seeds each.
 
 Usage: ``python benchmarks/learning/classify.py [iris] [digits]``. Every seed splits the data anew (the same share of
-each class), scatters the deck's resistances anew, and shuffles anew; all three models see the same split. Hyper-parameters
-were chosen on seeds 10 to 17. Writes ``benchmarks/results/learning/classify-….md``.
+each class), scatters the deck's resistances anew, and shuffles anew; all three models see the same split.
+Hyper-parameters were chosen on seeds 10 to 17. Writes ``benchmarks/results/learning/classify-….md``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main(names: list[str]) -> None:
             lines.append(f"| {model} | " + " | ".join(f"{v:.1f}" for v in values) + f" | **{spread}** |")
         lines += [
             "",
-            f"Diodes between free nodes that conduct, held-out samples: {np.mean([r['conducting'] for r in rows]):.0%}. "
+            f"Diodes, all between free nodes, that conduct: {np.mean([r['conducting'] for r in rows]):.0%}. "
             f"Worst certificate {max(r['worst certificate'] for r in rows):.1e}; steps skipped "
             f"{sum(r['skipped'] for r in rows):.0f}; {np.mean([r['seconds'] for r in rows]):.0f} s a seed.",
             "", machine(),
