@@ -40,11 +40,18 @@ class PreparedAmplified(NamedTuple):
         changed: dict[str, float] = {}
         if values:
             circuit = circuit.with_values(values)
-            image = without_amplifiers(circuit)
-            old, new = self.image.circuit.arrays().value, image.circuit.arrays().value
-            # Diodes have nan, which differs from itself.
-            different = np.flatnonzero((old != new) & ~np.isnan(new)).tolist()
-            changed = {circuit.names[k]: float(new[k]) for k in different}
+            places = {circuit.element_index(name): float(value) for name, value in values.items()}
+            kind = circuit.arrays().kind
+            if any(kind[k] == AMPLIFIER for k in places):
+                # Other gains scale every source behind them.
+                image = without_amplifiers(circuit)
+                places = dict.fromkeys(np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT)).tolist(), 0.0) | places
+            values_inside = image.circuit.arrays().value if image is not self.image else None
+            for k, value in places.items():
+                if kind[k] in (VOLTAGE, CURRENT):
+                    value = value / image.element[k] if values_inside is None else float(values_inside[k])
+                if kind[k] != AMPLIFIER:
+                    changed[circuit.names[k]] = value
         try:
             point = self.inner.solve(changed, start)
         except NoSteadyStateError as error:
