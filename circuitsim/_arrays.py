@@ -24,6 +24,11 @@ def _numpy() -> Any:
     return array_api_compat.array_namespace(np.empty(0))
 
 
+def device(array: Array) -> Any:
+    """Where an array lives, as its library's constructors take it."""
+    return array_api_compat.device(array)
+
+
 def clip_into(xp: Any, array: Array, lower: Array | None, upper: Array | None) -> None:
     """Clip in place; bounds are scalars or arrays of the same library, None is no bound."""
     if isinstance(array, np.ndarray):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from circuitsim._arrays import Array, clip_into, namespace
+from circuitsim._arrays import Array, clip_into, device, namespace
 from circuitsim.blocks.couplings import Coupling, rows
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError
@@ -108,7 +108,7 @@ class Landscape:
         xp = namespace(like)
         states = []
         for layer in self.layers:
-            state = xp.zeros((batch, *layer.shape), dtype=like.dtype, device=_device(like))
+            state = xp.zeros((batch, *layer.shape), dtype=like.dtype, device=device(like))
             clip_into(xp, state, layer.lower, layer.upper)
             states.append(state)
         return Relaxed(tuple(states), (None,) * len(self.couplings), 0)
@@ -285,13 +285,6 @@ def _order(count: int, reverse: bool) -> list[int]:
 def _still(xp: Any, before: Array, after: Array, tolerance: float | None) -> bool:
     limit = tolerance * xp.maximum(xp.abs(after), xp.ones_like(after))
     return bool(xp.all(xp.abs(after - before) <= limit))
-
-
-def _device(array: Array) -> Any:
-    """Where an array lives, as its library's constructors take it."""
-    import array_api_compat
-
-    return array_api_compat.device(array)
 
 
 def _conjugate_gradients(

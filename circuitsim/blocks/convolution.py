@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
+from circuitsim._arrays import Array, device, namespace
 from circuitsim._jit import jit
 
 #: Bytes of copied pixels that one product works on; smaller ones lose more in BLAS than they win in the caches.
@@ -125,7 +125,7 @@ def plain_patches(images: Array, window: Window) -> Array:
     size, stride, padding = window
     batch, rows, columns, channels = images.shape
     padded = xp.zeros(
-        (batch, rows + 2 * padding, columns + 2 * padding, channels), dtype=images.dtype, device=images.device
+        (batch, rows + 2 * padding, columns + 2 * padding, channels), dtype=images.dtype, device=device(images)
     )
     padded[:, padding : padding + rows, padding : padding + columns, :] = images
     out_rows, out_columns = window.places(rows), window.places(columns)
@@ -145,7 +145,7 @@ def plain_add_patches(patches: Array, shape: tuple[int, ...], window: Window) ->
     out_rows, out_columns = window.places(rows), window.places(columns)
     patches = xp.reshape(patches, (batch, out_rows, out_columns, size * size, channels))
     padded = xp.zeros(
-        (batch, rows + 2 * padding, columns + 2 * padding, channels), dtype=patches.dtype, device=patches.device
+        (batch, rows + 2 * padding, columns + 2 * padding, channels), dtype=patches.dtype, device=device(patches)
     )
     for place in range(size * size):
         i, j = divmod(place, size)
@@ -177,7 +177,7 @@ def plain_pool_where(images: Array, switches: Array) -> Array:
 def plain_unpool(pooled: Array, switches: Array, shape: tuple[int, ...]) -> Array:
     """As `unpool`."""
     xp = namespace(pooled)
-    out = xp.zeros((pooled.shape[0], *shape), dtype=pooled.dtype, device=pooled.device)
+    out = xp.zeros((pooled.shape[0], *shape), dtype=pooled.dtype, device=device(pooled))
     for k, part in enumerate(_quarters(out)):
         part[...] = xp.astype(switches == k, pooled.dtype) * pooled
     return out

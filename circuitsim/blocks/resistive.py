@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
+from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks.alternating import Landscape, Layer
 from circuitsim.blocks.couplings import DenseTie
 from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
@@ -122,9 +122,15 @@ class ResistiveBlock(LayeredBlock):
 
     def _landscape(self) -> Landscape:
         landscape = super()._landscape()
-        layers = [
-            layer._replace(slope=slope) for layer, slope in zip(landscape.layers, self._conductance_sums(), strict=True)
-        ]
+        like = self.parameters["bias1"]
+        xp = namespace(like)
+        layers = []
+        for layer, slope in zip(landscape.layers, self._conductance_sums(), strict=True):
+            bounds = {
+                name: None if bound is None else xp.asarray(bound, dtype=like.dtype, device=device(like))
+                for name, bound in (("lower", layer.lower), ("upper", layer.upper))
+            }
+            layers.append(layer._replace(slope=slope, **bounds))
         return Landscape(layers, landscape.couplings)
 
     def _conductance_sums(self) -> list[Array]:

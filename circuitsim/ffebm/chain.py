@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace, to_numpy
+from circuitsim._arrays import Array, device, namespace, to_numpy
 from circuitsim.blocks.protocol import EnergyBlock
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm.chaining import Chaining, backward, forward, is_block
@@ -97,7 +97,7 @@ class Chain:
         xp = namespace(output)
         values, error = self.loss.evaluate(output, targets)
         settled = [step.memory for step in steps if is_block(step.element)]
-        trusted = xp.ones(output.shape[0], dtype=xp.bool, device=output.device)
+        trusted = xp.ones(output.shape[0], dtype=xp.bool, device=device(output))
         for state in settled:
             trusted = trusted & xp.asarray(state.ok)
         error = error * xp.astype(trusted, error.dtype)[:, None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
+from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks import convolution
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.convolutional import gaussian_orthogonal
@@ -123,7 +123,7 @@ class SoftPool(Stage):
         slopes, shape = memory
         xp = namespace(cotangent)
         rows, columns = shape[1] // 2 * 2, shape[2] // 2 * 2
-        back = xp.zeros(shape, dtype=cotangent.dtype, device=cotangent.device)
+        back = xp.zeros(shape, dtype=cotangent.dtype, device=device(cotangent))
         for place in range(4):
             back[:, place // 2 : rows : 2, place % 2 : columns : 2, :] = slopes[place] * cotangent
         return {}, back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from circuitsim._arrays import Array, namespace
+from circuitsim._arrays import Array, device, namespace
 from circuitsim.errors import UsageError
 
 
@@ -35,7 +35,7 @@ def as_targets(predictions: Array, targets: Array) -> Array:
     if targets.ndim == 1 and xp.isdtype(targets.dtype, "integral"):
         if bool(xp.any((targets < 0) | (targets >= outputs))):
             raise UsageError(f"labels must be 0 to {outputs - 1}, the outputs of the chain")
-        places = xp.arange(outputs, dtype=targets.dtype, device=targets.device)
+        places = xp.arange(outputs, dtype=targets.dtype, device=device(targets))
         return xp.astype(targets[:, None] == places[None, :], predictions.dtype)
     if targets.ndim == 1:
         targets = targets[:, None]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from circuitsim._arrays import Array, clip_into, namespace
+from circuitsim._arrays import Array, clip_into, device, namespace
 from circuitsim.blocks.hopfield import ACTIVATIONS
 from circuitsim.errors import UsageError
 
@@ -165,7 +165,7 @@ class Normalise(Stage):
         if self.options["shape"] is not None:
             x = xp.reshape(x, (-1, *self.options["shape"]))
         mean, deviation = (
-            xp.asarray(self.options[name], dtype=dtype, device=x.device) for name in ("mean", "deviation")
+            xp.asarray(self.options[name], dtype=dtype, device=device(x)) for name in ("mean", "deviation")
         )
         factor = 1.0 / (self.options["scale"] * deviation)
         return xp.astype(x, dtype) * factor - mean / deviation, (factor, came)
