@@ -40,18 +40,15 @@ class PreparedAmplified(NamedTuple):
         changed: dict[str, float] = {}
         if values:
             circuit = circuit.with_values(values)
-            places = {circuit.element_index(name): float(value) for name, value in values.items()}
-            kind = circuit.arrays().kind
-            if any(kind[k] == AMPLIFIER for k in places):
+            kind, _, _, value, _ = circuit.arrays()
+            places = [circuit.element_index(name) for name in values]
+            sources = (kind == VOLTAGE) | (kind == CURRENT)
+            if (kind[places] == AMPLIFIER).any():
                 # Other gains scale every source behind them.
                 image = without_amplifiers(circuit)
-                places = dict.fromkeys(np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT)).tolist(), 0.0) | places
-            values_inside = image.circuit.arrays().value if image is not self.image else None
-            for k, value in places.items():
-                if kind[k] in (VOLTAGE, CURRENT):
-                    value = value / image.element[k] if values_inside is None else float(values_inside[k])
-                if kind[k] != AMPLIFIER:
-                    changed[circuit.names[k]] = value
+                places += np.flatnonzero(sources).tolist()
+            scaled = np.where(sources, value / image.element, value)
+            changed = {circuit.names[k]: float(scaled[k]) for k in places if kind[k] != AMPLIFIER}
         try:
             point = self.inner.solve(changed, start)
         except NoSteadyStateError as error:
@@ -70,8 +67,9 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     ConvergenceError
         The amplifiers' equations do not hold to the tolerance.
     """
-    voltages, currents = image.node * point.voltages, image.element * point.currents
-    certificate = certify_amplified(circuit.arrays(), voltages, currents, tolerance)
+    with np.errstate(over="ignore", invalid="ignore"):
+        voltages, currents = image.node * point.voltages, image.element * point.currents
+        certificate = certify_amplified(circuit.arrays(), voltages, currents, tolerance)
     if not certificate.ok:
         raise ConvergenceError(
             f"the gains span more than double precision holds: the certificate fails by {certificate.worst:.1e} of a "

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 """Gains around a loop that multiply to one within this do so but for rounding."""
 
+RANGE = "the gains of the amplifiers multiply to more or less than a double can hold"
+
 
 class Image(NamedTuple):
     """A circuit without its amplifiers: v = ``node`` v_image, i = ``element`` i_image.
@@ -77,9 +79,7 @@ def section_gains(circuit: Circuit) -> list[float]:
             if abs(step - 1.0) > ROUNDING:
                 raise _contradiction(circuit, k, step)
         elif not (0.0 < step < math.inf and 0.0 < 1.0 / step < math.inf):
-            raise AmplifierError(
-                f"{circuit.names[k]}: the gains multiply to more or less than a double can hold", k, [circuit.names[k]]
-            )
+            raise AmplifierError(f"{circuit.names[k]}: {RANGE}", k, [circuit.names[k]])
         elif root_a < root_b:
             parent[root_b], ratio[root_b] = root_a, step
         else:
@@ -142,12 +142,16 @@ def without_amplifiers(circuit: Circuit) -> Image:
     kind, first, second, value, _ = circuit.arrays()
     wire = kind == AMPLIFIER
     element = node[np.where(first != GROUND, first, second)]
-    element = np.where(wire & (first == GROUND), element / np.where(wire, value, 1.0), element)
-    scaled = (kind == VOLTAGE) | (kind == CURRENT)
-    columns = (
-        np.where(wire, RESISTOR, kind).astype(np.int8), first, second,
-        np.where(wire, 0.0, np.where(scaled, value / element, value)),
-    )  # fmt: skip
+    sources = (kind == VOLTAGE) | (kind == CURRENT)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        element = np.where(wire & (first == GROUND), element / np.where(wire, value, 1.0), element)
+        scaled = np.where(sources, value / element, value)
+        held = (element > 0.0) & np.isfinite(element)
+        held &= ~sources | (np.isfinite(scaled) & ((scaled != 0.0) == (value != 0.0)))
+    if not held.all():
+        k = int(np.argmin(held))
+        raise AmplifierError(f"{circuit.names[k]}: {RANGE}", k, [circuit.names[k]])
+    columns = np.where(wire, RESISTOR, kind).astype(np.int8), first, second, np.where(wire, 0.0, scaled)
     kinds, firsts, seconds, values = array("b"), array("q"), array("q"), array("d")
     grown: tuple[array[int] | array[float], ...] = (kinds, firsts, seconds, values)
     for column, data in zip(grown, columns):
