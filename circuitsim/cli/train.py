@@ -86,6 +86,9 @@ class _Options:
             self._group.add_argument(name, **settings)
         elif self._shared[name] != reading:
             raise AssertionError(f"two model families read {name} in different ways")
+        else:
+            told = self._group.description
+            self._group.description = f"{told}, {name}" if told else f"shared with others: {name}"
 
 
 def run(args: argparse.Namespace) -> int:
