@@ -231,7 +231,7 @@ class Engine:
         """Sums over the inner matrices again, after they were changed from outside."""
         self.memory.diff[:] = 0
         zeros = np.zeros(self.architecture.depth + 1, self.dtype)
-        steps.update(self.memory, self.layout, zeros, zeros, self.samples, None)
+        steps.update_inner(self.memory, self.layout, zeros, self.samples, None)
 
     def _forget_pending(self) -> None:
         self.memory.slot[0] = -1

@@ -13,7 +13,7 @@ import numpy as np
 from numba import prange
 
 from circuitsim.layered.layout import BLOCK, LANES, PARTS
-from circuitsim.layered.sweeps import sweep
+from circuitsim.layered.sweeps import ALL, HIDDEN, NONE, sweep
 from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, light
 from circuitsim.layered.vectors import add, fma, kernel, load, maximum, mul, splat, store, sub, total
 
@@ -147,9 +147,9 @@ def all_updates_in_parallel(memory, layout, rates, samples):
 
 
 @kernel()
-def update(memory, layout, rates, bias_rates, samples, threads):
-    """The step from `diff` and `mean`: inner matrices and biases now, the first layer's kept in `shift` and `drop`."""
-    m, n, width = memory, layout.total, layout.width[1]
+def update_inner(memory, layout, rates, samples, threads):
+    """The step of the inner matrices from `diff` and `mean`, and their sums for each unit."""
+    m, n = memory, layout.total
     if threads is not None:
         all_updates_in_parallel(m, layout, rates, samples)
     else:
@@ -158,6 +158,13 @@ def update(memory, layout, rates, bias_rates, samples, threads):
     for part in range(PARTS):
         for k in range(n):
             m.load[k] += m.partial[part * n + k]
+
+
+@kernel()
+def update(memory, layout, rates, bias_rates, samples, threads):
+    """The step from `diff` and `mean`: inner matrices and biases now, the first layer's kept in `shift` and `drop`."""
+    m, n, width = memory, layout.total, layout.width[1]
+    update_inner(m, layout, rates, samples, threads)
     for layer in range(1, layout.units.size):
         for b in range(samples):
             o = b * n
@@ -193,17 +200,22 @@ def conductances(memory, layout, beta, lower):
 
 @kernel()
 def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads):
-    """So many sweeps, or until a tolerance is met; returns the last relative move, without a tolerance the first."""
+    """So many sweeps, or until a tolerance is met; returns the hidden units' largest relative move in the first one.
+
+    A sweep's odd layers tell whether the state before it had settled, once its even layers knew of the same inputs and
+    nudges: not in the first sweep.
+    """
     first = memory.inner.dtype.type(0)
     for s in range(sweeps):
+        measured = HIDDEN if s == 0 else ALL if tolerance > 0 else NONE
         moved = sweep(
             layout, memory.inner, base, v, memory.sums, memory.inverse, memory.low, memory.high,
-            memory.partial, memory.lanes, memory.moved, samples, phase, threads, s == 0 or tolerance > 0,
+            memory.partial, memory.lanes, memory.moved, samples, phase, threads, measured,
         )  # fmt: skip
-        if tolerance > 0 and moved <= tolerance:
-            return moved
-        if s == 0 or tolerance > 0:
+        if s == 0:
             first = moved
+        elif measured == ALL and moved <= tolerance:
+            break
     return first
 
 

@@ -12,6 +12,9 @@ from numba import prange
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
 from circuitsim.layered.vectors import add, fma, kernel, load, maximum, minimum, mul, splat, store, total
 
+NONE, HIDDEN, ALL = 0, 1, 2
+"""Which units' moves a sweep measures."""
+
 
 @kernel()
 def gather(inner, g, length, v, o, n, sums, s):
@@ -117,7 +120,7 @@ def settle_measured(sums, v, inverse, low, high, place, first, count, o, largest
 
 
 @kernel()
-def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
+def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
     """One share of the odd rows: gather, settle, scatter into ``partial[part]``; the largest move goes to `moved`.
 
     ``phase[b // 4] · total`` is where the inverse conductances of sample b begin (they differ in the outputs only).
@@ -154,8 +157,7 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
             for b in range(samples):
                 at = phase[b // 4] * n + unit
                 change = settle_measured(sums, v, inverse, low, high, at, unit, BLOCK, b * n + unit, moved[part])
-                # A nudge moves the outputs at once: that is no residual.
-                if layer < last or phase[b // 4] == 0:
+                if layer < last or measured == ALL:
                     moved[part] = change
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
@@ -172,17 +174,17 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
 
 
 @kernel()
-def all_parts(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
+def all_parts(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
     """`sweep_part` on every share, one after the other."""
     for part in range(PARTS):
-        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
+        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
 
 
 @kernel(parallel=True)
-def all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase):
+def all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
     """`sweep_part` on every share, among threads."""
     for part in prange(PARTS):
-        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
+        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
 
 
 @kernel()
@@ -225,7 +227,7 @@ def hidden_to_outputs(layout, inner, v, sums, lanes, samples):
 
 @kernel()
 def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, threads, measured):
-    """One sweep; returns the largest move of an odd unit, relative to |p| + |v| (outputs that are nudged left out).
+    """One sweep; returns the largest move of an odd unit, relative to |p| + |v|.
 
     A move |v_new − v| of a free unit is its net current over its conductance, and conductance · (|p| + |v|) is at most
     Σ g (|v_k| + |v_j|) + |b|: the returned number bounds the residual of the state before, in its local scale.
@@ -244,8 +246,9 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
         Working memory of the shares; ``lanes`` is zero before and after.
     moved : (PARTS,) ndarray
         The same, of their largest moves.
-    measured : bool
-        With one hidden layer, whether the returned number is wanted (it costs divisions); 0 otherwise.
+    measured : {NONE, HIDDEN, ALL}
+        Of which units the returned number is wanted; with one hidden layer it costs divisions. A nudge moves the
+        outputs at once, which says nothing of the state before it.
     """
     n, last = layout.total, layout.units.size - 1
     reset(layout, base, sums, samples, 1)
@@ -256,15 +259,16 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
         first, count = layout.at[1], layout.width[1]
         for b in range(samples):
             place = phase[b // 4] * n + first
-            if measured:
+            if measured != NONE:
                 largest = settle_measured(sums, v, inverse, low, high, place, first, count, b * n + first, largest)
             else:
                 settle(sums, v, inverse, low, high, place, first, count, b * n + first)
     else:
+        given = (layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
         if threads is not None:
-            all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
+            all_parts_in_parallel(*given)
         else:
-            all_parts(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase)
+            all_parts(*given)
         for part in range(PARTS):
             largest = max(largest, moved[part])
     reset(layout, base, sums, samples, 0)

@@ -188,5 +188,3 @@ def test_the_network_is_an_energy_block() -> None:
 def test_a_nudge_that_takes_too_much_is_refused() -> None:
     with pytest.raises(ConvergenceError, match="more conductance than an output has"):
         network(9, 8).relax(np.zeros((1, 6)), Nudge(np.zeros((1, 3)), -100.0))
-
-

@@ -1,0 +1,114 @@
+"""The network as a circuit, as a file, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from networks import parameters
+
+import circuitsim
+from circuitsim.errors import UsageError
+from circuitsim.layered import Architecture, DeepResistiveNetwork, Learning, recipes
+from circuitsim.layered.engine import Engine
+from circuitsim.training import CheckpointError
+
+
+@pytest.mark.parametrize("gains", [(), (2.0, 0.5, 3.0)], ids=["plain", "amplified"])
+def test_the_certified_operating_point_of_its_circuit_is_its_state(gains: tuple[float, ...]) -> None:
+    of = Architecture((5, 8, 6, 3), 3.0, gains)
+    net = DeepResistiveNetwork(of, parameters(of), sweeps=2000, tolerance=1e-13)
+    x = np.random.default_rng(1).normal(size=(3, 5))
+    state = net.relax(x)
+    assert state.ok.all() and state.residual.max() <= 1e-13
+    for b in range(3):
+        point = circuitsim.solve(net.to_circuit(x[b]))
+        names = ["h1_{}", "h2_{}", "out{}"]
+        for name, layer in zip(names, state.layers):
+            found = [point[name.format(k)] for k in range(1, layer.shape[1] + 1)]
+            np.testing.assert_allclose(found, layer[b], rtol=0, atol=1e-11)
+        assert point.energy == pytest.approx(net.energy(state, x)[b], rel=1e-12)
+
+
+def test_the_circuit_survives_as_a_deck() -> None:
+    of = Architecture((3, 4, 2), 2.0, (2.0, 0.5))
+    net = DeepResistiveNetwork(of, parameters(of), sweeps=500, tolerance=1e-13)
+    x = np.array([0.3, -0.2, 1.0])
+    again = circuitsim.loads(circuitsim.dumps(net.to_circuit(x)))
+    point = circuitsim.solve(again)
+    output = net.relax(x[None]).output[0]
+    np.testing.assert_allclose([point["out1"], point["out2"]], output, atol=1e-10)
+
+
+def test_the_compiled_engines_state_is_the_certified_one() -> None:
+    """With a tolerance, the state that training starts from is the circuit's operating point."""
+    of = Architecture((5, 8, 6, 3), 3.0)
+    start = parameters(of)
+    engine = Engine(of, Learning(1e-3, 2000, 1, tolerance=1e-14), 1, np.float64)
+    engine.set(start)
+    x = np.random.default_rng(1).random((1, 5))
+    metrics = engine.train(x, np.zeros(1, np.int64), np.zeros(1, np.int64), [0.0] * 3, [0.0] * 3)
+    point = circuitsim.solve(DeepResistiveNetwork(of, start).to_circuit(x[0]))
+    outputs = np.array([point[f"out{k}"] for k in (1, 2, 3)])
+    # The engine keeps only the nudged states; one sweep at β = 1e-3 moves little, and the cost is the free state's.
+    assert metrics[0, 0] == pytest.approx(0.5 * ((outputs - [1, 0, 0]) ** 2).sum(), rel=1e-11)
+
+
+def test_saving_and_loading_keeps_every_bit(tmp_path) -> None:
+    of = Architecture((5, 8, 3), 3.0, (2.0, 0.5))
+    net = DeepResistiveNetwork(of, parameters(of, dtype=np.float32), sweeps=7, tolerance=0.0, dtype=np.float32)
+    net.save(tmp_path / "net.npz")
+    again = DeepResistiveNetwork.load(tmp_path / "net.npz")
+    assert again.architecture == of and (again.sweeps, again.tolerance) == (7, 0.0)
+    assert all(
+        (again.parameters[k] == v).all() and again.parameters[k].dtype == v.dtype for k, v in net.parameters.items()
+    )
+    x = np.ones((2, 5))
+    assert (again.relax(x).output == net.relax(x).output).all()
+    np.savez(tmp_path / "other.npz", a=1)
+    with pytest.raises(CheckpointError):
+        DeepResistiveNetwork.load(tmp_path / "other.npz")
+
+
+def test_a_fixed_number_of_sweeps_reports_its_residual() -> None:
+    of = Architecture((5, 8, 6, 3), 3.0)
+    few = DeepResistiveNetwork(of, parameters(of), sweeps=2, tolerance=0.0)
+    state = few.relax(np.ones((2, 5)))
+    assert state.sweeps == 2 and state.ok.all() and state.residual.min() > 1e-6
+    short = DeepResistiveNetwork(of, parameters(of), sweeps=2, tolerance=1e-12)
+    assert not short.relax(np.ones((2, 5))).ok.any()
+
+
+def test_the_table_holds_the_papers_numbers() -> None:
+    found = recipes()
+    assert list(found) == ["drn-xs", "drn-1h", "drn-2h", "drn-3h", "drn-xl"]
+    layers = {name: recipe.architecture.units for name, recipe in found.items()}
+    assert layers["drn-xl"] == (784, 32768, 10) and layers["drn-3h"] == (784, 1024, 1024, 1024, 10)
+    for recipe in found.values():
+        depth = recipe.architecture.depth
+        assert len(recipe.weight_rates) == len(recipe.bias_rates) == depth
+        assert recipe.learning.sweeps == recipe.learning.nudged_sweeps
+        assert set(recipe.rates()) == set(recipe.architecture.parameter_shapes())
+        assert set(recipe.published) == {"ep", "bp"}
+    weights = sum(np.prod(s) for n, s in found["drn-3h"].architecture.parameter_shapes().items() if n[0] == "w")
+    assert round(weights / 1e6, 1) == 3.7  # millions, as printed in the paper
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Architecture((5, 3)), "at least one hidden layer"),
+        (lambda: Architecture((5, 1, 3)), "at least 2 units"),
+        (lambda: Architecture((5, 4, 3), 1.0, (2.0,)), "2 amplifiers"),
+        (lambda: Architecture((5, 4, 3), -1.0), "gain of the inputs"),
+        (lambda: Learning(variant="both"), "centred, positive or negative"),
+        (lambda: Learning(beta=0.0), "strength"),
+        (lambda: Learning(sweeps=0), "at least one"),
+        (lambda: DeepResistiveNetwork((5, 4, 3)).relax(np.zeros((2, 4))), "shape"),
+        (lambda: DeepResistiveNetwork((5, 4, 3)).to_circuit(np.zeros(4)), "shape"),
+        (lambda: DeepResistiveNetwork((5, 4, 3), {"weights.1": np.zeros((10, 4))}), "shapes"),
+        (lambda: Engine(Architecture((5, 4, 3), 1.0, (2.0, 1.0)), Learning(), 4), "no amplifiers"),
+    ],
+)
+def test_refusals_say_what_is_wrong(make, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        make()

@@ -1,0 +1,164 @@
+"""Training layered networks: the learner, the command, the study, the classifier."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from networks import architecture, images, learning
+
+from circuitsim.cli import main
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.layered import DeepResistiveNetwork, LayeredLearner
+from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, Plan, RunDirectory, Trainer
+
+DATA = images()
+COMMAND = ["train", "--model", "drn-xs", "--dataset", "digits", "--input-gain", "30"]
+
+
+def learner(method: str = "ep", dtype: type = np.float32, hidden: tuple[int, ...] = (40, 30)) -> LayeredLearner:
+    return LayeredLearner(architecture(*hidden), learning(), 4, np.random.default_rng(0), method, dtype)
+
+
+def plan(epochs: int = 2, rate: float = 1e-3) -> Plan:
+    return Plan(epochs, 4, 5, SGD(rate), Exponential(0.9))
+
+
+def bits(one: LayeredLearner) -> dict[str, np.ndarray]:
+    return one.network().parameters
+
+
+@pytest.mark.parametrize("method", ["ep", "bp", "implicit"])
+def test_a_run_that_was_stopped_continues_bit_for_bit(tmp_path, method: str) -> None:
+    whole = learner(method)
+    assert isinstance(whole, FusedTrainable)
+    history = Trainer(whole, DATA, plan()).train().history
+    calls = 0
+
+    def stop() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls == 3
+
+    first = learner(method)
+    outcome = Trainer(first, DATA, plan(), directory=_directory(tmp_path), should_stop=stop).train()
+    assert outcome.interrupted and 0 < outcome.updates < 106
+    second = learner(method)
+    trainer = Trainer(second, DATA, plan(), directory=RunDirectory(tmp_path / "run"))
+    trainer.resume()
+    again = trainer.train().history
+    assert all((bits(whole)[name] == array).all() for name, array in bits(second).items())
+    for a, b in zip(history.rows, again.rows):
+        assert all(a[name] == b[name] for name in ("cost", "train_error", "residual", "updates"))
+
+
+def _directory(tmp_path) -> RunDirectory:
+    directory = RunDirectory(tmp_path / "run")
+    directory.create({})
+    return directory
+
+
+def test_the_three_methods_take_nearly_the_same_step() -> None:
+    """Where states have settled, all three are gradients of one loss."""
+    settled = learning(sweeps=400, nudged_sweeps=400, tolerance=1e-12, beta=1e-4)
+    steps = []
+    for method in ("ep", "bp", "implicit"):
+        one = LayeredLearner(architecture(40, 30), settled, 4, np.random.default_rng(0), method, np.float64)
+        before = bits(one)
+        rates = dict.fromkeys(one.parameters, 1e-3)
+        one.steps(DATA, np.arange(4), 4, rates, np.random.default_rng(0))
+        steps.append({name: array - before[name] for name, array in bits(one).items()})
+    for name, exact in steps[2].items():
+        assert np.linalg.norm(exact) > 0
+        for other in steps[:2]:
+            assert np.linalg.norm(other[name] - exact) < 1e-4 * np.linalg.norm(exact)
+
+
+def test_all_methods_learn() -> None:
+    x, y = DATA
+    for method in ("ep", "bp", "implicit"):
+        one = learner(method)
+        rows = Trainer(one, (x[:80], y[:80]), plan(12, 3e-3)).train().history.rows
+        assert rows[-1]["cost"] < 0.9 * rows[0]["cost"]
+        assert rows[-1]["train_seconds"] > 0
+
+
+def test_other_optimisers_and_batches_are_refused() -> None:
+    with pytest.raises(UsageError, match="makes its own steps"):
+        Trainer(learner(), DATA, Plan(1, 4, 0, Adam(1e-3))).train()
+    with pytest.raises(UsageError, match="no weight decay"):
+        Trainer(learner(), DATA, Plan(1, 4, 0, SGD(1e-3, 0.1))).train()
+    with pytest.raises(UsageError, match="mini-batches of 4, not 5"):
+        Trainer(learner(), DATA, Plan(1, 5, 0, SGD(1e-3))).train()
+
+
+@pytest.mark.parametrize("method", ["ep", "implicit"])
+def test_divergence_stops_with_the_last_good_checkpoint(tmp_path, method: str) -> None:
+    one = learner(method)
+    directory = _directory(tmp_path)
+    Trainer(one, DATA, plan(1), directory=directory).train()
+    good = directory.checkpoint.read_bytes()
+    wild = learner(method)
+    trainer = Trainer(wild, DATA, plan(50, 1e39), directory=directory)
+    trainer.resume()
+    with pytest.raises(ConvergenceError, match="the last good state is in"):
+        trainer.train()
+    assert directory.checkpoint.read_bytes() == good
+
+
+def test_the_command_trains_and_resumes(tmp_path, capsys) -> None:
+    out = tmp_path / "run"
+    assert main([*COMMAND, "--epochs", "2", "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("DRN-XS: layers 64-100-10, inputs doubled and times 30, ep, digits, 1437 samples\n")
+    assert "test error" in printed.out and "learning.png" in printed.out
+    assert main(["train", "--resume", "--out", str(out), "--epochs", "3"]) == 0
+    rows = [json.loads(line) for line in (out / "history.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert rows[-1]["test_error"] < 0.2 and rows[-1]["rate_factor"] == pytest.approx(0.99**2)
+    assert rows[-1]["residual"] < 1e-3 and rows[-1]["updates"] == 3 * 360
+    network = DeepResistiveNetwork.load(out / "model.npz")
+    assert network.architecture.units == (64, 100, 10) and network.sweeps == 4
+    straight = tmp_path / "straight"
+    assert main([*COMMAND, "--epochs", "3", "--out", str(straight)]) == 0
+    other = DeepResistiveNetwork.load(straight / "model.npz")
+    assert all((other.parameters[name] == array).all() for name, array in network.parameters.items())
+
+
+def test_the_command_refuses_what_makes_no_sense(capsys) -> None:
+    assert main([*COMMAND, "--beta", "-1"]) == 2
+    assert main([*COMMAND, "--threads", "0"]) == 2
+    assert main([*COMMAND, "--epochs", "1", "--beta", "1000"]) == 3
+    assert "output" in capsys.readouterr().err
+
+
+def test_table1_prints_the_paper_beside_ours_and_continues(tmp_path, capsys) -> None:
+    words = [
+        "reproduce",
+        "table1",
+        "--rows",
+        "xs",
+        "--seeds",
+        "2",
+        "--dataset",
+        "digits",
+        "--runs",
+        str(tmp_path / "r"),
+    ]
+    assert main([*words, "--epochs", "1", "--out", str(tmp_path / "o")]) == 0
+    page = capsys.readouterr().out
+    line = next(line for line in page.splitlines() if line.startswith("| DRN-XS"))
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1:5] == ["EP", "2", "1 of 10", "3.46 ± 0.07"]
+    assert "±" in cells[5] and cells[7] == "180"
+    assert sorted(file.name for file in (tmp_path / "o").iterdir()) == ["table1.csv", "table1.md", "table1.png"]
+    assert main([*words, "--epochs", "2", "--methods", "ep"]) == 0
+    assert "2 of 10" in capsys.readouterr().out
+    assert main([*words[:3], "xx"]) == 2
+
+
+def test_the_study_ends_by_the_clock(tmp_path, capsys) -> None:
+    words = ["reproduce", "table1", "--rows", "xs", "--seeds", "1", "--dataset", "digits", "--budget", "0"]
+    assert main(words) == 2
+    assert "more time with --budget" in capsys.readouterr().err
