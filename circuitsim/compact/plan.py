@@ -147,7 +147,9 @@ def eliminate(n, a, b, late):
             count[i] += 1
             count[j] += 1
     gone = 4 * n
-    degree = count + n * late[:n]
+    degree = np.empty(n, np.int64)
+    for k in range(n):
+        degree[k] = count[k] + n * late[k]
     position = np.empty(n, np.int64)
     ptr = np.zeros(n + 1, np.int64)
     members = np.empty(2 * a.size + n, np.int64)
@@ -163,17 +165,15 @@ def eliminate(n, a, b, late):
         cursor, low = k, least
         used, size = ptr[step], count[k]
         if used + size > members.size:
-            longer = np.empty(2 * members.size + size, np.int64)
-            longer[:used] = members[:used]
-            members = longer
-        members[used : used + size] = near[k, :size]
+            members = lengthened(members, used, 2 * members.size + size)
+        for q in range(size):
+            members[used + q] = near[k, q]
         ptr[step + 1] = used + size
         position[k] = step
         degree[k] = gone
         step += 1
         if size == n - step:  # all that is left is joined to all that is left
-            rest = members[used : used + size].copy()
-            members = finish(ptr, members, position, step, rest[np.argsort(late[rest], kind="mergesort")])
+            members = finish(ptr, members, position, step, late_last(members[used : used + size], late))
             break
         for p in range(used, used + size):
             j = members[p]
@@ -198,15 +198,34 @@ def eliminate(n, a, b, late):
 def finish(ptr, members, position, step, rest):
     """Eliminate the coordinates ``rest``, all joined to each other, as they stand; returns the lists of members."""
     used = ptr[step]
-    longer = np.empty(used + rest.size * (rest.size - 1) // 2, np.int64)
-    longer[:used] = members[:used]
+    longer = lengthened(members, used, used + rest.size * (rest.size - 1) // 2)
     for k in range(rest.size):
         position[rest[k]] = step + k
-        size = rest.size - 1 - k
-        longer[used : used + size] = rest[k + 1 :]
-        used += size
+        for q in range(k + 1, rest.size):
+            longer[used] = rest[q]
+            used += 1
         ptr[step + k + 1] = used
     return longer
+
+
+def lengthened(members, used, size):
+    """A longer list that starts with the first ``used`` members."""
+    longer = np.empty(size, np.int64)
+    for q in range(used):
+        longer[q] = members[q]
+    return longer
+
+
+def late_last(members, late):
+    """The members, those that come late after all others."""
+    ordered = np.empty(members.size, np.int64)
+    put = 0
+    for wanted in (False, True):
+        for q in range(members.size):
+            if late[members[q]] == wanted:
+                ordered[put] = members[q]
+                put += 1
+    return ordered
 
 
 def arrange(n, position, ptr, members):
@@ -261,6 +280,32 @@ def find_slots(n, a, b, ptr, rows):
     return slot
 
 
+def taken(column, at):
+    """``column[at]``, as a loop: what numpy can do at an index array takes a compiler seconds to build."""
+    found = np.empty(at.size, np.int64)
+    for k in range(at.size):
+        found[k] = column[at[k]]
+    return found
+
+
+def sort_elements(kind, value):
+    """Voltage constraints (sources, inductors, resistors of zero ohm), resistors and diodes, ascending."""
+    found = np.empty((3, kind.size), np.int64)
+    count = np.zeros(3, np.int64)
+    for e in range(kind.size):
+        group = -1
+        if kind[e] == DIODE:
+            group = 2
+        elif kind[e] == RESISTOR and value[e] != 0.0:
+            group = 1
+        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
+            group = 0
+        if group >= 0:
+            found[group, count[group]] = e
+            count[group] += 1
+    return found[0, : count[0]].copy(), found[1, : count[1]].copy(), found[2, : count[2]].copy()
+
+
 def plan(kind, first, second, value, n_nodes, late_node):
     """The plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
 
@@ -269,9 +314,8 @@ def plan(kind, first, second, value, n_nodes, late_node):
     late_node : (n_nodes,) bool array
         Nodes whose coordinates are eliminated last (where negative conductances will be added).
     """
-    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
-    voltage = np.flatnonzero(fixed)
-    tree_node, tree_parent, edge, root = grow_forest(n_nodes, first[voltage], second[voltage], 0)
+    voltage, resistor, diode = sort_elements(kind, value)
+    tree_node, tree_parent, edge, root = grow_forest(n_nodes, taken(first, voltage), taken(second, voltage), 0)
     regular = edge.size == voltage.size
     number = np.full(n_nodes, -1, np.int64)
     n = 0
@@ -280,22 +324,26 @@ def plan(kind, first, second, value, n_nodes, late_node):
             number[k] = n
             n += 1
     number[0] = n
-    name = number[root]
-    resistor = np.flatnonzero((kind == RESISTOR) & ~fixed)
-    diode = np.flatnonzero(kind == DIODE)
-    branch = np.concatenate((resistor, diode))
+    name = taken(number, root)
     late = np.zeros(n + 1, np.bool_)
     for k in range(n_nodes):
         if late_node[k]:
             late[name[k]] = True
-    position, ptr, members = eliminate(n, name[first[branch]], name[second[branch]], late)
+    branch = np.empty(resistor.size + diode.size, np.int64)
+    branch[: resistor.size] = resistor
+    branch[resistor.size :] = diode
+    position, ptr, members = eliminate(n, taken(name, taken(first, branch)), taken(name, taken(second, branch)), late)
     rows, row_ptr, row_col, row_slot = arrange(n, position, ptr, members)
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):
         coordinate[k] = position[name[k]] if name[k] < n else n
-    resistor_slot = find_slots(n, coordinate[first[resistor]], coordinate[second[resistor]], ptr, rows)
-    diode_slot = find_slots(n, coordinate[first[diode]], coordinate[second[diode]], ptr, rows)
+    resistor_slot = find_slots(
+        n, taken(coordinate, taken(first, resistor)), taken(coordinate, taken(second, resistor)), ptr, rows
+    )
+    diode_slot = find_slots(
+        n, taken(coordinate, taken(first, diode)), taken(coordinate, taken(second, diode)), ptr, rows
+    )
     return Plan(
-        n, regular, coordinate, tree_node, tree_parent, voltage[edge], resistor, resistor_slot, diode, diode_slot,
-        ptr, rows, runs(n, ptr, rows), row_ptr, row_col, row_slot,
+        n, regular, coordinate, tree_node, tree_parent, taken(voltage, edge),
+        resistor, resistor_slot, diode, diode_slot, ptr, rows, runs(n, ptr, rows), row_ptr, row_col, row_slot,
     )  # fmt: skip

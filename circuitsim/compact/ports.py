@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.compact.linear import factorise, substitute
-from circuitsim.compact.settle import NOISE, close, demands, gather, node_potentials, workspace
+from circuitsim.compact.settle import NOISE, close, conductances, demands, gather, node_potentials, workspace
 
 SINGULAR = 1e-12
 """A port whose resistance is this share of what it was before others were closed hangs on them: a loop of diodes."""
@@ -47,7 +47,7 @@ def ports(plan, first, second, value):
     space = workspace(plan)
     response, resistance = np.zeros((d, n + 1)), np.empty((d, d))
     usable = plan.regular and factorise(
-        plan, 1.0 / value[plan.resistor], np.zeros(d, np.bool_), space.weight, space.multiplier, space.pivot, space.work
+        plan, conductances(plan, value), np.zeros(d, np.bool_), space.weight, space.multiplier, space.pivot, space.work
     )
     for k in range(n):
         usable = usable and space.pivot[k] > 0.0
@@ -156,7 +156,7 @@ def complement(resistance, drop, closed, rounds, chosen, square, flow, b):
 
 
 def hold(plan, made, count, chosen, square, b, need, first, second, v, x, flow):
-    """Add to ``x`` and ``flow`` what currents ``need`` into the nodes and the drops of conducting diodes at ``v`` ask for.
+    """Add to ``x`` and ``flow`` what currents ``need`` into nodes and the drops of conducting diodes at ``v`` ask for.
 
     Linear: the conducting diodes are shorts. With x and v at zero drops this is a solve, later it is a refinement.
     """

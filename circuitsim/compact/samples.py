@@ -12,6 +12,7 @@ from circuitsim.compact.settle import (
     SHARED,
     branch_currents,
     close,
+    conductances,
     node_potentials,
     offsets,
     settle,
@@ -56,14 +57,23 @@ def solve_samples(
     n_nodes = plan.coordinate.size
     own, flow, at_node = value.copy(), np.zeros(plan.diode.size), np.empty((2, n_nodes))
     offset, injected = np.empty(n_nodes), np.empty(n_nodes)
-    g, space = 1.0 / value[plan.resistor], workspace(plan)
+    g, space = conductances(plan, value), workspace(plan)
     for s in range(begin, end):
-        own[inputs] = x[s]
+        for k in range(inputs.size):
+            own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, offset)
         injections(kind, first, second, own, injected)
         status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
         branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
         worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+
+
+def clean(relative):
+    """Whether no equation is off by more than `CLEAN`."""
+    good = True
+    for k in range(relative.size):
+        good = good and relative[k] <= CLEAN
+    return good
 
 
 def solve_by_ports(
@@ -76,9 +86,10 @@ def solve_by_ports(
     n_nodes = plan.coordinate.size
     own, flow, at_node = value.copy(), np.zeros(plan.diode.size), np.empty((2, n_nodes))
     offset, injected = np.empty(n_nodes), np.empty(n_nodes)
-    g, space = 1.0 / value[plan.resistor], workspace(plan)
+    g, space = conductances(plan, value), workspace(plan)
     for s in range(begin, end):
-        own[inputs] = x[s]
+        for k in range(inputs.size):
+            own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, offset)
         injections(kind, first, second, own, injected)
         guess = closed[s].copy()
@@ -86,7 +97,7 @@ def solve_by_ports(
         status[s] = SHARED
         branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
         worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
-        if count[s] == 0 or not relative[s].max() <= CLEAN:
+        if count[s] == 0 or not clean(relative[s]):
             closed[s] = guess
             status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
             branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
@@ -125,7 +136,7 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     """
     n_nodes = plan.coordinate.size
     flow, still = np.zeros(plan.diode.size), np.zeros(n_nodes)
-    g = 1.0 / value[plan.resistor]
+    g = conductances(plan, value)
     space = workspace(plan)
     for s in range(begin, end):
         held = closed[s].copy()
@@ -138,7 +149,7 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
     n_nodes, d = plan.coordinate.size, plan.diode.size
     flow, still, x = np.zeros(d), np.zeros(n_nodes), np.empty(plan.n + 1)
     chosen, square, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
-    g, space = 1.0 / value[plan.resistor], workspace(plan)
+    g, space = conductances(plan, value), workspace(plan)
     for s in range(begin, end):
         held = closed[s].copy()
         count = 0
@@ -160,6 +171,8 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
 def stable(plan, value, closed):
     """Whether the energy is strictly convex with these diodes as shorts: all pivots positive."""
     space = workspace(plan)
-    g = 1.0 / value[plan.resistor]
+    g = conductances(plan, value)
     good = factorise(plan, g, closed, space.weight, space.multiplier, space.pivot, space.work)
-    return good and (space.pivot > 0.0).all()
+    for k in range(plan.n):
+        good = good and space.pivot[k] > 0.0
+    return good

@@ -12,7 +12,7 @@ import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.compact.linear import factorise, substitute
-from circuitsim.compact.plan import grow_forest
+from circuitsim.compact.plan import grow_forest, taken
 
 NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
@@ -52,6 +52,14 @@ def offsets(plan, kind, first, value, offset):
         offset[v] = offset[u] + held if first[e] == v else offset[u] - held
 
 
+def conductances(plan, value):
+    """Of ``plan.resistor``, S."""
+    g = np.empty(plan.resistor.size)
+    for r in range(g.size):
+        g[r] = 1.0 / value[plan.resistor[r]]
+    return g
+
+
 def refactor(plan, g, closed, space):
     """Factorise unless the factor at hand is of these very diodes; False if not convex."""
     same = space.factored[-1]
@@ -84,8 +92,9 @@ def far_away(plan, space, stranded):
 
 def demands(plan, first, second, g, v, injected, need, size):
     """Current that must leave each node through sources and diodes, A, and the scale of its rounding."""
-    need[:] = injected
-    size[:] = np.abs(injected)
+    for k in range(v.size):
+        need[k] = injected[k]
+        size[k] = abs(injected[k])
     for r in range(g.size):
         e = plan.resistor[r]
         a, b = first[e], second[e]
@@ -114,11 +123,22 @@ class Forest(NamedTuple):
     last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
 
 
+def diode_ends(plan, first, second, chosen):
+    """The chosen diodes, and the coordinates of their anodes and cathodes."""
+    some = np.empty(chosen.size, np.int64)
+    count = 0
+    for d in range(chosen.size):
+        if chosen[d]:
+            some[count] = d
+            count += 1
+    some = some[:count].copy()
+    diode = taken(plan.diode, some)
+    return some, taken(plan.coordinate, taken(first, diode)), taken(plan.coordinate, taken(second, diode))
+
+
 def close(plan, first, second, closed):
     """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``."""
-    some = np.flatnonzero(closed)
-    a = plan.coordinate[first[plan.diode[some]]]
-    b = plan.coordinate[second[plan.diode[some]]]
+    some, a, b = diode_ends(plan, first, second, closed)
     node, parent, edge, root = grow_forest(plan.n + 1, a, b, plan.n)
     last = root.copy()
     for k in range(plan.n + 1):
@@ -128,7 +148,7 @@ def close(plan, first, second, closed):
     closed[:] = False
     for k in range(edge.size):
         closed[some[edge[k]]] = True
-    return Forest(node, parent, some[edge], root)
+    return Forest(node, parent, taken(some, edge), root)
 
 
 def group_potentials(plan, first, second, forest, offset):
@@ -167,6 +187,14 @@ def forest_currents(plan, first, forest, need, size, flow, noise):
         size[u] += size[v]
 
 
+def spread(x, last):
+    """Each coordinate's potential: that of its group's last member, V."""
+    found = np.empty(x.size)
+    for k in range(x.size):
+        found[k] = x[last[k]]
+    return found
+
+
 def linear(plan, first, second, g, injected, offset, forest, space, v, need, size):
     """Coordinates' potentials of the linear circuit with a forest of diodes closed; fills in v, need and size."""
     n = plan.n
@@ -177,7 +205,9 @@ def linear(plan, first, second, g, injected, offset, forest, space, v, need, siz
     x = gather(plan, need)
     x[n] = 0.0
     stranded = substitute(plan, space.multiplier, space.pivot, x)
-    x = x[forest.last] + w
+    x = spread(x, forest.last)
+    for k in range(n + 1):
+        x[k] += w[k]
     node_potentials(plan, first, second, forest, x, offset, v)
     demands(plan, first, second, g, v, injected, need, size)
     return x, stranded
@@ -188,7 +218,9 @@ def improve(plan, first, second, g, injected, offset, forest, space, x, v, need,
     correction = gather(plan, need)
     correction[plan.n] = 0.0
     substitute(plan, space.multiplier, space.pivot, correction)
-    x += correction[forest.last]
+    correction = spread(correction, forest.last)
+    for k in range(x.size):
+        x[k] += correction[k]
     node_potentials(plan, first, second, forest, x, offset, v)
     demands(plan, first, second, g, v, injected, need, size)
 
@@ -256,8 +288,12 @@ def settle(plan, first, second, g, injected, offset, rounds, space, closed, v, f
             if not wrong or count > rounds:
                 break
         closed[:] = wanted
-    if rounds > 0 and (wrong or far.any()):
-        return NO_REST, count
+    if rounds > 0:
+        stray = wrong
+        for k in range(far.size):
+            stray = stray or far[k] != 0.0
+        if stray:
+            return NO_REST, count
     return uniqueness(plan, first, second, g, v, flow, noise, closed, space), count
 
 
@@ -282,9 +318,7 @@ def uniqueness(plan, first, second, g, v, flow, noise, closed, space):
     for k in range(plan.n):
         if space.pivot[k] <= 0.0:
             return FREE
-    some = np.flatnonzero(tight)
-    a = plan.coordinate[first[plan.diode[some]]]
-    b = plan.coordinate[second[plan.diode[some]]]
+    some, a, b = diode_ends(plan, first, second, tight)
     return SETTLED if grow_forest(plan.n + 1, a, b, plan.n)[2].size == some.size else SHARED
 
 
