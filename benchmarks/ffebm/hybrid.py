@@ -2,8 +2,8 @@
 
     python benchmarks/ffebm/hybrid.py --data-dir DIR --out benchmarks/results/ffebm
 
-trains one chain by EP (both analog blocks are nudged, never differentiated) and by implicit differentiation, for several
-seeds, and writes hybrid.md, hybrid.csv and hybrid.png. Runs that hybrid.csv holds are not repeated.
+trains one chain by EP (both analog blocks are nudged, never differentiated) and by implicit differentiation, for
+several seeds, and writes hybrid.md, hybrid.csv and hybrid.png. Runs that hybrid.csv holds are not repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def netlist(size: int) -> str:
     lines += ["*! trainable R* min=100 max=100k"]
     for k in range(size):
         after = (k + 1) % size
-        lines += [f"V{k} s{k} 0 0", f"R{k} s{k} n{k} 1k", f"Rg{k} n{k} 0 2k", f"Rc{k} n{k} n{after} 4k", f"D{k} n{k} n{after}"]
+        lines += [f"V{k} s{k} 0 0", f"R{k} s{k} n{k} 1k", f"Rg{k} n{k} 0 2k", f"Rc{k} n{k} n{after} 4k"]
+        lines += [f"D{k} n{k} n{after}"]
     return "\n".join(lines) + "\n"
 
 
@@ -64,7 +65,8 @@ def run(method: str, seed: int, data, samples: int, epochs: int) -> tuple:  # ty
     conducting = made.elements[7].relax(x).closed.mean()
     last = made.history.rows[-1]
     accuracy = 100 * made.score(data.test, data.test_labels)
-    return round(accuracy, 3), last["loss"], last["residual"], round(float(conducting), 4), round(seconds, 1), samples, epochs
+    measured = round(accuracy, 3), last["loss"], last["residual"], round(float(conducting), 4), round(seconds, 1)
+    return *measured, samples, epochs
 
 
 def page(rows: list[dict[str, str]]) -> str:

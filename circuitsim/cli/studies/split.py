@@ -121,7 +121,14 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
         chain.augment = FlipAndCrop((32, 32, 3))
         return chain, options["batch"], options["lr"], options["lr_final"], 3e-4
     # The readout sees the last layer normalised: deep inside a block signals are small.
-    network = Layers(dense=[_width(args)] * layers, spread=0.6, readout_norm=True, free=12, nudged=8)
+    network = Layers(
+        dense=[_width(args)] * layers,
+        spread=0.6,
+        readout_norm=True,
+        free=12,
+        nudged=8,
+        batch_norm="first" if layers == 6 else "all",
+    )
     elements = network.cut((data.train.shape[1],), [block] * (layers // block), 10)
     chain = build_chain(elements, chaining={"method": method}, seed=seed)
     return (chain, 32, 2e-3, 0.0, 0.0) if data.name == "digits" else (chain, 256, 5e-3, 0.0, 0.0)
@@ -163,8 +170,8 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
 
     first = rows[0]
     network = (
-        f"fully connected layers of {first['width']} units, ernoult, batch normalisation before the first block and "
-        "before the readout" if args.size == "small" else "the published networks"
+        f"fully connected layers of {first['width']} units, ernoult, batch normalisation before the first block (of "
+        "6 layers) or every block (of 12) and before the readout" if args.size == "small" else "the published networks"
     )  # fmt: skip
     lines = [
         "# One network, cut into blocks", "",
