@@ -75,8 +75,8 @@ def page(rows: list[dict[str, str]]) -> str:
     sizes = {type(e).__name__: sum(a.size for a in e.parameters.values()) for e in made.elements[3:8:4]}
     lines = [
         "# MNIST through digital stages, a resistive network and a netlist", "",
-        "Normalise, linear 784→64, batch norm, **deep resistive network** 64-64-64 (voltage inputs), batch norm, linear "
-        "64→12, batch norm, **netlist**: a ring of 12 free nodes with diodes between neighbours (certified operating "
+        "Normalise, linear 784→64, batch norm, **deep resistive network** 64-64-64 (voltage inputs), batch norm, "
+        "linear 64→12, batch norm, **netlist**: a ring of 12 free nodes, diodes between neighbours (certified operating "
         "points), batch norm, readout. Trainable values in the analog blocks: "
         f"{', '.join(f'{k} {v}' for k, v in sizes.items())}. {rows[0]['samples']} training images, {rows[0]['epochs']} "
         "epochs, batch 128, Adam 0.005 along a cosine. EP nudges both analog blocks; ID differentiates them exactly "
