@@ -26,7 +26,10 @@ COLUMNS = ("method", "seed", "accuracy", "loss", "residual", "conducting", "seco
 
 
 def netlist(size: int) -> str:
-    """A ring of free nodes, each driven through a resistor and leaking to ground, with diodes between neighbours."""
+    """A ring of free nodes, each driven through a resistor and leaking to ground, with diodes between neighbours.
+
+    The diodes point to every other node from both sides; all in one direction they would make one node of all.
+    """
     lines = [f"ring of {size} free nodes with diodes between neighbours"]
     lines += ["*! input " + " ".join(f"V{k}" for k in range(size))]
     lines += ["*! output " + " ".join(f"v(n{k})" for k in range(size))]
@@ -34,7 +37,7 @@ def netlist(size: int) -> str:
     for k in range(size):
         after = (k + 1) % size
         lines += [f"V{k} s{k} 0 0", f"R{k} s{k} n{k} 1k", f"Rg{k} n{k} 0 2k", f"Rc{k} n{k} n{after} 4k"]
-        lines += [f"D{k} n{k} n{after}"]
+        lines += [f"D{k} n{k} n{after}" if k % 2 else f"D{k} n{after} n{k}"]
     return "\n".join(lines) + "\n"
 
 
@@ -76,7 +79,7 @@ def page(rows: list[dict[str, str]]) -> str:
     lines = [
         "# MNIST through digital stages, a resistive network and a netlist", "",
         "Normalise, linear 784→64, batch norm, **deep resistive network** 64-64-64 (voltage inputs), batch norm, "
-        "linear 64→12, batch norm, **netlist**: a ring of 12 free nodes, diodes between neighbours (certified operating "
+        "linear 64→12, batch norm, **netlist**: 12 free nodes in a ring of diodes (certified operating "
         "points), batch norm, readout. Trainable values in the analog blocks: "
         f"{', '.join(f'{k} {v}' for k, v in sizes.items())}. {rows[0]['samples']} training images, {rows[0]['epochs']} "
         "epochs, batch 128, Adam 0.005 along a cosine. EP nudges both analog blocks; ID differentiates them exactly "

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", type=int, nargs="+", default=[6, 12], metavar="L", help="depths (6 12)")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (digits 12, MNIST 3, paper 200)")
-    parser.add_argument("--width", type=int, metavar="N", help="units of each layer of the small size (64, 128)")
+    parser.add_argument("--width", type=int, metavar="N", help="units of each layer of the small size (64, 100)")
     parser.add_argument("--out", metavar="DIR", help="write split.md, split.csv, split.png here; done runs are kept")
 
 
@@ -75,7 +75,7 @@ def _width(args: argparse.Namespace) -> int:
     """Units of a layer; those of the published networks are what they are."""
     if args.size == "paper":
         return 0
-    return args.width if args.width is not None else {"digits": 64, "mnist": 128}[args.dataset]
+    return args.width if args.width is not None else {"digits": 64, "mnist": 100}[args.dataset]
 
 
 def _data(args: argparse.Namespace) -> Any:
@@ -131,7 +131,7 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
     )
     elements = network.cut((data.train.shape[1],), [block] * (layers // block), 10)
     chain = build_chain(elements, chaining={"method": method}, seed=seed)
-    return (chain, 32, 2e-3, 0.0, 0.0) if data.name == "digits" else (chain, 128, 4e-3, 0.0, 0.0)
+    return (chain, 32, 2e-3, 0.0, 0.0) if data.name == "digits" else (chain, 128, 2e-3, 0.0, 0.0)
 
 
 def _done(directory: Path | None, args: argparse.Namespace) -> list[dict[str, Any]]:
