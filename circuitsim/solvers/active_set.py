@@ -15,12 +15,15 @@ import numpy as np
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE, forest_flow
-from circuitsim.solvers.contracted import Network, Settled, prepare, respond, scatter, settle
+from circuitsim.solvers.contracted import Network, Settled, balanced, prepare, respond, scatter, settle
 from circuitsim.solvers.refinement import dead_resistors
 from circuitsim.solvers.solution import Solution
 
 FAR = 1e100
 """Where a part with a net current and no path to earth ends up, V: beyond every diode that could stop it."""
+
+STALLED = 0.9
+"""A round that leaves more than this share of the fewest wrong diodes so far is followed by one that drops none."""
 
 
 class ActiveSet(NamedTuple):
@@ -53,6 +56,15 @@ class ActiveSet(NamedTuple):
             The diode constraints contradict each other after all: the circuit is beyond double precision.
         """
         network = prepare(program)
+        if not network.laplacian.iterative:
+            return self._settled(network, start)
+        try:
+            return self._settled(network, start)
+        except ConvergenceError:
+            return self._settled(prepare(program, direct=True), start)
+
+    def _settled(self, network: Network, start: np.ndarray) -> Solution:
+        program = network.program
         settled, done, rounds = primal_dual(network, np.zeros(program.tail.size, dtype=bool), start, self.rounds)
         steps, limit = 0, self.steps * (program.tail.size + 10)
         if not done:
@@ -63,6 +75,8 @@ class ActiveSet(NamedTuple):
             # Potentials that were rounding before may contradict a diode now that they are exact.
             again, done, more = primal_dual(network, on, settled.x, self.rounds, polish)
             settled, rounds = again if done else settled, rounds + more
+        if network.laplacian.iterative and not balanced(network, settled):
+            raise ConvergenceError("conjugate gradients left currents beyond rounding: use a factorisation")
         carrying = np.zeros(program.tail.size, dtype=bool)
         carrying[settled.forest] = True
         closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
@@ -92,11 +106,18 @@ def primal_dual(
         Linear circuits solved.
     """
     seen: set[bytes] = set()
+    fewest = network.program.tail.size + 1
     settled = finish(network, settle(network, on, before))
     for count in range(1, rounds + 1):
         wrong, on = _judge(network, settled)
         if not wrong:
             return settled, not settled.stranded.any(), count
+        carrying = np.zeros(on.size, dtype=bool)
+        carrying[settled.forest] = True
+        many = int((on != carrying).sum())
+        if many >= STALLED * fewest and (on & ~carrying).any():
+            on |= carrying
+        fewest = min(fewest, many)
         key = on.tobytes()
         if key in seen or count == rounds:
             return settled, False, count

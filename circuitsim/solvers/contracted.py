@@ -11,10 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.program.components import component_labels
-from circuitsim.program.flow import forest_flow, spanning_forest, tight_potentials
+from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
+from circuitsim.solvers.exchange import exchange
 from circuitsim.solvers.linear import Factored, Laplacian
-from circuitsim.solvers.refinement import refine
+from circuitsim.solvers.refinement import exact_residual, refine
+
+BALANCED = 1e-12
+"""Currents below this share of a node's scale are nothing that a certificate could mind."""
 
 
 class Network(NamedTuple):
@@ -73,15 +77,14 @@ class Settled(NamedTuple):
     w: np.ndarray
 
 
-def prepare(program: QuadraticProgram) -> Network:
-    """Everything about a program that does not depend on which diodes conduct."""
+def prepare(program: QuadraticProgram, direct: bool = False) -> Network:
+    """Everything about a program that does not depend on which diodes conduct; ``direct`` insists on factorisations."""
     n = program.n
-    laplacian = Laplacian.analyse(
-        n, np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head]), program.g
-    )
-    drive = program.g * program.e
-    current = program.c - scatter(program, drive)
-    return Network(program, laplacian, component_labels(n + 1, program.a, program.b), current)
+    a, b = np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head])
+    island = component_labels(n + 1, program.a, program.b)
+    laplacian = Laplacian.analyse(n, a, b, program.g, grounded=not direct and not island.any())
+    current = program.c - scatter(program, program.g * program.e)
+    return Network(program, laplacian, island, current)
 
 
 def scatter(program: QuadraticProgram, branch_current: np.ndarray) -> np.ndarray:
@@ -97,6 +100,13 @@ def demand(program: QuadraticProgram, x: np.ndarray) -> tuple[np.ndarray, np.nda
     size = program.g * (np.abs(xa) + np.abs(xb) + np.abs(program.e))
     local = np.bincount(program.a, size, program.n + 1) + np.bincount(program.b, size, program.n + 1)
     return need, local + program.c_scale
+
+
+def balanced(network: Network, settled: Settled) -> bool:
+    """Whether Kirchhoff's current law holds for every group of shorted nodes by its own scale."""
+    missing = np.abs(exact_residual(network.program, settled.last, settled.x, None))
+    _, scale = demand(network.program, settled.x)
+    return bool((missing <= BALANCED * np.bincount(settled.last, scale, scale.size)[:-1]).all())
 
 
 def settle(
@@ -133,7 +143,7 @@ def settle(
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
     factored = network.laplacian.factor(closed, previous)
     last = _group(network, tail[closed], head[closed])
-    x = factored.solve(current[:n])[last] + w
+    x = factored.solve(current[:n], before - w)[last] + w
     part = component_labels(
         n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
     )
@@ -144,7 +154,16 @@ def settle(
         need, scale = need + extra, scale + np.abs(extra)
     forest = closed[closed >= r] - r
     flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
+    tight = _tight(program, last, w)
+    forest, flow, noise = exchange(program.tail, program.head, last, tight, forest, flow, noise, need, scale)
     return Settled(x, forest, flow, noise, part, stranded, factored, last, w)
+
+
+def _tight(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Diodes between shorted super-nodes that are at their bounds (d,)."""
+    tail, head, bound = program.tail, program.head, program.bound
+    gap = np.abs(w[tail] - w[head] - bound)
+    return (last[tail] == last[head]) & (gap <= NOISE * (np.abs(w[tail]) + np.abs(w[head]) + np.abs(bound)))
 
 
 def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -164,7 +183,7 @@ def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def respond(settled: Settled, current: np.ndarray) -> np.ndarray:
     """Change of the potentials (n + 1,) of a settled circuit for a further injected ``current`` (n + 1,)."""
-    return settled.factored.solve(current[:-1])[settled.last]
+    return settled.factored.solve(current[:-1], np.zeros(current.size))[settled.last]
 
 
 def _anchor(

@@ -1,4 +1,4 @@
-"""The one place where the factorisation of the network's Laplacian is chosen, by size."""
+"""The one place where the way of solving the network's linear circuits is chosen, by size and shape."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from circuitsim.solvers import dense
 
 DENSE = 120
 """Up to this many unknowns plain numpy solves in milliseconds, before a compiled kernel has even been loaded."""
+ITERATIVE = 2000
+"""From this many unknowns conjugate gradients beat the factors of graphs without thin separators."""
+EVEN = 1e4
+"""They are for networks whose conductances differ by at most this factor."""
+ACCURACY = 1e-13
+"""What they leave of the injected currents."""
+CORRECTION = 1e-6
+"""What they leave where a solution is only being corrected."""
 
 
 class Laplacian(NamedTuple):
@@ -28,7 +36,9 @@ class Laplacian(NamedTuple):
     order : (n + 1,) int array
         The nodes in their order of elimination; earth is last.
     symbolic : circuitsim.solvers.laplacian.Symbolic or None
-        Analysis of the pattern for the compiled kernels; None where numpy does it.
+        Analysis of the pattern for the compiled kernels; None where numpy or conjugate gradients do it.
+    iterative : bool
+        Whether conjugate gradients do it.
     """
 
     n: int
@@ -38,13 +48,24 @@ class Laplacian(NamedTuple):
     unit: float
     order: np.ndarray
     symbolic: Any
+    iterative: bool = False
 
     @classmethod
-    def analyse(cls, n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> Laplacian:
-        """Prepare the pattern a–b, of which the first ``g.size`` edges are resistors of conductance g (S)."""
+    def analyse(cls, n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, grounded: bool) -> Laplacian:
+        """Prepare the pattern a–b, of which the first ``g.size`` edges are resistors of conductance g (S).
+
+        ``grounded`` allows conjugate gradients: the resistors alone lead from every node to earth.
+        """
         unit = float(g.max()) if g.size else 1.0
         if n <= DENSE:
             return cls(n, a, b, g / unit, unit, np.arange(n + 1), None)
+        if grounded and n >= ITERATIVE and g.min() * EVEN >= unit:
+            from circuitsim.solvers import conjugate
+            from circuitsim.solvers.laplacian.graph import adjacency
+
+            ptr, idx = adjacency(n, a[: g.size], b[: g.size])
+            if conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST):
+                return cls(n, a, b, g / unit, unit, np.arange(n + 1), None, True)
         from circuitsim.solvers import laplacian
 
         symbolic = laplacian.analyse(n, a, b)
@@ -61,6 +82,12 @@ class Laplacian(NamedTuple):
             Of this Laplacian: only what differs is computed again, in the memory of ``previous``, which is used up.
         """
         r = self.g.size
+        if self.iterative:
+            from circuitsim.solvers import conjugate
+
+            return Factored(
+                self, conjugate.merge(self.n, self.a[:r], self.b[:r], self.g, self.a[closed], self.b[closed])
+            )
         if self.symbolic is None:
             a, b = np.append(self.a[:r], self.a[closed]), np.append(self.b[:r], self.b[closed])
             w = np.append(self.g, np.full(closed.size, dense.SHORT))
@@ -80,12 +107,30 @@ class Factored(NamedTuple):
     laplacian: Laplacian
     raw: Any
 
-    def solve(self, current: np.ndarray) -> np.ndarray:
+    def solve(self, current: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
         """Potentials (n + 1,), V, for injected ``current`` (n,), A.
 
         In a part without a path to earth one node is held at 0 V.
+
+        Parameters
+        ----------
+        current : (n,) float array
+        guess : (n + 1,) float array, optional
+            Potentials that methods of repeated approximation start from, V. Without it, a solution is taken to be a
+            correction, of which the first digits are enough.
+
+        Raises
+        ------
+        ConvergenceError
+            Conjugate gradients were the wrong choice.
         """
         scaled = current / self.laplacian.unit
+        if self.laplacian.iterative:
+            from circuitsim.solvers import conjugate
+
+            if guess is None:
+                return conjugate.solve(self.raw, scaled, np.zeros(scaled.size + 1), CORRECTION)
+            return conjugate.solve(self.raw, scaled, guess, ACCURACY)
         if self.laplacian.symbolic is None:
             return dense.solve(self.raw, scaled)
         from circuitsim.solvers import laplacian
