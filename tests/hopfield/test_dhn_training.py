@@ -160,7 +160,7 @@ def test_the_published_recipes():
     assert all(r.beta == 0.2 and r.epochs == 100 for r in recipes().values())
 
 
-SMALL = ["train", "--model", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2"]
+SMALL = ["train", "--model", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2", "--nudged-sweeps", "8"]
 
 
 def _rows(directory):
@@ -171,18 +171,18 @@ def _rows(directory):
 def test_the_command(tmp_path, capsys):
     pytest.importorskip("sklearn")
     whole, halves = tmp_path / "whole", tmp_path / "halves"
-    assert main([*SMALL, "--out", str(whole)]) == 0
+    assert main([*SMALL, "--sweeps", "12", "--out", str(whole)]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith(
-        "dhn-2h: 64-24-24-10, ep, 50 free and 20 nudged sweeps, 1437 samples of digits\ntraining error "
+        "dhn-2h: 64-24-24-10, ep, 12 free and 8 nudged sweeps, 1437 samples of digits\ntraining error "
     )
     assert "stationary within " in printed.out and printed.err == ""
     assert sorted(file.name for file in whole.iterdir()) == [
         "checkpoint.npz", "config.json", "history.csv", "history.jsonl", "learning.png", "model.npz",
     ]  # fmt: skip
-    assert json.loads((whole / "config.json").read_text())["options"]["sweeps"] == 50
+    assert json.loads((whole / "config.json").read_text())["options"]["beta"] == 0.2
     # Stopped after an epoch and resumed, it is the same run: the states at which batches start are in the checkpoint.
-    assert main([*SMALL, "--epochs", "1", "--out", str(halves)]) == 0
+    assert main([*SMALL, "--sweeps", "12", "--epochs", "1", "--out", str(halves)]) == 0
     assert main(["train", "--resume", "--epochs", "2", "--out", str(halves)]) == 0
     assert _rows(halves) == _rows(whole)
     assert (halves / "model.npz").read_bytes() == (whole / "model.npz").read_bytes()
@@ -201,7 +201,7 @@ def test_refusals(tmp_path, capsys):
         (["--method", "magic"], "there is no method 'magic'; there are ep, bp, implicit"),
         (["--variant", "both"], "there is no scheme 'both'; there are centred, positive, negative"),
         (["--hidden", "0"], "a hidden layer needs at least one unit, not 0"),
-        (["--sweeps", "0"], "at least one sweep is needed, not 0 free and 20 nudged ones"),
+        (["--sweeps", "0"], "at least one sweep is needed, not 0 free and 8 nudged ones"),
         (["--tol", "-1"], "a tolerance must be positive, not -1.0"),
     ):
         assert main([*SMALL, *words]) == 2
