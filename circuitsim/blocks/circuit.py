@@ -102,6 +102,10 @@ class CircuitBlock:
             return object.__new__(AmplifiedBlock)
         return object.__new__(cls)
 
+    def __getnewargs__(self) -> tuple[Circuit]:
+        """What copies of estimators need to make the same class again."""
+        return (self.circuit,)
+
     def __init__(
         self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE, analyse: Analyse | None = None
     ) -> None:

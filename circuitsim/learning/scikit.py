@@ -1,0 +1,222 @@
+"""Circuits as scikit-learn estimators: fit, predict, score, in pipelines and searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim.circuit import Circuit
+from circuitsim.errors import TopologyError
+from circuitsim.learning.equilibrium import EquilibriumPropagation
+from circuitsim.learning.estimate import Estimator
+from circuitsim.learning.learner import Learner
+from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
+from circuitsim.learning.networks import doubled, rectifier_network
+from circuitsim.learning.start import gentle_nudge, gentle_rate, output_spread
+from circuitsim.netlist.roles import Roles
+from circuitsim.training import Adam, Cosine, Plan, Trainer
+
+
+class _CircuitEstimator(BaseEstimator):
+    """What regressor and classifier share: a circuit, scaled features, training."""
+
+    def __init__(
+        self,
+        circuit: Circuit | None = None,
+        roles: Roles | None = None,
+        *,
+        hidden: int = 8,
+        gain: float = 4.0,
+        estimator: Estimator | None = None,
+        learning_rate: float | None = None,
+        epochs: int = 60,
+        batch_size: int = 16,
+        random_state: Any = None,
+    ) -> None:
+        self.circuit = circuit
+        self.roles = roles
+        self.hidden = hidden
+        self.gain = gain
+        self.estimator = estimator
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    def _block(self, outputs: int, rng: np.random.Generator) -> CircuitBlock:
+        if (self.circuit is None) != (self.roles is None):
+            raise TopologyError("give both a circuit and its roles, or neither")
+        circuit, roles = self.circuit, self.roles
+        if circuit is None or roles is None:
+            circuit, roles = rectifier_network(self.n_features_in_, self.hidden, outputs, rng)
+        if len(roles.inputs) not in (self.n_features_in_, 2 * self.n_features_in_) or len(roles.outputs) != outputs:
+            raise TopologyError(
+                f"the circuit has {len(roles.inputs)} inputs and {len(roles.outputs)} outputs; the data need "
+                f"{self.n_features_in_} (or {2 * self.n_features_in_}, with negatives) and {outputs}"
+            )
+        return CircuitBlock(circuit, roles)
+
+    def _voltages(self, X: np.ndarray) -> np.ndarray:
+        """Values of the input sources: standardised features times the gain, and negatives where there are inputs."""
+        x = (X - self.mean_) / self.scale_
+        both = self.block_.n_inputs == 2 * self.n_features_in_
+        return doubled(x, self.gain) if both else self.gain * x
+
+    def _train(self, X: np.ndarray, y: np.ndarray, outputs: int) -> None:
+        seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        self.mean_, spread = X.mean(axis=0), X.std(axis=0)
+        self.scale_ = np.where(spread > 0.0, spread, 1.0)
+        self.block_ = self._block(outputs, seeds)
+        x = self._voltages(X)
+        loss = self._loss(x)
+        estimator = self.estimator or EquilibriumPropagation(gentle_nudge(self.block_, loss))
+        self.learner_ = Learner(self.block_, estimator, loss)
+        rate = self.learning_rate or gentle_rate(self.block_, x, "adam")
+        plan = Plan(
+            self.epochs, self.batch_size, int(seeds.integers(2**31)), Adam(rate), Cosine(max(1, self.epochs), 0.02),
+            evaluate_every=max(1, self.epochs),
+        )  # fmt: skip
+        self.n_iter_ = self.epochs
+        Trainer(self.learner_, (x, y), plan).train()
+
+    def _loss(self, x: np.ndarray) -> Loss:
+        raise NotImplementedError
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """(samples, outputs) output voltages, V."""
+        check_is_fitted(self)
+        return self.learner_.predict(self._voltages(validate_data(self, X, reset=False, dtype=np.float64)))
+
+    @property
+    def trained_(self) -> Circuit:
+        """The circuit with its learned values."""
+        check_is_fitted(self)
+        return self.block_.trained()
+
+
+class CircuitRegressor(RegressorMixin, _CircuitEstimator):
+    """Regression by a circuit: standardised targets times `swing` volts at its outputs.
+
+    Parameters
+    ----------
+    circuit : Circuit, optional
+        The circuit that learns; a network of rectifiers (`rectifier_network`) with ``hidden`` units if not given.
+    roles : Roles, optional
+        Its inputs (one a feature, or two with the negatives after all values), outputs (one a target) and what may
+        change; given with ``circuit``.
+    hidden : int
+        Rectifiers of the network that is made.
+    gain : float
+        Volts at the inputs for one standard deviation of a feature.
+    estimator : Estimator, optional
+        Of gradients; centred equilibrium propagation with constant currents if not given.
+    learning_rate : float, optional
+        Of Adam, S; 2 % of the median conductance if not given. It falls along a cosine.
+    epochs, batch_size : int
+        Passes over the data; samples in a step.
+    random_state : int, RandomState or None
+        Source of all chance.
+    swing : float
+        Output volts for one standard deviation of a target.
+
+    Attributes
+    ----------
+    trained_ : Circuit
+        The circuit with its learned values.
+    block_ : CircuitBlock
+    n_features_in_, n_iter_ : int
+    """
+
+    def __init__(
+        self,
+        circuit: Circuit | None = None,
+        roles: Roles | None = None,
+        *,
+        hidden: int = 8,
+        gain: float = 4.0,
+        estimator: Estimator | None = None,
+        learning_rate: float | None = None,
+        epochs: int = 60,
+        batch_size: int = 16,
+        random_state: Any = None,
+        swing: float = 0.3,
+    ) -> None:
+        super().__init__(
+            circuit, roles, hidden=hidden, gain=gain, estimator=estimator, learning_rate=learning_rate, epochs=epochs,
+            batch_size=batch_size, random_state=random_state,
+        )  # fmt: skip
+        self.swing = swing
+
+    def fit(self, X: Any, y: Any) -> CircuitRegressor:
+        """Learn from ``X`` (samples, features) and ``y`` (samples,) or (samples, targets)."""
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        self._single = y.ndim == 1
+        y = y.reshape(len(y), -1)
+        self.target_mean_, spread = y.mean(axis=0), y.std(axis=0)
+        self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
+        self._train(X, (y - self.target_mean_) / self.target_scale_, y.shape[1])
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Targets of samples."""
+        found = self._outputs(X) * self.target_scale_ + self.target_mean_
+        return found[:, 0] if self._single else found
+
+    def _loss(self, x: np.ndarray) -> Loss:
+        return SquaredError()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
+    """Classification by a circuit: one output a class, the highest voltage is the answer; cross-entropy is its loss.
+
+    The parameters are those of `CircuitRegressor`, but for ``swing``.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        In the order of the outputs.
+    trained_ : Circuit
+        The circuit with its learned values.
+    block_ : CircuitBlock
+    n_features_in_, n_iter_ : int
+    """
+
+    def fit(self, X: Any, y: Any) -> CircuitClassifier:
+        """Learn from ``X`` (samples, features) and the classes ``y`` (samples,)."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._train(X, codes.astype(np.int64), max(2, self.classes_.size))
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Output voltages over the temperature of the loss; for two classes the second less the first."""
+        scores = self._outputs(X) / self.temperature_
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(samples, classes) softmax of the outputs."""
+        scores = self._outputs(X)[:, : self.classes_.size] / self.temperature_
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each sample."""
+        return self.classes_[self._outputs(X)[:, : self.classes_.size].argmax(axis=1)]
+
+    def _loss(self, x: np.ndarray) -> CrossEntropy:
+        self.temperature_ = output_spread(self.block_, x)
+        return CrossEntropy(self.temperature_)
