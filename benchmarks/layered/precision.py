@@ -1,0 +1,109 @@
+"""How far single-precision gradients are from double precision, layer by layer: as computed, and as squares would be.
+
+    python benchmarks/layered/precision.py --dataset mnist [--data-dir DIR] [--steps 2000] [--out FILE.md]
+
+Each network is trained for some steps; then one mini-batch's gradient is estimated from the same parameters and the
+same start in both precisions, with the published sweeps. "Squares" is the paper's formula as printed, in single
+precision: the difference of two squares of size (A x)².
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import numpy as np
+
+from circuitsim.datasets import choose, load
+from circuitsim.layered import reference
+from circuitsim.layered.architecture import Recipe, recipes
+from circuitsim.layered.engine import Engine
+from circuitsim.layered.network import initial_parameters
+from circuitsim.layered.reference import Contrast, States, Tilt
+
+
+def nudged(recipe: Recipe, parameters: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[States]:
+    """The states at −β and +β."""
+    learning, depth = recipe.learning, recipe.architecture.depth
+    inner = [parameters[f"weights.{i}"] for i in range(2, depth + 1)]
+    biases = [parameters[f"biases.{i}"] for i in range(1, depth + 1)]
+    given = reference.drive(parameters["weights.1"], x, recipe.architecture.input_gain)
+    start = [np.zeros((len(x), n), x.dtype) for n in recipe.architecture.units[1:]]
+    free = reference.relax(inner, biases, given, start, learning.sweeps)
+    tilts = [Tilt(-b * y, b) for b in (-learning.beta, learning.beta)]
+    return [reference.relax(inner, biases, given, free, learning.nudged_sweeps, tilt) for tilt in tilts]
+
+
+def gradients(recipe: Recipe, pair: Contrast, x: np.ndarray) -> list[np.ndarray]:
+    first = reference.first_gradient(x, recipe.architecture.input_gain, pair)
+    return [first, *(reference.inner_gradient(pair, layer) for layer in range(1, recipe.architecture.depth))]
+
+
+def squares(recipe: Recipe, states: list[States], x: np.ndarray, share: float) -> list[np.ndarray]:
+    """½ (v_j − v_k)² at +β minus the same at −β, one sample after the other."""
+    below = [np.concatenate([x, -x], axis=1) * x.dtype.type(recipe.architecture.input_gain)] * 2
+    found = []
+    for layer in range(recipe.architecture.depth):
+        here = [state[layer] for state in states]
+        total = np.zeros((below[0].shape[1], here[0].shape[1]), x.dtype)
+        for b in range(len(x)):
+            minus, plus = ((low[b][:, None] - top[b]) ** 2 / 2 for low, top in zip(below, here))
+            total += (plus - minus) * x.dtype.type(share)
+        found.append(total)
+        below = here
+    return found
+
+
+def compare(recipe: Recipe, data: object, steps: int) -> list[str]:
+    """One row a layer."""
+    engine = Engine(recipe.architecture, recipe.learning, recipe.batch)
+    engine.set(initial_parameters(recipe.architecture, np.random.default_rng(0), np.float32))
+    order = np.random.default_rng(1).permutation(len(data.train))[: recipe.batch * (steps + 1)]  # type: ignore[attr-defined]
+    images, labels = data.train, data.train_labels  # type: ignore[attr-defined]
+    engine.train(images, labels, order[: -recipe.batch], recipe.weight_rates, recipe.bias_rates)
+    single, rows = engine.get(), order[-recipe.batch :]
+    share = 1 / (2 * recipe.learning.beta * recipe.batch)
+    found = {}
+    for dtype in (np.float32, np.float64):
+        parameters = {name: array.astype(dtype) for name, array in single.items()}
+        x, y = (images[rows] / 255).astype(np.float32).astype(dtype), np.eye(10, dtype=dtype)[labels[rows]]
+        minus, plus = nudged(recipe, parameters, x, y)
+        pair = reference.contrast(plus, minus, np.full(len(x), share))
+        found[dtype] = gradients(recipe, pair, x)
+        if dtype is np.float32:
+            printed = squares(recipe, [minus, plus], x, share)
+    lines = []
+    for layer, (ours, as_printed, exact) in enumerate(zip(found[np.float32], printed, found[np.float64]), 1):
+        size = np.linalg.norm(exact)
+        errors = [100 * np.linalg.norm(g - exact) / size for g in (ours, as_printed)]
+        lines.append(f"| {recipe.title} | {layer} | " + " | ".join(f"{error:.2g} %" for error in errors) + " |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dataset")
+    parser.add_argument("--data-dir")
+    parser.add_argument("--models", default="drn-xs,drn-1h,drn-2h,drn-3h")
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    data = load(choose(args.dataset, args.data_dir)[0], args.data_dir)
+    lines = [
+        "# Single-precision gradients of layered networks", "",
+        f"Relative error against double precision after {args.steps} steps on {Path(data.name).name}, one mini-batch, "
+        "published sweeps.", "", "| network | layer | as computed | difference of squares |", "|---|---|---|---|",
+    ]  # fmt: skip
+    for name in args.models.split(","):
+        lines += compare(recipes()[name], data, args.steps)
+    page = "\n".join(lines) + "\n"
+    print(page)
+    if args.out:
+        args.out.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
