@@ -379,5 +379,5 @@ def batched(
         late = np.zeros(n_nodes, dtype=bool)
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        plan = Plan(*compact("plan", n_nodes)(*columns, everything, n_nodes, late))
+        plan = Plan(*compact("plan", n_nodes)(*columns, everything, n_nodes, late, 2**62))
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())

@@ -14,6 +14,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import RESISTOR
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
 from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
@@ -27,7 +28,11 @@ _NO_INPUTS, _NO_SAMPLES = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
 
 
 WHY = f"one kernel for the whole circuit: at most {LARGEST:,} nodes"
+UPDATES = 400_000
+"""Most updates of one elimination (about a millisecond); beyond, panels of columns beat one entry at a time."""
+
 TOO_LARGE = f"sparse factors: more than {LARGEST:,} nodes"
+TOO_DENSE = f"factors by panels: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
     FREE: "sources close a loop, or only blocking diodes hold some potential",
     NO_REST: f"{ROUNDS} rounds of the kernel were not enough, or there is no steady state",
@@ -35,13 +40,15 @@ _LEFT = {
 _DIGITS = "the kernel's digits did not satisfy the certificate"
 
 
-def quick_plan(circuit: Circuit) -> Plan | None:
-    """The plan of a circuit that is small enough, else None."""
+def quick_plan(circuit: Circuit) -> Plan | str:
+    """The plan of a circuit that is small enough, else why it is not."""
     kind, first, second, value, n_nodes = circuit.arrays()
     if n_nodes > LARGEST:
-        return None
+        return TOO_LARGE
     make = compact("plan", n_nodes)
-    return Plan(*make(kind, first, second, value, n_nodes, np.zeros(n_nodes, dtype=bool)))
+    plan = Plan(*make(kind, first, second, value, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES))
+    # A plan that was given up has no branches.
+    return plan if plan.resistor.size or not (kind == RESISTOR).any() else TOO_DENSE
 
 
 class Claim(NamedTuple):

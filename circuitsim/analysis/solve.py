@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.quick import TOO_LARGE, Claim, quick_plan, quick_solve
+from circuitsim.analysis.quick import Claim, quick_plan, quick_solve
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
@@ -49,14 +49,14 @@ class Prepared:
         ``"auto"`` or the name of a method.
     tolerance : float
         What the certificate is held to, relative to local scales.
-    plan : Plan or None
-        For circuits small enough for one compiled kernel.
+    plan : Plan or str
+        For circuits small enough for one compiled kernel, else why there is none.
     """
 
     circuit: Circuit
     solver: str
     tolerance: float
-    plan: Plan | None
+    plan: Plan | str
 
     @cached_property
     def structure(self) -> Structure:
@@ -87,9 +87,8 @@ class Prepared:
             circuit = circuit.with_values(values)
             if self._other_topology(circuit, values):
                 return prepared(circuit, self.solver, self.tolerance).solve()
-        found: OperatingPoint | Claim | str = TOO_LARGE if self.solver in QUICK else "asked for by name"
-        if self.plan is not None:
-            found = quick_solve(circuit, self.plan, self.tolerance, start)
+        plan = self.plan
+        found = plan if isinstance(plan, str) else quick_solve(circuit, plan, self.tolerance, start)
         if isinstance(found, OperatingPoint):
             return found
         structure = self.structure
@@ -117,7 +116,7 @@ def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANC
 
 
 def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
-    return Prepared(circuit, solver, tolerance, quick_plan(circuit) if solver in QUICK else None)
+    return Prepared(circuit, solver, tolerance, quick_plan(circuit) if solver in QUICK else "asked for by name")
 
 
 def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:

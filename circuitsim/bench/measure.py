@@ -32,6 +32,8 @@ GOOD = 1e-9
 """Verified error, relative to local scales, at which answers count as equally good."""
 SAMPLES, BATCH_NODES = 1000, 1500
 """Samples of a batch, and the most nodes of a circuit for which batches are timed."""
+FEW, BATCH_SECONDS = 16, 2.0
+"""Samples of a trial batch, and how long a batch may take, s."""
 
 
 def measure(family: str, unknowns: int, seed: int, competitor: str, budget: float) -> dict[str, Any]:
@@ -133,9 +135,14 @@ def _batch_time(adapter: Any, circuit: Circuit) -> dict[str, float]:
         return {}
     sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
     values = _new_values(circuit)
-    call = adapter.batch(np.array([next(values)[sources] for _ in range(SAMPLES)]))
+    samples = np.array([next(values)[sources] for _ in range(SAMPLES)])
+    call = adapter.batch(samples[:FEW])
     call()
-    return {"batch": min(_seconds(call) for _ in range(3)) / SAMPLES}
+    each = _seconds(call) / FEW
+    # Where a thousand would take longer than seconds, fewer tell as much.
+    count = int(min(SAMPLES, max(FEW, BATCH_SECONDS / each)))
+    call = adapter.batch(samples[:count])
+    return {"batch": min(_seconds(call) for _ in range(3)) / count}
 
 
 def _inside_repeats(n_nodes: int) -> int:

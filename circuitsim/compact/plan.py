@@ -122,16 +122,16 @@ def grow_forest(n, first, second, start):
     return node[:found], parent[:found], edge[:found], root
 
 
-def eliminate(n, a, b, late):
+def eliminate(n, a, b, late, limit):
     """Minimum-degree order of a graph (edges a–b over 0 … n, n is earth) and the factor's pattern.
 
     The graph is a table of who is joined to whom, beside a list for every coordinate: at these sizes nothing cleverer
-    pays. Coordinates marked ``late`` come after all others.
+    pays. Coordinates marked ``late`` come after all others. Gives up beyond ``limit`` updates of a factorisation.
 
     Returns
     -------
     position : (n,) int array
-        When each coordinate is eliminated.
+        When each coordinate is eliminated; empty if it gave up.
     ptr, members : int arrays
         For each step the coordinates that the eliminated one is joined to then.
     """
@@ -153,7 +153,7 @@ def eliminate(n, a, b, late):
     position = np.empty(n, np.int64)
     ptr = np.zeros(n + 1, np.int64)
     members = np.empty(2 * a.size + n, np.int64)
-    low, cursor, step = 0, 0, 0
+    low, cursor, step, updates = 0, 0, 0, 0
     while step < n:
         k, least = -1, gone
         for t in range(n):
@@ -164,6 +164,9 @@ def eliminate(n, a, b, late):
                     break
         cursor, low = k, least
         used, size = ptr[step], count[k]
+        updates += size * size
+        if updates > limit:
+            return position[:0], ptr, members
         if used + size > members.size:
             members = lengthened(members, used, 2 * members.size + size)
         for q in range(size):
@@ -306,13 +309,15 @@ def sort_elements(kind, value):
     return found[0, : count[0]].copy(), found[1, : count[1]].copy(), found[2, : count[2]].copy()
 
 
-def plan(kind, first, second, value, n_nodes, late_node):
+def plan(kind, first, second, value, n_nodes, late_node, limit):
     """The plan of a circuit given as columns (see `circuitsim.circuit.CircuitArrays`).
 
     Parameters
     ----------
     late_node : (n_nodes,) bool array
         Nodes whose coordinates are eliminated last (where negative conductances will be added).
+    limit : int
+        Most updates of a factorisation; the plan of a circuit that needs more is not regular and has no pattern.
     """
     voltage, resistor, diode = sort_elements(kind, value)
     tree_node, tree_parent, edge, root = grow_forest(n_nodes, taken(first, voltage), taken(second, voltage), 0)
@@ -332,7 +337,11 @@ def plan(kind, first, second, value, n_nodes, late_node):
     branch = np.empty(resistor.size + diode.size, np.int64)
     branch[: resistor.size] = resistor
     branch[resistor.size :] = diode
-    position, ptr, members = eliminate(n, taken(name, taken(first, branch)), taken(name, taken(second, branch)), late)
+    ends = taken(name, taken(first, branch)), taken(name, taken(second, branch))
+    position, ptr, members = eliminate(n, ends[0], ends[1], late, limit)
+    if position.size < n:
+        position, ptr, members, regular = np.arange(n), np.zeros(n + 1, np.int64), members[:0], False
+        resistor, diode = resistor[:0], diode[:0]
     rows, row_ptr, row_col, row_slot = arrange(n, position, ptr, members)
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):

@@ -6,7 +6,7 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis.explain import explain
-from circuitsim.analysis.quick import LARGEST, TOO_LARGE, WHY
+from circuitsim.analysis.quick import LARGEST, TOO_DENSE, TOO_LARGE, WHY
 from circuitsim.bench.families import make
 from circuitsim.cli import main
 
@@ -31,6 +31,10 @@ def test_the_kernel_takes_what_it_can_and_hands_on_the_rest(deck: str, why: str)
 def test_the_size_decides() -> None:
     for unknowns, why in ((LARGEST - 150, WHY), (LARGEST + 150, TOO_LARGE)):
         assert str(circuitsim.solve(make("ladder", unknowns, 0)).solver["why"]).startswith(why)
+
+
+def test_so_does_fill() -> None:
+    assert circuitsim.solve(make("drn", 700, 0)).solver["why"] == TOO_DENSE
 
 
 def test_a_method_asked_for_by_name_is_taken() -> None:

@@ -17,7 +17,7 @@ SIZES = (20, 90, 180)
 
 def general(circuit: Circuit) -> circuitsim.OperatingPoint:
     """The general active set, without the kernel for small circuits."""
-    return Prepared(circuit, "active-set", 1e-9, None).solve()
+    return Prepared(circuit, "active-set", 1e-9, "asked for").solve()
 
 
 def batch(circuit: Circuit) -> np.ndarray:
