@@ -188,7 +188,7 @@ def test_what_cannot_be_proven_is_never_used(here, capsys) -> None:
     assert "have no state proven to the tolerance" in capsys.readouterr().err
 
 
-LONG = [*TRAIN, "--epochs", "1000", "--evaluate-every", "50", "--scatter", "0.2", "--seed", "3"]
+LONG = [*TRAIN, "--epochs", "200", "--evaluate-every", "10", "--scatter", "0.2", "--seed", "3"]
 
 
 def start(out: str, *more: str) -> subprocess.Popen:

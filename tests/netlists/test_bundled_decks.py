@@ -10,7 +10,9 @@ from bundled_expectations import EXPECTED
 import circuitsim
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
-LARGER = {"mesh-10x10", "crossbar-1r", "crossbar-1d1r", "deep-resistive-network"}  # test_bundled_larger.py
+# These are in test_bundled_larger.py.
+LARGER = {"mesh-10x10", "crossbar-1r", "crossbar-1d1r", "deep-resistive-network"}
+LARGER |= {"learn-iris", "learn-digits", "learn-allostery"}
 
 
 def volts(x: float) -> object:

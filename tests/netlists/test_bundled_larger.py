@@ -23,7 +23,10 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["mesh-10x10", "crossbar-1r", "crossbar-1d1r", "deep-resistive-network"])
+LEARNING = ["learn-iris", "learn-digits", "learn-allostery"]
+
+
+@pytest.mark.parametrize("name", ["mesh-10x10", "crossbar-1r", "crossbar-1d1r", "deep-resistive-network", *LEARNING])
 def test_the_committed_deck_is_the_generated_one(name: str) -> None:
     assert (NETLISTS / f"{name}.cir").read_text(encoding="utf-8") == generator().DECKS[f"{name}.cir"]()
 
@@ -126,3 +129,45 @@ def test_deep_resistive_network() -> None:
             right.append(v)
     assert len(right) == 1
     assert [op[f"u{layer}_{k}"] for layer, k in unit] == pytest.approx(list(right[0]), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_circuits_that_learn(name: str) -> None:
+    """With the nodes of conducting diodes made one, nodal analysis gives the same voltages; blocking ones block."""
+    op = circuitsim.solve(circuitsim.load(NETLISTS / f"{name}.cir"))
+    elements = list(op.circuit)
+    one = {node: node for node in op.circuit.node_names}
+
+    def group(node: str) -> str:
+        while one[node] != node:
+            node = one[node]
+        return node
+
+    diodes = [e for e in elements if e.kind == "ideal diode"]
+    for e in diodes:
+        if op.state(e.name) == "conducting":
+            assert op.current(e.name) > 0
+            one[group(e.first)] = group(e.second)
+        else:
+            assert op[e.first] < op[e.second]
+    # A source between two nodes that are not ground: the drop across it is its value, the current one unknown more.
+    number = {node: k for k, node in enumerate(sorted({group(n) for n in op.circuit.node_names} | {"0"}))}
+    sources = [e for e in elements if e.kind == "voltage source"]
+    n = len(number)
+    matrix, right = np.zeros((n + len(sources), n + len(sources))), np.zeros(n + len(sources))
+    for e in elements:
+        if e.kind == "resistor":
+            u, v = number[group(e.first)], number[group(e.second)]
+            matrix[[u, v], [u, v]] += 1 / e.value
+            matrix[[u, v], [v, u]] -= 1 / e.value
+    for k, e in enumerate(sources, start=n):
+        u, v = number[group(e.first)], number[group(e.second)]
+        matrix[k, [u, v]] = matrix[[u, v], k] = [1.0, -1.0]
+        right[k] = e.value
+    ground = number["0"]
+    matrix[ground], right[ground] = 0.0, 0.0
+    matrix[ground, ground] = 1.0
+    v = np.linalg.solve(matrix, right)
+    for node in op.circuit.node_names:
+        assert op[node] == pytest.approx(v[number[group(node)]], rel=1e-9, abs=1e-12)
+    assert len(diodes) == {"learn-iris": 10, "learn-digits": 20, "learn-allostery": 0}[name]
