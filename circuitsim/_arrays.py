@@ -33,7 +33,7 @@ def clip_into(xp: Any, array: Array, lower: Array | None, upper: Array | None) -
     """Clip in place; bounds are scalars or arrays of the same library, None is no bound."""
     if isinstance(array, np.ndarray):
         if lower is not None or upper is not None:
-            array.clip(lower, upper, out=array)
+            array.clip(lower, upper, out=array)  # type: ignore[arg-type]
         return
     if lower is not None:
         array[...] = xp.maximum(array, xp.asarray(lower, dtype=array.dtype))

@@ -148,9 +148,10 @@ def main() -> None:
     lines = [
         "# Speed of blocks", "",
         f"{platform.machine()}, {os.cpu_count()} processors, {load}; numpy {np.__version__}, "
-        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')} BLAS thread(s); medians of {args.repetitions}, alternating.", "",
-        f"Fully connected, {SWEEPS} free sweeps, float32, beside the matrix products alone:", "",
-        *dense_rows(args.repetitions), "", *convolutional_rows(args.batch, max(3, args.repetitions // 3)), "",
+        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')} BLAS thread(s); medians of {args.repetitions}.", "",
+        f"Fully connected, {SWEEPS} free sweeps, float32, beside the products alone:", "",
+        *dense_rows(args.repetitions), "",
+        *convolutional_rows(args.batch, max(3, args.repetitions // 3)), "",
     ]  # fmt: skip
     text = "\n".join(lines)
     print(text)

@@ -76,7 +76,7 @@ class EnergyBlock(Protocol):
         ...
 
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> State:
-        """The minimum of the (tilted) energy for every row of x, started at `start` (a nudged phase: the free state)."""
+        """The minimum of the (tilted) energy for every row of x, from `start` (a nudged phase: the free state)."""
         ...
 
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:
@@ -94,7 +94,9 @@ class EnergyBlock(Protocol):
         """(batch, inputs): ∂E/∂x at plus − ∂E/∂x at minus, for each sample."""
         ...
 
-    def implicit(self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    def implicit(
+        self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
+    ) -> tuple[Arrays, np.ndarray]:
         """Exact derivatives of cotangent · output at a free state, by the adjoint (implicit differentiation).
 
         Parameters

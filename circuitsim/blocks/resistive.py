@@ -126,11 +126,11 @@ class ResistiveBlock(LayeredBlock):
         xp = namespace(like)
         layers = []
         for layer, slope in zip(landscape.layers, self._conductance_sums(), strict=True):
-            bounds = {
-                name: None if bound is None else xp.asarray(bound, dtype=like.dtype, device=device(like))
-                for name, bound in (("lower", layer.lower), ("upper", layer.upper))
-            }
-            layers.append(layer._replace(slope=slope, **bounds))
+            lower, upper = (
+                None if bound is None else xp.asarray(bound, dtype=like.dtype, device=device(like))
+                for bound in (layer.lower, layer.upper)
+            )
+            layers.append(Layer(layer.shape, slope, lower, upper))
         return Landscape(layers, landscape.couplings)
 
     def _conductance_sums(self) -> list[Array]:

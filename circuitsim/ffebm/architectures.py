@@ -125,7 +125,7 @@ class Layers:
         if len(shape) == 1:
             return stages, {
                 "kind": "deep-hopfield", "layers": [shape[0], *dense], "gain": self.gain, "bias": self.bias, **common,
-            }, (dense or shape)[-1:]  # fmt: skip
+            }, tuple(dense or shape)[-1:]  # fmt: skip
         pool = [layer + 1 in self.pool for layer in images]
         block = {
             "kind": "convolutional-hopfield", "image": list(shape), "channels": [self.channels[k] for k in images],

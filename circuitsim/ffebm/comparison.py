@@ -90,7 +90,7 @@ def _block_curves(
     block, x, free, _ = step
     if not isinstance(block, LayeredBlock):
         raise UsageError(f"element {number} settles at once: there are no sweeps to compare")
-    beta = chain.chaining.beta * unit(block)
+    beta = chain.chaining.beta * unit(step.element)
     scale = np.abs(error).max(axis=1)
     scale[scale == 0] = 1.0
     share = np.full(len(error), 1.0 / len(error), error.dtype)

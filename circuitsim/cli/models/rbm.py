@@ -112,9 +112,9 @@ def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], 
         raise UsageError(f"there is no data set '{name}' for rbm; there are {', '.join([*DATASETS, *PATTERNS])}")
     images = load(name, options["data_dir"])
     if options["grey"]:
-        return images.train, images.shape, False
+        return images.train, (images.shape[0], images.shape[1]), False
     # 0 or 255, so that the states are exactly 0 or 1 and the data stay bytes.
-    return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), images.shape, True
+    return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), (images.shape[0], images.shape[1]), True
 
 
 def _finish(
