@@ -302,10 +302,8 @@ class BatchSolver:
         """Run a kernel over the samples, in as many parts as there are threads worth having."""
         nodes = self.circuit.arrays().n_nodes
         made = self._ports(stiffness, count)
-        if made is None:
-            kernel, head = compact(f"{name}_samples", nodes * count), (self.plan,)
-        else:
-            kernel, head = compact(f"{name}_by_ports", nodes * count), (self.plan, made)
+        head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
+        kernel = compact(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
         most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         parts = max(1, min(threads or most, count, nodes * count // SHARE))
         ends = [count * k // parts for k in range(parts + 1)]

@@ -103,7 +103,8 @@ def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: floa
         if builds[-1] + solves[-1] > budget:
             break
     values = _new_values(circuit)
-    prepared, warm = [], []
+    prepared: list[float] = []
+    warm: list[float] = []
     start = time.perf_counter()
     while len(prepared) < 3 or (time.perf_counter() - start < budget and len(prepared) < 200):
         value = next(values)
