@@ -10,7 +10,7 @@ Super-nodes that hold ground, or the reference of a part without ground, are fix
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Structure(NamedTuple):
         Elements of those kinds (zero-ohm resistors apart).
     references : int array
         For each part of the circuit without ground the node whose potential is taken as zero.
+    memo : dict
+        What solvers find out about the topology alone (orderings, symbolic factorisations), kept for other values.
     """
 
     circuit: Circuit
@@ -57,6 +59,7 @@ class Structure(NamedTuple):
     diodes: np.ndarray
     currents: np.ndarray
     references: np.ndarray
+    memo: dict[str, Any]
 
 
 class QuadraticProgram(NamedTuple):
@@ -88,6 +91,8 @@ class QuadraticProgram(NamedTuple):
         The circuit element of each constraint.
     offset : (n_nodes,) float array
         v = append(x, 0)[coordinate] + offset, V.
+    memo : dict or None
+        That of its structure, whose programs all have the same a, b, tail and head.
     """
 
     n: int
@@ -105,6 +110,7 @@ class QuadraticProgram(NamedTuple):
     bound: np.ndarray
     diode: np.ndarray
     offset: np.ndarray
+    memo: dict[str, Any] | None = None
 
 
 def analyse(circuit: Circuit) -> Structure:
@@ -132,7 +138,7 @@ def analyse(circuit: Circuit) -> Structure:
     number[free] = np.arange(int(free.sum()))
     return Structure(
         circuit, arrays, voltage_edges, forest, number[forest.root], int(free.sum()), resistors,
-        np.flatnonzero(kind == DIODE), np.flatnonzero(kind == CURRENT), references,
+        np.flatnonzero(kind == DIODE), np.flatnonzero(kind == CURRENT), references, {},
     )  # fmt: skip
 
 
@@ -176,7 +182,7 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     _check_inner_diodes(structure, d[inner], bound[inner], voltage)
     return QuadraticProgram(
         n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c, c_low, c_scale, origin, target,
-        tail[~inner], head[~inner], bound[~inner], d[~inner], offset,
+        tail[~inner], head[~inner], bound[~inner], d[~inner], offset, structure.memo,
     )  # fmt: skip
 
 

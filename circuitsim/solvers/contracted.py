@@ -82,7 +82,7 @@ def prepare(program: QuadraticProgram, direct: bool = False) -> Network:
     n = program.n
     a, b = np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head])
     island = component_labels(n + 1, program.a, program.b)
-    laplacian = Laplacian.analyse(n, a, b, program.g, grounded=not direct and not island.any())
+    laplacian = Laplacian.analyse(n, a, b, program.g, not direct and not island.any(), program.memo)
     current = program.c - scatter(program, program.g * program.e)
     return Network(program, laplacian, island, current)
 

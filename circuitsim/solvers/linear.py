@@ -51,11 +51,15 @@ class Laplacian(NamedTuple):
     iterative: bool = False
 
     @classmethod
-    def analyse(cls, n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, grounded: bool) -> Laplacian:
+    def analyse(
+        cls, n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, grounded: bool, memo: dict[str, Any] | None = None
+    ) -> Laplacian:
         """Prepare the pattern a–b, of which the first ``g.size`` edges are resistors of conductance g (S).
 
-        ``grounded`` allows conjugate gradients: the resistors alone lead from every node to earth.
+        ``grounded`` allows conjugate gradients: the resistors alone lead from every node to earth. What the pattern
+        tells is looked for, and left, in ``memo``.
         """
+        memo = {} if memo is None else memo
         unit = float(g.max()) if g.size else 1.0
         if n <= DENSE:
             return cls(n, a, b, g / unit, unit, np.arange(n + 1), None)
@@ -63,12 +67,16 @@ class Laplacian(NamedTuple):
             from circuitsim.solvers import conjugate
             from circuitsim.solvers.laplacian.graph import adjacency
 
-            ptr, idx = adjacency(n, a[: g.size], b[: g.size])
-            if conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST):
+            if "spreads" not in memo:
+                ptr, idx = adjacency(n, a[: g.size], b[: g.size])
+                memo["spreads"] = bool(conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
+            if memo["spreads"]:
                 return cls(n, a, b, g / unit, unit, np.arange(n + 1), None, True)
         from circuitsim.solvers import laplacian
 
-        symbolic = laplacian.analyse(n, a, b)
+        symbolic = memo.get("symbolic")
+        if symbolic is None:
+            symbolic = memo["symbolic"] = laplacian.analyse(n, a, b)
         return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.order, n), symbolic)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:

@@ -12,7 +12,7 @@ from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
 from circuitsim.program.flow import forest_flow, spanning_forest
-from circuitsim.solvers import conjugate, dense
+from circuitsim.solvers import conjugate, dense, laplacian
 from circuitsim.solvers.active_set import ActiveSet, prepare
 from circuitsim.solvers.exchange import exchange
 
@@ -128,3 +128,18 @@ def test_both_ways_give_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         conjugate.solve(merged, program.c[:-1], start, 1e-13)
     direct = ActiveSet().solve(program, start)  # conjugate gradients give up, factors take over
     assert np.abs(x - direct.x).max() <= 1e-14 * np.abs(x).max()
+
+
+def test_new_values_reuse_what_the_topology_told_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for family in ("grid", "erdos-renyi"):
+        circuit = make(family, 2500, 0)
+        structure = analyse(circuit)
+        first = ActiveSet().solve(quadratic_program(structure), np.zeros(structure.n + 1))
+        with monkeypatch.context() as patch:
+            # Nothing of the topology is looked at a second time.
+            patch.setattr(laplacian, "analyse", None)
+            patch.setattr(conjugate, "spreads", None)
+            again = ActiveSet().solve(quadratic_program(structure), np.zeros(structure.n + 1))
+        assert np.array_equal(first.x, again.x)
+        fresh = analyse(circuit)
+        assert np.array_equal(first.x, ActiveSet().solve(quadratic_program(fresh), np.zeros(fresh.n + 1)).x)
