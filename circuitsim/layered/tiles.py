@@ -95,6 +95,11 @@ def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, sh
     q = load(drop, column, TILE)
     for b in range(samples):
         store(product, b * width + column, zero)
+    # The first four samples, as a rule all, stay in registers: their shifts here, their products below.
+    d0 = load(shift, column, TILE)
+    d1 = load(shift, width + column, TILE)
+    d2 = load(shift, 2 * width + column, TILE)
+    d3 = load(shift, 3 * width + column, TILE)
     a0 = zero
     a1 = zero
     a2 = zero
@@ -108,8 +113,12 @@ def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, sh
             m = load(tiles, w + TILE, TILE)
             k = slot[j]
             if k >= 0:
-                u = zero
-                for b in range(0, samples, 4):
+                x = k * samples
+                u = fma(splat(pixels[x], TILE), d0, zero)
+                u = fma(splat(pixels[x + 1], TILE), d1, u)
+                u = fma(splat(pixels[x + 2], TILE), d2, u)
+                u = fma(splat(pixels[x + 3], TILE), d3, u)
+                for b in range(4, samples, 4):
                     x = k * samples + b
                     o = b * width + column
                     u = fma(splat(pixels[x], TILE), load(shift, o, TILE), u)
