@@ -30,6 +30,7 @@ from circuitsim.layered import tiles
 from circuitsim.layered.architecture import recipes
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
+from circuitsim.layered.tiles import all_tiles
 from circuitsim.layered.vectors import add, aligned, fma, kernel, maximum, splat, store, sub
 from circuitsim.layered.vectors import load as load_vector
 
@@ -57,6 +58,14 @@ def stream(x, q):
     for i in range(0, x.size, 64):
         store(x, i, maximum(sub(load_vector(x, i, 32), drop), zero))
         store(x, i + 32, maximum(sub(load_vector(x, i + 32, 32), drop), zero))
+
+
+@kernel()
+def many_passes(start, count, memory, width, slots, pixels, shift, drop, sums, product):
+    """Passes over one mini-batch after the other."""
+    for i in range(start, start + count):
+        k = i % (len(slots) - 1)
+        all_tiles(memory, width, 4, slots[k], pixels[k], slots[k + 1], pixels[k + 1], shift, drop, sums, product)
 
 
 def windows(clock: Callable[[], float], calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, np.ndarray]:
@@ -91,32 +100,28 @@ def passes(name: str, images: np.ndarray, library: ctypes.CDLL | None, rounds: i
     engine.set(initial_parameters(recipe.architecture, np.random.default_rng(0), np.float32))
     m, width, depth = engine.memory, int(engine.layout.width[1]), images.shape[1]
     rng = np.random.default_rng(1)
-    batches = []
-    for rows in rng.permutation(len(images))[:400].reshape(-1, 4):
-        slot, pixels = np.empty(depth, np.int32), aligned(4 * depth, np.float32)
-        tiles.light(images, rows, 4, 4, m.levels, slot, pixels)
-        batches.append((slot, pixels))
+    rows = rng.permutation(len(images))[:400].reshape(-1, 4)
+    slots = np.empty((len(rows), depth), np.int32)
+    pixels = aligned(len(rows) * 4 * depth, np.float32).reshape(len(rows), -1)
+    for k, some in enumerate(rows):
+        tiles.light(images, some, 4, 4, m.levels, slots[k], pixels[k])
     shift, drop = rng.normal(0, 1e-6, 4 * width).astype(np.float32), np.zeros(width, np.float32)
     count, at = MODELS[name], iter(range(10**9))
 
-    def pair() -> tuple[np.ndarray, ...]:
-        k = next(at) % (len(batches) - 1)
-        return (*batches[k], *batches[k + 1])
-
     def ours() -> None:
-        for _ in range(count):
-            tiles.all_tiles(m.tiles, width, 4, *pair(), shift, drop, m.tile_sums, m.product)
+        start = next(at) * count % (len(rows) - 1)
+        many_passes(start, count, m.tiles, width, slots, pixels, shift, drop, m.tile_sums, m.product)
 
     def pointers(*arrays: np.ndarray) -> list[ctypes.c_void_p]:
         return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
 
     # Made once: converting arguments is no part of the pass.
-    fixed, paired = pointers(shift, drop, m.tile_sums, m.product), [pointers(*batch) for batch in batches]
+    fixed, paired = pointers(shift, drop, m.tile_sums, m.product), [pointers(*batch) for batch in zip(slots, pixels)]
     place = pointers(m.tiles)[0]
 
     def c() -> None:
         for _ in range(count):
-            k = next(at) % (len(batches) - 1)
+            k = next(at) % (len(rows) - 1)
             library.tile_pass(place, width // 32, depth, *paired[k], *paired[k + 1], *fixed, width)
 
     def least() -> None:
