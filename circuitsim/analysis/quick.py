@@ -31,8 +31,8 @@ WHY = f"one kernel for the whole circuit: at most {LARGEST:,} nodes"
 UPDATES = 400_000
 """Most updates of one elimination (about a millisecond); beyond, panels of columns beat one entry at a time."""
 
-TOO_LARGE = f"sparse factors: more than {LARGEST:,} nodes"
-TOO_DENSE = f"factors by panels: one elimination takes more than {UPDATES:,} updates"
+TOO_LARGE = f"general solver: more than {LARGEST:,} nodes"
+TOO_DENSE = f"general solver: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
     FREE: "sources close a loop, or only blocking diodes hold some potential",
     NO_REST: f"{ROUNDS} rounds of the kernel were not enough, or there is no steady state",
