@@ -53,14 +53,11 @@ def run(args: argparse.Namespace) -> int:
         line.update(number / len(cases), f"{case[0]} layers in blocks of {case[1]}, {case[2]}, seed {case[3]}")
         if case not in {tuple(row[name] for name in COLUMNS[:4]) for row in rows}:
             rows.append(dict(zip(COLUMNS, (*case, *_train(args, data, case)), strict=True)))
-            _write(directory, rows)
+            _write(directory, rows, _page(args, rows))
     line.close()
     page = _page(args, rows)
     print(page, end="")
     if directory is not None:
-        from circuitsim.training.files import atomic_write
-
-        atomic_write(directory / "split.md", page.encode())
         _draw(rows, directory / "split.png")
         print(f"written to {directory}: split.md, split.csv, split.png")
     return 0
@@ -151,7 +148,8 @@ def _done(directory: Path | None, args: argparse.Namespace) -> list[dict[str, An
     return rows
 
 
-def _write(directory: Path | None, rows: Sequence[dict[str, Any]]) -> None:
+def _write(directory: Path | None, rows: Sequence[dict[str, Any]], page: str) -> None:
+    """Table and page of what is done so far."""
     if directory is None:
         return
     from circuitsim.training.files import atomic_write
@@ -162,6 +160,7 @@ def _write(directory: Path | None, rows: Sequence[dict[str, Any]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     atomic_write(directory / "split.csv", text.getvalue().encode())
+    atomic_write(directory / "split.md", page.encode())
 
 
 def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
