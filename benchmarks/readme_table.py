@@ -28,6 +28,7 @@ import numpy as np
 import circuitsim
 from circuitsim.analysis import OperatingPoint
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.compact.kernels import load as load_kernels
 
 LIMIT = {"clarabel": 320 * 320, "ngspice": 110 * 110}
 """Largest numbers of nodes that each competitor finishes in minutes."""
@@ -129,6 +130,7 @@ def main() -> None:
     import clarabel as backend
     import cvxpy
 
+    load_kernels()  # compiled once for each installation
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     lines = [
         "| nodes | ideal diodes | circuitsim: time, error | Clarabel via cvxpy: time, error | ngspice: time, off by |",
