@@ -215,7 +215,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each sample."""
-        return self.classes_[self._outputs(X)[:, : self.classes_.size].argmax(axis=1)]
+        outputs = self._outputs(X)
+        return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
 
     def _loss(self, x: np.ndarray) -> CrossEntropy:
         self.temperature_ = output_spread(self.block_, x)
