@@ -18,7 +18,7 @@ from circuitsim.netlist import read_deck
 from circuitsim.netlist.roles import read_roles
 
 METHODS = ("ep", "coupled")
-EPOCHS = 1500
+EPOCHS = 300
 GOAL = 0.01
 
 
