@@ -45,6 +45,8 @@ def picture(rows: list[dict[str, Any]], form: str = "png") -> bytes:
 
 
 def _panel(ax: Axes, rows: list[dict[str, Any]], names: list[str]) -> None:
+    from matplotlib.ticker import NullFormatter
+
     for k, name in enumerate(names):
         mine = sorted((row for row in rows if row["competitor"] == name), key=lambda row: row.get("nodes", 0))
         good = [row for row in mine if "failure" not in row]
@@ -54,5 +56,6 @@ def _panel(ax: Axes, rows: list[dict[str, Any]], names: list[str]) -> None:
         ax.plot(failed, [0.98 - 0.03 * k] * len(failed), "x", color=f"C{k % 10}", transform=ax.get_xaxis_transform())
     ax.set_xscale("log")
     ax.set_yscale("log")
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.grid(alpha=0.3)
     ax.set_xlabel("nodes", fontsize=8)
