@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -236,8 +237,12 @@ class BatchSolver:
 
     def stiffness_limit(self) -> float:
         """The conductance, S, that a negative nudge at the outputs must stay below whatever the diodes do: the least
-        eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking (THEORY: nudging); 0 where parts float then.
+        eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking; 0 where parts float then.
         """
+        return self._limit
+
+    @cached_property
+    def _limit(self) -> float:
         if self.plan is None or not len(self.outputs):
             return 0.0
         value, count = self._all_values(0.0), len(self.outputs)

@@ -13,6 +13,7 @@ from circuitsim.compact.settle import (
     branch_currents,
     close,
     conductances,
+    constraint_currents,
     node_potentials,
     offsets,
     settle,
@@ -30,6 +31,12 @@ def injections(kind, first, second, value, injected):
         if kind[e] == CURRENT:
             injected[first[e]] -= value[e]
             injected[second[e]] += value[e]
+
+
+def measure(plan, kind, first, second, value, v, flow, current, at_node, worst, relative):
+    """Fill in a sample's branch currents, and what the certificate says of them and of its potentials."""
+    branch_currents(plan, kind, first, second, value, v, flow, current)
+    worst_violations(kind, first, second, value, value, v, current, at_node, worst, relative)
 
 
 def solve_samples(
@@ -64,8 +71,7 @@ def solve_samples(
         offsets(plan, kind, first, own, offset)
         injections(kind, first, second, own, injected)
         status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
-        branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
-        worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+        measure(plan, kind, first, second, own, v[s], flow, current[s], at_node, worst[s], relative[s])
 
 
 def clean(relative):
@@ -93,18 +99,16 @@ def solve_by_ports(
         offsets(plan, kind, first, own, offset)
         injections(kind, first, second, own, injected)
         guess = closed[s].copy()
-        count[s] = settle_ports(plan, made, first, second, g, injected, offset, rounds, closed[s], v[s], flow)
         status[s] = SHARED
-        branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
-        worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+        count[s] = settle_ports(plan, made, first, second, g, injected, offset, rounds, closed[s], v[s], flow)
+        measure(plan, kind, first, second, own, v[s], flow, current[s], at_node, worst[s], relative[s])
         if count[s] == 0 or not clean(relative[s]):
             closed[s] = guess
             status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
-            branch_currents(plan, kind, first, second, own, v[s], flow, current[s])
-            worst_violations(kind, first, second, own, own, v[s], current[s], at_node, worst[s], relative[s])
+            measure(plan, kind, first, second, own, v[s], flow, current[s], at_node, worst[s], relative[s])
 
 
-def signed_currents(plan, kind, first, second, value, v, injected, flow, current):
+def signed_currents(plan, first, second, value, v, injected, flow, current):
     """Branch currents of a linear response: sources at zero, diodes carry either sign, currents come from outside."""
     need = injected.copy()
     current[:] = 0.0
@@ -113,13 +117,7 @@ def signed_currents(plan, kind, first, second, value, v, injected, flow, current
         current[e] = (v[first[e]] - v[second[e]]) / value[e]
     for d in range(flow.size):
         current[plan.diode[d]] = flow[d]
-    for e in range(kind.size):
-        need[first[e]] -= current[e]
-        need[second[e]] += current[e]
-    for k in range(plan.tree_node.size - 1, -1, -1):
-        u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
-        current[e] = need[w] if first[e] == w else -need[w]
-        need[u] += need[w]
+    constraint_currents(plan, first, second, need, current)
 
 
 def respond_samples(plan, kind, first, second, value, injected, begin, end, closed, v, current):
@@ -141,7 +139,7 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     for s in range(begin, end):
         held = closed[s].copy()
         settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
-        signed_currents(plan, kind, first, second, value, v[s], injected[s], flow, current[s])
+        signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
 
 
 def respond_by_ports(plan, made, kind, first, second, value, injected, begin, end, closed, v, current):
@@ -165,7 +163,7 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
             node_potentials(plan, first, second, close(plan, first, second, held), x, still, v[s])
         else:
             settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
-        signed_currents(plan, kind, first, second, value, v[s], injected[s], flow, current[s])
+        signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
 
 
 def stable(plan, value, closed):

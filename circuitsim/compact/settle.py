@@ -336,7 +336,14 @@ def branch_currents(plan, kind, first, second, value, v, flow, current):
             current[e] = 0.0
     for d in range(flow.size):
         current[plan.diode[d]] = max(flow[d], 0.0)
-    for e in range(kind.size):
+    constraint_currents(plan, first, second, need, current)
+
+
+def constraint_currents(plan, first, second, need, current):
+    """Currents of the voltage constraints, A, from the leaves of their trees: what currents ``need`` into the nodes and
+    all other branches leave over. Uses up ``need``.
+    """
+    for e in range(current.size):
         need[first[e]] -= current[e]
         need[second[e]] += current[e]
     for k in range(plan.tree_node.size - 1, -1, -1):
