@@ -62,8 +62,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     chosen = {**chosen, **rates, "classes": list(setting.samples.classes)}
     if options["temperature"] is None and hasattr(setting.loss, "temperature"):
         chosen["temperature"] = setting.loss.temperature
-    sizes = f"{len(setting.roles.inputs)} inputs, {len(setting.roles.outputs)} outputs"
-    sizes += f", {len(setting.roles.trainable)} trainable elements"
+    roles = setting.roles
+    counts = {"input": roles.inputs, "output": roles.outputs, "trainable element": roles.trainable}
+    sizes = ", ".join(f"{len(names)} {what}{'s' * (len(names) != 1)}" for what, names in counts.items())
     held = f", {test.size} held out" if test is not None else ""
     name = setting.block.circuit.title or options["deck"]
     return Experiment(
@@ -177,5 +178,5 @@ def _summary(history: History) -> list[str]:
     lines.append(f"error  {row['error']:.6g}" + (f"   held out {row['test_error']:.6g}" if "test_error" in row else ""))
     if "lower" in row and "upper" in row:
         lines.append(f"L_β ≤ loss ≤ L_−β: {row['lower']:.6g} … {row['upper']:.6g}")
-    lines.append(f"worst certificate {row['certificate']:.1e}; {row['clamped']:.0f} parameters on a bound")
+    lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {row['clamped']:.0f}")
     return lines

@@ -76,3 +76,12 @@ def _epochs_begun(directory: Any) -> int:
         return 0
     counters = load_checkpoint(directory.checkpoint)[1]["counters"]
     return int(counters["epoch"]) + (counters["batch"] > 0)
+
+
+def write_results(directory: Path, name: str, page: str, table: str) -> None:
+    """Write ``name.md`` and ``name.csv``, each whole or not at all, into a directory that need not exist."""
+    from circuitsim.training.files import atomic_write
+
+    directory.mkdir(parents=True, exist_ok=True)
+    atomic_write(directory / f"{name}.md", page.encode())
+    atomic_write(directory / f"{name}.csv", table.encode())

@@ -68,7 +68,10 @@ def run(args: argparse.Namespace) -> int:
     page = page_of(results)
     print(page, end="")
     if args.out is not None:
-        _write(Path(args.out), results, page)
+        from circuitsim.cli.studies.runs import write_results
+
+        write_results(Path(args.out), "table1", page, _table(results))
+        _draw(results, Path(args.out) / "table1.png")
         print(f"written to {args.out}: table1.md, table1.csv, table1.png")
     return 130 if interrupted else 0
 
@@ -175,15 +178,6 @@ def _table(results: list[Result]) -> str:
                 [f"drn-{run.row}", run.method, run.seed, run.dataset, *(f"{row[name]:.6g}" for name in columns)]
             )
     return text.getvalue()
-
-
-def _write(directory: Path, results: list[Result], page: str) -> None:
-    from circuitsim.training.files import atomic_write
-
-    directory.mkdir(parents=True, exist_ok=True)
-    atomic_write(directory / "table1.md", page.encode())
-    atomic_write(directory / "table1.csv", _table(results).encode())
-    _draw(results, directory / "table1.png")
 
 
 def _draw(results: list[Result], path: Path) -> None:

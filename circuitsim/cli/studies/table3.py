@@ -88,7 +88,10 @@ def run(args: argparse.Namespace) -> int:
     page = _page(results)
     print(page, end="")
     if args.out is not None:
-        _write(Path(args.out), results, page)
+        from circuitsim.cli.studies.runs import write_results
+
+        write_results(Path(args.out), "table3", page, _table(results))
+        _draw(results, Path(args.out) / "table3.png")
         print(f"written to {args.out}: table3.md, table3.csv, table3.png")
     return 130 if interrupted else 0
 
@@ -220,15 +223,6 @@ def _table(results: list[Result]) -> str:
                  row["seconds"], *counts]
             )  # fmt: skip
     return text.getvalue()
-
-
-def _write(directory: Path, results: list[Result], page: str) -> None:
-    from circuitsim.training.files import atomic_write
-
-    directory.mkdir(parents=True, exist_ok=True)
-    atomic_write(directory / "table3.md", page.encode())
-    atomic_write(directory / "table3.csv", _table(results).encode())
-    _draw(results, directory / "table3.png")
 
 
 def _draw(results: list[Result], path: Path) -> None:
