@@ -16,6 +16,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE, forest_flow
 from circuitsim.solvers.contracted import Network, Settled, balanced, prepare, respond, scatter, settle
+from circuitsim.solvers.linear import ACCURACY, ROUGH
 from circuitsim.solvers.refinement import dead_resistors
 from circuitsim.solvers.solution import Solution
 
@@ -65,7 +66,12 @@ class ActiveSet(NamedTuple):
 
     def _settled(self, network: Network, start: np.ndarray) -> Solution:
         program = network.program
-        settled, done, rounds = primal_dual(network, np.zeros(program.tail.size, dtype=bool), start, self.rounds)
+        on, rounds = np.zeros(program.tail.size, dtype=bool), 0
+        if network.laplacian.iterative:
+            rough, _, rounds = primal_dual(network, on, start, self.rounds, accuracy=ROUGH)
+            start, on = rough.x, _judge(network, rough)[1]
+        settled, done, more = primal_dual(network, on, start, self.rounds)
+        rounds += more
         steps, limit = 0, self.steps * (program.tail.size + 10)
         if not done:
             settled, steps = dual_method(network, settled, limit)
@@ -91,6 +97,7 @@ def primal_dual(
     before: np.ndarray,
     rounds: int,
     finish: Callable[[Network, Settled], Settled] = lambda network, settled: settled,
+    accuracy: float = ACCURACY,
 ) -> tuple[Settled, bool, int]:
     """Drop every conducting diode with a negative current, add every violated one, until neither exists.
 
@@ -107,7 +114,7 @@ def primal_dual(
     """
     seen: set[bytes] = set()
     fewest = network.program.tail.size + 1
-    settled = finish(network, settle(network, on, before))
+    settled = finish(network, settle(network, on, before, accuracy=accuracy))
     for count in range(1, rounds + 1):
         wrong, on = _judge(network, settled)
         if not wrong:
@@ -122,7 +129,7 @@ def primal_dual(
         if key in seen or count == rounds:
             return settled, False, count
         seen.add(key)
-        settled = finish(network, settle(network, on, settled.x, previous=settled.factored))
+        settled = finish(network, settle(network, on, settled.x, previous=settled.factored, accuracy=accuracy))
     raise AssertionError("unreachable")
 
 

@@ -14,7 +14,7 @@ from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
 from circuitsim.solvers.exchange import exchange
-from circuitsim.solvers.linear import Factored, Laplacian
+from circuitsim.solvers.linear import ACCURACY, Factored, Laplacian
 from circuitsim.solvers.refinement import exact_residual, refine
 
 BALANCED = 1e-12
@@ -116,6 +116,7 @@ def settle(
     extra: np.ndarray | None = None,
     previous: Factored | None = None,
     dead: np.ndarray | None = None,
+    accuracy: float = ACCURACY,
 ) -> Settled:
     """Solve the linear circuit in which the diodes ``on`` are shorts (with their bounds) and the others absent.
 
@@ -131,6 +132,8 @@ def settle(
         Of this network, with other diodes: a later factorisation repeats only what differs.
     dead : int array, optional
         Resistors known to carry no current (`dead_resistors`): their ends are held exactly equal.
+    accuracy : float
+        What conjugate gradients leave of the injected currents.
     """
     program = network.program
     n, r = program.n, program.a.size
@@ -143,7 +146,7 @@ def settle(
         current = current - scatter(program, program.g * (w[program.a] - w[program.b]))
     factored = network.laplacian.factor(closed, previous)
     last = _group(network, tail[closed], head[closed])
-    x = factored.solve(current[:n], before - w)[last] + w
+    x = factored.solve(current[:n], before - w, accuracy)[last] + w
     part = component_labels(
         n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
     )

@@ -18,6 +18,8 @@ ACCURACY = 1e-13
 """What they leave of the injected currents."""
 CORRECTION = 1e-6
 """What they leave where a solution is only being corrected."""
+ROUGH = 1e-4
+"""What they leave while it is still open which diodes conduct: enough to tell most of them."""
 
 
 class Laplacian(NamedTuple):
@@ -115,7 +117,7 @@ class Factored(NamedTuple):
     laplacian: Laplacian
     raw: Any
 
-    def solve(self, current: np.ndarray, guess: np.ndarray | None = None) -> np.ndarray:
+    def solve(self, current: np.ndarray, guess: np.ndarray | None = None, accuracy: float = ACCURACY) -> np.ndarray:
         """Potentials (n + 1,), V, for injected ``current`` (n,), A.
 
         In a part without a path to earth one node is held at 0 V.
@@ -126,6 +128,8 @@ class Factored(NamedTuple):
         guess : (n + 1,) float array, optional
             Potentials that methods of repeated approximation start from, V. Without it, a solution is taken to be a
             correction, of which the first digits are enough.
+        accuracy : float
+            What such methods leave of the injected currents where there is a guess.
 
         Raises
         ------
@@ -138,7 +142,7 @@ class Factored(NamedTuple):
 
             if guess is None:
                 return conjugate.solve(self.raw, scaled, np.zeros(scaled.size + 1), CORRECTION)
-            return conjugate.solve(self.raw, scaled, guess, ACCURACY)
+            return conjugate.solve(self.raw, scaled, guess, accuracy)
         if self.laplacian.symbolic is None:
             return dense.solve(self.raw, scaled)
         from circuitsim.solvers import laplacian
