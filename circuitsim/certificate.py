@@ -53,6 +53,12 @@ class Certificate(NamedTuple):
     relative: dict[str, float]
     tolerance: float
 
+    @classmethod
+    def of(cls, worst: np.ndarray, relative: np.ndarray, tolerance: float) -> Certificate:
+        """From what `worst_violations` filled in."""
+        ratios = dict(zip(EQUATIONS, relative.tolist()))
+        return cls(**dict(zip(EQUATIONS, worst.tolist())), relative=ratios, tolerance=tolerance)
+
     @property
     def worst(self) -> float:
         """The largest relative violation."""

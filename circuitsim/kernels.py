@@ -15,13 +15,16 @@ COMPILED = 400
 """Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
 
 
-def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
-    """``function`` itself for few items, its compiled form for many."""
-    return function if size <= COMPILED else _compiled(function)
+def kernel(function: Callable[..., Any], size: int, exact: bool = False) -> Callable[..., Any]:
+    """``function`` itself for few items, its compiled form for many.
+
+    ``exact`` kernels round every operation on its own, as error-free transformations need it: no a·b + c in one.
+    """
+    return function if size <= COMPILED else _compiled(function, exact)
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Any], exact: bool) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
-    return jit()(function)
+    return jit(fastmath=False)(function) if exact else jit()(function)

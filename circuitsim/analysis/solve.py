@@ -15,11 +15,13 @@ from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.quick import Claim, quick_plan, quick_solve
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.elements import RESISTOR
+from circuitsim.compact.kernels import compiled
 from circuitsim.compact.plan import Plan
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
+from circuitsim.kernels import COMPILED
 from circuitsim.program import (
     QuadraticProgram,
     Structure,
@@ -204,10 +206,24 @@ def _prove(
     value = structure.arrays.value
     for strict in (False, True):
         branches = recover(structure, value, voltages, tight, idle, strict)
-        certificate = certify(structure.arrays, value, voltages, branches.current, tolerance)
+        certificate = _certified(structure.arrays, value, voltages, branches.current, tolerance)
         if certificate.ok or not idle.any():
             break
     return _Attempt(voltages, branches, certificate, info, doubt)
+
+
+def _certified(
+    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, tolerance: float
+) -> Certificate:
+    """`certify`, compiled where a circuit is so large that compiled kernels are loaded anyway."""
+    kind, first, second, zeroable, n_nodes = arrays
+    if kind.size <= COMPILED:
+        return certify(arrays, value, voltages, currents, tolerance)
+    worst, relative = np.empty(7), np.empty(7)
+    compiled("worst_violations")(
+        kind, first, second, zeroable, value, voltages, currents, np.empty((2, n_nodes)), worst, relative
+    )
+    return Certificate.of(worst, relative, tolerance)
 
 
 def _node_voltages(structure: Structure, program: QuadraticProgram, solution: Solution) -> np.ndarray:

@@ -15,7 +15,16 @@ import numpy as np
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE, forest_flow
-from circuitsim.solvers.contracted import Network, Settled, balanced, prepare, respond, scatter, settle
+from circuitsim.solvers.contracted import (
+    Network,
+    Settled,
+    balanced,
+    prepare,
+    refined,
+    respond,
+    scatter,
+    settle,
+)
 from circuitsim.solvers.linear import ACCURACY, ROUGH
 from circuitsim.solvers.refinement import dead_resistors
 from circuitsim.solvers.solution import Solution
@@ -148,6 +157,8 @@ def polish(network: Network, settled: Settled) -> Settled:
     on = np.zeros(network.program.tail.size, dtype=bool)
     on[settled.forest] = True
     dead = dead_resistors(network.program, settled.last, settled.w)
+    if not dead.size:
+        return refined(network, settled._replace(x=settled.x.copy()), None, thorough=True)
     return settle(network, on, settled.x, previous=settled.factored, dead=dead)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram
@@ -95,11 +96,26 @@ def scatter(program: QuadraticProgram, branch_current: np.ndarray) -> np.ndarray
 
 def demand(program: QuadraticProgram, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Current that must leave each super-node through diodes, and the scale of its rounding, both (n + 1,), A."""
+    if program.a.size > COMPILED:
+        need, scale = program.c.copy(), program.c_scale.copy()
+        kernel(_demand, program.a.size)(program.a, program.b, program.g, program.e, x, need, scale)
+        return need, scale
     xa, xb = x[program.a], x[program.b]
     need = program.c - scatter(program, program.g * (xa - xb + program.e))
     size = program.g * (np.abs(xa) + np.abs(xb) + np.abs(program.e))
     local = np.bincount(program.a, size, program.n + 1) + np.bincount(program.b, size, program.n + 1)
     return need, local + program.c_scale
+
+
+def _demand(a, b, g, e, x, need, scale):
+    for k in range(a.size):
+        i, j = a[k], b[k]
+        u, v = x[i], x[j]
+        flow, size = g[k] * (u - v + e[k]), g[k] * (abs(u) + abs(v) + abs(e[k]))
+        need[i] -= flow
+        need[j] += flow
+        scale[i] += size
+        scale[j] += size
 
 
 def balanced(network: Network, settled: Settled) -> bool:
@@ -151,15 +167,23 @@ def settle(
         n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
     )
     stranded = _anchor(network, x, part, before, extra)
-    refine(program, factored, last, np.where(part == part[n], n, part), x, extra, thorough=dead is not None)
+    nothing = np.zeros(0)
+    found = Settled(x, closed[closed >= r] - r, nothing, nothing, part, stranded, factored, last, w)
+    return refined(network, found, extra, thorough=dead is not None)
+
+
+def refined(network: Network, settled: Settled, extra: np.ndarray | None, thorough: bool) -> Settled:
+    """The same linear circuit with its potentials corrected in place (see `refine`), and the currents that follow."""
+    program, (x, forest, _, _, part, _, factored, last, w) = network.program, settled
+    n = program.n
+    refine(program, factored, last, np.where(part == part[n], n, part), x, extra, thorough)
     need, scale = demand(program, x)
     if extra is not None:
         need, scale = need + extra, scale + np.abs(extra)
-    forest = closed[closed >= r] - r
     flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
     tight = _tight(program, last, w)
     forest, flow, noise = exchange(program.tail, program.head, last, tight, forest, flow, noise, need, scale)
-    return Settled(x, forest, flow, noise, part, stranded, factored, last, w)
+    return settled._replace(forest=forest, flow=flow, noise=noise)
 
 
 def _tight(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -11,11 +11,14 @@ import numpy as np
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.flow import spanning_forest, tight_potentials
-from circuitsim.program.precise import add_at, two_product, two_sum
+from circuitsim.program.precise import add_at, flow_residual
 from circuitsim.solvers.linear import Factored
 
 LEAKAGE = 1e-60
 """Potentials below this share of what the sources could cause may be leakage past the finite shorts of a factor."""
+
+CLOSE = 1e-10
+"""After corrections below this share of the potentials nothing but rounding is left to correct."""
 
 
 def refine(
@@ -62,7 +65,8 @@ def refine(
         change = factored.solve(net)[last]
         change -= change[anchor]
         x += change
-        settled = bool((np.abs(change) <= 1e-15 * np.abs(x)).all())
+        # The next correction would be smaller by what a solution is accurate to, 1e-6 at the least.
+        settled = bool((np.abs(change) <= CLOSE * np.abs(x)).all())
         thorough = thorough and not settled and count < 3
 
 
@@ -70,20 +74,10 @@ def exact_residual(
     program: QuadraticProgram, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None
 ) -> np.ndarray:
     """Net current that is missing from each group of shorted super-nodes (n,), A, rounded once at the end."""
-    n = program.n
-    a, b = last[program.a], last[program.b]
-    drop, drop_low = two_sum(x[program.a], -x[program.b])
-    drop, e_low = two_sum(drop, program.e)
-    flow, flow_low = two_product(program.g, drop)
-    flow_low += program.g * (drop_low + e_low)
-    high, low = np.zeros(n + 1), np.zeros(n + 1)
-    between = a != b
-    for end, sign in ((a, -1.0), (b, 1.0)):
-        add_at(high, low, end[between], sign * flow[between])
-        add_at(high, low, end[between], sign * flow_low[between])
+    high, low = flow_residual(program.a, program.b, program.g, program.e, x, last)
     for currents in (program.c, program.c_low) if extra is None else (program.c, program.c_low, extra):
         add_at(high, low, last, currents)
-    return (high + low)[:n]
+    return (high + low)[: program.n]
 
 
 def dead_resistors(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -> np.ndarray:
