@@ -13,9 +13,24 @@ import numpy as np
 from numba import prange
 
 from circuitsim.layered.layout import BLOCK, LANES, PARTS
-from circuitsim.layered.sweeps import ALL, HIDDEN, NONE, sweep
+from circuitsim.layered.pair import ALL, HIDDEN, NONE
+from circuitsim.layered.sweeps import sweep
 from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, light
-from circuitsim.layered.vectors import add, fma, kernel, load, maximum, mul, splat, store, sub, total
+from circuitsim.layered.vectors import (
+    add,
+    div,
+    fma,
+    kernel,
+    load,
+    maximum,
+    minimum,
+    mul,
+    smallest,
+    splat,
+    store,
+    sub,
+    total,
+)
 
 FINE, STARVED, TIPPED = 0, 1, 2
 """How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
@@ -104,32 +119,45 @@ def update_part(part, memory, layout, rates, samples):
     d is the difference of the two nudged states over 2β and the number of samples, m their mean: the product of the two
     differences is that of the squares (Scellier 2024, Eq. 29) without its cancellation.
     """
-    n, inner, diff, mean = layout.total, memory.inner, memory.diff, memory.mean
+    n, inner, diff, mean, partial = layout.total, memory.inner, memory.diff, memory.mean, memory.partial
     zero = splat(inner.dtype.type(0), LANES)
     mine = part * n
-    memory.partial[mine : mine + n] = 0
+    partial[mine : mine + n] = 0
     for block in range(layout.update_parts[part], layout.update_parts[part + 1]):
         matrix, start = layout.updates[block]
-        layer = layout.row_layer[matrix]
+        unit = layout.at[layout.row_layer[matrix]] + start
         columns = layout.at[layout.column_layer[matrix]]
         minus = splat(-rates[matrix], LANES)
-        for r in range(min(BLOCK, layout.units[layer] - start)):
-            unit = layout.at[layer] + start + r
-            g = layout.matrix[matrix] + start * layout.stride[matrix] + r * LANES
-            s = zero
-            for k in range(0, layout.stride[matrix], LANES):
-                step = zero
-                for b in range(samples):
-                    o = b * n
-                    d = sub(splat(diff[o + unit], LANES), load(diff, o + columns + k, LANES))
-                    step = fma(d, sub(splat(mean[o + unit], LANES), load(mean, o + columns + k, LANES)), step)
-                w = maximum(fma(minus, step, load(inner, g + BLOCK * k, LANES)), zero)
-                w = mul(w, load(memory.keep, columns + k, LANES))
-                store(inner, g + BLOCK * k, w)
-                s = add(s, w)
-                at = mine + columns + k
-                store(memory.partial, at, add(load(memory.partial, at, LANES), w))
-            memory.partial[mine + unit] += total(s)
+        # Rows and columns of padding have to stay zero.
+        k0, k1 = splat(memory.keep[unit], LANES), splat(memory.keep[unit + 1], LANES)
+        k2, k3 = splat(memory.keep[unit + 2], LANES), splat(memory.keep[unit + 3], LANES)
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for k in range(0, layout.stride[matrix], LANES):
+            a0, a1, a2, a3 = zero, zero, zero, zero
+            for o in range(0, samples * n, n):
+                d, m = load(diff, o + columns + k, LANES), load(mean, o + columns + k, LANES)
+                r = o + unit
+                a0 = fma(sub(splat(diff[r], LANES), d), sub(splat(mean[r], LANES), m), a0)
+                a1 = fma(sub(splat(diff[r + 1], LANES), d), sub(splat(mean[r + 1], LANES), m), a1)
+                a2 = fma(sub(splat(diff[r + 2], LANES), d), sub(splat(mean[r + 2], LANES), m), a2)
+                a3 = fma(sub(splat(diff[r + 3], LANES), d), sub(splat(mean[r + 3], LANES), m), a3)
+            g = layout.matrix[matrix] + start * layout.stride[matrix] + BLOCK * k
+            kept = load(memory.keep, columns + k, LANES)
+            w0 = mul(maximum(fma(minus, a0, load(inner, g, LANES)), zero), mul(k0, kept))
+            w1 = mul(maximum(fma(minus, a1, load(inner, g + LANES, LANES)), zero), mul(k1, kept))
+            w2 = mul(maximum(fma(minus, a2, load(inner, g + 2 * LANES, LANES)), zero), mul(k2, kept))
+            w3 = mul(maximum(fma(minus, a3, load(inner, g + 3 * LANES, LANES)), zero), mul(k3, kept))
+            store(inner, g, w0)
+            store(inner, g + LANES, w1)
+            store(inner, g + 2 * LANES, w2)
+            store(inner, g + 3 * LANES, w3)
+            s0, s1, s2, s3 = add(s0, w0), add(s1, w1), add(s2, w2), add(s3, w3)
+            at = mine + columns + k
+            store(partial, at, add(load(partial, at, LANES), add(add(w0, w1), add(w2, w3))))
+        partial[mine + unit] += total(s0)
+        partial[mine + unit + 1] += total(s1)
+        partial[mine + unit + 2] += total(s2)
+        partial[mine + unit + 3] += total(s3)
 
 
 @kernel()
@@ -154,10 +182,11 @@ def update_inner(memory, layout, rates, samples, threads):
         all_updates_in_parallel(m, layout, rates, samples)
     else:
         all_updates(m, layout, rates, samples)
-    m.load[:] = 0
-    for part in range(PARTS):
-        for k in range(n):
-            m.load[k] += m.partial[part * n + k]
+    for k in range(0, n, LANES):
+        s = splat(m.load.dtype.type(0), LANES)
+        for part in range(PARTS):
+            s = add(s, load(m.partial, part * n + k, LANES))
+        store(m.load, k, s)
 
 
 @kernel()
@@ -166,40 +195,65 @@ def update(memory, layout, rates, bias_rates, samples, threads):
     m, n, width = memory, layout.total, layout.width[1]
     update_inner(m, layout, rates, samples, threads)
     for layer in range(1, layout.units.size):
+        rate = splat(bias_rates[layer], LANES)
+        for k in range(layout.at[layer], layout.at[layer] + layout.width[layer], LANES):
+            bias = load(m.bias, k, LANES)
+            for b in range(samples):
+                bias = fma(rate, load(m.diff, b * n + k, LANES), bias)
+            store(m.bias, k, bias)
+    rate, lit_rate = splat(rates[1], LANES), splat(rates[1] * rates[0], LANES)
+    for k in range(0, width, LANES):
+        drop = splat(m.drop.dtype.type(0), LANES)
         for b in range(samples):
-            o = b * n
-            for k in range(layout.at[layer], layout.at[layer] + layout.units[layer]):
-                m.bias[k] += bias_rates[layer] * m.diff[o + k]
-    rate = rates[1]
-    m.drop[:] = 0
-    for b in range(samples):
-        o = b * n + layout.at[1]
-        for k in range(width):
-            m.shift[b * width + k] = rate * rates[0] * m.diff[o + k]
-            m.drop[k] += rate * m.diff[o + k] * m.mean[o + k]
+            d, o = load(m.diff, b * n + layout.at[1] + k, LANES), b * n + layout.at[1] + k
+            store(m.shift, b * width + k, mul(lit_rate, d))
+            drop = fma(mul(rate, d), load(m.mean, o, LANES), drop)
+        store(m.drop, k, drop)
 
 
 @kernel()
 def conductances(memory, layout, beta, lower):
     """Fill ``inverse`` for the free state, −β and +β; (FINE, 0, 0), or what is wrong with which unit of which layer."""
     n, last = layout.total, layout.units.size - 1
+    m, one, zero = memory, splat(memory.load.dtype.type(1), LANES), splat(memory.load.dtype.type(0), LANES)
+    least, finite = one, zero
     for layer in range(1, last + 1):
-        at = layout.at[layer]
+        strength = splat(beta if layer == last else memory.load.dtype.type(0), LANES)
+        for k in range(0, layout.width[layer], LANES):
+            at = layout.at[layer] + k
+            g, keep = load(m.load, at, LANES), load(m.keep, at, LANES)
+            if layer == 1:
+                g = add(g, load(m.tile_sums, k, LANES))
+            # Units of padding count as one siemens here, and end with an inverse of zero.
+            g = add(g, sub(one, keep))
+            nudge = mul(keep, strength)
+            below = sub(g, nudge) if lower else g
+            # The least does not tell what is not a number; this does.
+            least, finite = minimum(least, below), add(finite, mul(zero, below))
+            store(m.inverse, at, div(keep, g))
+            store(m.inverse, n + at, div(keep, below) if lower else zero)
+            store(m.inverse, 2 * n + at, div(keep, add(g, nudge)))
+    if smallest(least) > 0 and total(finite) == 0:
+        return FINE, 0, 0
+    return blamed(memory, layout, beta, lower)
+
+
+@kernel()
+def blamed(memory, layout, beta, lower):
+    """Which unit of which layer is left without conductance, and how."""
+    last = layout.units.size - 1
+    for layer in range(1, last + 1):
         for k in range(layout.units[layer]):
-            g = memory.load[at + k] + (memory.tile_sums[k] if layer == 1 else 0)
+            g = memory.load[layout.at[layer] + k] + (memory.tile_sums[k] if layer == 1 else 0)
             if not g > 0:
                 return STARVED, layer, k
-            nudge = beta if layer == last else beta * 0
-            if lower and not g - nudge > 0:
+            if lower and layer == last and not g - beta > 0:
                 return TIPPED, layer, k
-            memory.inverse[at + k] = 1 / g
-            memory.inverse[n + at + k] = 1 / (g - nudge) if lower else 0
-            memory.inverse[2 * n + at + k] = 1 / (g + nudge)
     return FINE, 0, 0
 
 
 @kernel()
-def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads):
+def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads, first_measured):
     """So many sweeps, or until a tolerance is met; returns the hidden units' largest relative move in the first one.
 
     A sweep's odd layers tell whether the state before it had settled, once its even layers knew of the same inputs and
@@ -207,7 +261,7 @@ def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads):
     """
     first = memory.inner.dtype.type(0)
     for s in range(sweeps):
-        measured = HIDDEN if s == 0 else ALL if tolerance > 0 else NONE
+        measured = first_measured if s == 0 else ALL if tolerance > 0 else NONE
         moved = sweep(
             layout, memory.inner, base, v, memory.sums, memory.inverse, memory.low, memory.high,
             memory.partial, memory.lanes, memory.moved, samples, phase, threads, measured,
@@ -242,13 +296,13 @@ def begin(memory, layout, rule, images, rows, count, threads):
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     light(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1])
     advance(m, layout, samples, threads)
-    gain = m.bias.dtype.type(rule.gain)
+    gain = splat(m.bias.dtype.type(rule.gain), LANES)
     for b in range(samples):
-        for k in range(n):
-            m.base[b * n + k] = m.bias[k]
+        for k in range(0, n, LANES):
+            store(m.base, b * n + k, load(m.bias, k, LANES))
         o = b * n + layout.at[1]
-        for k in range(width):
-            m.base[o + k] += gain * m.product[b * width + k]
+        for k in range(0, width, LANES):
+            store(m.base, o + k, fma(gain, load(m.product, b * width + k, LANES), load(m.base, o + k, LANES)))
 
 
 @kernel()
@@ -281,6 +335,7 @@ def nudge(memory, layout, rule, labels, rows, count, threads):
         rule.nudged_sweeps,
         rule.tolerance,
         threads,
+        HIDDEN,
     )
 
 
@@ -340,6 +395,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
             rule.sweeps,
             rule.tolerance,
             threads,
+            NONE,
         )
         metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count)
         metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)

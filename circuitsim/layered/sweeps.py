@@ -10,10 +10,22 @@ from __future__ import annotations
 from numba import prange
 
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
-from circuitsim.layered.vectors import add, fma, kernel, load, maximum, minimum, mul, splat, store, total
-
-NONE, HIDDEN, ALL = 0, 1, 2
-"""Which units' moves a sweep measures."""
+from circuitsim.layered.pair import ALL, HIDDEN, SMALLEST, relative, sweep_pair
+from circuitsim.layered.vectors import (
+    add,
+    fma,
+    kernel,
+    largest,
+    load,
+    magnitude,
+    maximum,
+    minimum,
+    mul,
+    splat,
+    store,
+    sub,
+    total,
+)
 
 
 @kernel()
@@ -106,17 +118,16 @@ def settle(sums, v, inverse, low, high, place, first, count, o):
 
 
 @kernel()
-def settle_measured(sums, v, inverse, low, high, place, first, count, o, largest):
-    """`settle` unit by unit, with the largest relative move."""
-    for k in range(count):
-        p = sums[o + k] * inverse[place + k]
-        new = min(max(p, low[first + k]), high[first + k])
-        # Where both are zero there was no move: not 0/0.
-        scale = abs(p) + abs(v[o + k])
-        if abs(new - v[o + k]) > largest * scale:
-            largest = abs(new - v[o + k]) / scale
-        v[o + k] = new
-    return largest
+def settle_block(sums, v, inverse, low, high, place, first, o, moves, measured):
+    """`settle` of the units of one block of rows; the largest relative moves, lane by lane, are returned."""
+    p = mul(load(sums, o, BLOCK), load(inverse, place, BLOCK))
+    new = minimum(maximum(p, load(low, first, BLOCK)), load(high, first, BLOCK))
+    if measured:
+        old = load(v, o, BLOCK)
+        scale = add(magnitude(p), magnitude(old))
+        moves = maximum(moves, relative(sub(new, old), scale, splat(v.dtype.type(SMALLEST), BLOCK)))
+    store(v, o, new)
+    return moves
 
 
 @kernel()
@@ -127,14 +138,14 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
     A few blocks at a time go through panels of `PANEL` columns: the panel's states and sums stay in the nearest cache,
     the blocks in the next one until they are read a second time.
     """
-    n, last = layout.total, layout.units.size - 1
+    n, last, zero = layout.total, layout.units.size - 1, splat(v.dtype.type(0), LANES)
     mine, cell = part * samples * n, samples // 4 * 16 * LANES
     for layer in range(2, layout.units.size, 2):
         for b in range(samples):
             at = mine + b * n + layout.at[layer]
-            for k in range(layout.width[layer]):
-                partial[at + k] = 0
-    moved[part] = 0
+            for k in range(at, at + layout.width[layer], LANES):
+                store(partial, k, zero)
+    moves = splat(v.dtype.type(0), BLOCK)
     first, end = layout.parts[part], layout.parts[part + 1]
     while first < end:
         layer, stop = layout.blocks[first, 0], first + 1
@@ -145,10 +156,10 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
                 stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
                 for start in range(0, stride, PANEL):
                     length = min(PANEL, stride - start)
-                    for block in range(first, stop):
-                        g = layout.matrix[upper] + layout.blocks[block, 1] * stride + BLOCK * start
-                        place = (part * GROUP + block - first) * cell
-                        for b in range(0, samples, 4):
+                    for b in range(0, samples, 4):
+                        for block in range(first, stop):
+                            g = layout.matrix[upper] + layout.blocks[block, 1] * stride + BLOCK * start
+                            place = (part * GROUP + block - first) * cell
                             gather(inner, g, length, v, b * n + columns + start, n, lanes, place + b * 4 * LANES)
         for block in range(first, stop):
             unit, place = layout.at[layer] + layout.blocks[block, 1], (part * GROUP + block - first) * cell
@@ -156,21 +167,21 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
                 collect(lanes, place + b * 4 * LANES, n, sums, b * n + unit)
             for b in range(samples):
                 at = phase[b // 4] * n + unit
-                change = settle_measured(sums, v, inverse, low, high, at, unit, BLOCK, b * n + unit, moved[part])
-                if layer < last or measured == ALL:
-                    moved[part] = change
+                told = measured == ALL or (measured == HIDDEN and layer < last)
+                moves = settle_block(sums, v, inverse, low, high, at, unit, b * n + unit, moves, told)
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
                 stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
                 for start in range(0, stride, PANEL):
                     length = min(PANEL, stride - start)
-                    for block in range(first, stop):
-                        row = layout.blocks[block, 1]
-                        g = layout.matrix[upper] + row * stride + BLOCK * start
-                        for b in range(0, samples, 4):
+                    for b in range(0, samples, 4):
+                        for block in range(first, stop):
+                            row = layout.blocks[block, 1]
+                            g = layout.matrix[upper] + row * stride + BLOCK * start
                             unit = b * n + layout.at[layer] + row
                             scatter(inner, g, length, v, unit, n, partial, mine + b * n + columns + start)
         first = stop
+    moved[part] = largest(moves)
 
 
 @kernel()
@@ -194,8 +205,8 @@ def reset(layout, base, sums, samples, parity):
     for layer in range(2 - parity, layout.units.size, 2):
         for b in range(samples):
             at = b * n + layout.at[layer]
-            for k in range(layout.width[layer]):
-                sums[at + k] = base[at + k]
+            for k in range(at, at + layout.width[layer], LANES):
+                store(sums, k, load(base, k, LANES))
 
 
 @kernel()
@@ -247,30 +258,23 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
     moved : (PARTS,) ndarray
         The same, of their largest moves.
     measured : {NONE, HIDDEN, ALL}
-        Of which units the returned number is wanted; with one hidden layer it costs divisions. A nudge moves the
-        outputs at once, which says nothing of the state before it.
+        Of which units the returned number is wanted: it costs divisions. A nudge moves the outputs at once, which says
+        nothing of the state before it.
     """
     n, last = layout.total, layout.units.size - 1
+    if last == 2:
+        return sweep_pair(layout, inner, base, v, inverse, low, high, lanes, samples, phase, measured)
     reset(layout, base, sums, samples, 1)
     if last % 2 == 0:
         outputs_to_hidden(layout, inner, v, sums, samples)
-    largest = inner.dtype.type(0)
-    if last == 2:
-        first, count = layout.at[1], layout.width[1]
-        for b in range(samples):
-            place = phase[b // 4] * n + first
-            if measured != NONE:
-                largest = settle_measured(sums, v, inverse, low, high, place, first, count, b * n + first, largest)
-            else:
-                settle(sums, v, inverse, low, high, place, first, count, b * n + first)
+    given = (layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
+    if threads is not None:
+        all_parts_in_parallel(*given)
     else:
-        given = (layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
-        if threads is not None:
-            all_parts_in_parallel(*given)
-        else:
-            all_parts(*given)
-        for part in range(PARTS):
-            largest = max(largest, moved[part])
+        all_parts(*given)
+    most = inner.dtype.type(0)
+    for part in range(PARTS):
+        most = max(most, moved[part])
     reset(layout, base, sums, samples, 0)
     if last % 2 == 0:
         hidden_to_outputs(layout, inner, v, sums, lanes, samples)
@@ -285,4 +289,4 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
                         s = add(s, load(partial, part * samples * n + o + k, LANES))
                     store(sums, o + k, s)
             settle(sums, v, inverse, low, high, phase[b // 4] * n + first, first, layout.width[layer], o)
-    return largest
+    return most

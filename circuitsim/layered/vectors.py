@@ -1,9 +1,9 @@
 """Vectors of a fixed number of lanes in numba kernels, written out instead of hoped for.
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
-vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `maximum`, `minimum` act lane by lane,
-`total` adds its lanes in a fixed order. LLVM splits a vector over as many registers as the processor needs, so the same
-kernel gives the same bits on every machine with a fused multiply-add.
+vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `div`, `maximum`, `minimum`, `magnitude` act
+lane by lane, `total`, `largest`, `smallest` fold its lanes in a fixed order. LLVM splits a vector over as many
+registers as the processor needs, so the same kernel gives the same bits on every machine with a fused multiply-add.
 
 Arrays are one-dimensional and contiguous; indices count elements; nothing is checked against the bounds.
 """
@@ -124,12 +124,36 @@ def _lanewise(build: Callable[[Any, Any, Any], Any], what: str) -> Any:
     return _primitive()(operation)
 
 
+def _maximum(builder: Any, a: Any, b: Any) -> Any:
+    # Compared this way round, a lane of `a` that is not a number stays so: nothing diverges silently.
+    return builder.select(builder.fcmp_ordered(">", b, a), b, a)
+
+
+def _minimum(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", b, a), b, a)
+
+
 add = _lanewise(lambda builder, a, b: builder.fadd(a, b), "a + b")
 sub = _lanewise(lambda builder, a, b: builder.fsub(a, b), "a − b")
 mul = _lanewise(lambda builder, a, b: builder.fmul(a, b), "a · b")
-# Compared this way round, a lane of `a` that is not a number stays so: nothing diverges silently.
-maximum = _lanewise(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a), "max(a, b)")
-minimum = _lanewise(lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a), "min(a, b)")
+div = _lanewise(lambda builder, a, b: builder.fdiv(a, b), "a / b")
+maximum = _lanewise(_maximum, "max(a, b)")
+minimum = _lanewise(_minimum, "min(a, b)")
+
+
+@_primitive()
+def magnitude(typing: Any, a: Any) -> tuple[Any, Codegen] | None:
+    """|a|, lane by lane."""
+    if not isinstance(a, Vector):
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = a.llvm()
+        name = f"llvm.fabs.v{a.lanes}f{a.scalar.bitwidth}"
+        operation = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
+        return builder.call(operation, arguments)
+
+    return a(a), build
 
 
 @_primitive()
@@ -147,23 +171,32 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen] | None:
     return a(a, b, c), build
 
 
-@_primitive()
-def total(typing: Any, a: Any) -> tuple[Any, Codegen] | None:
-    """The sum of the lanes: upper half onto lower half until one is left."""
-    if not isinstance(a, Vector):
-        return None
+def _folding(fold: Callable[[Any, Any, Any], Any], what: str) -> Any:
+    """An operation on the lanes of one vector: upper half onto lower half until one is left."""
 
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector, lanes = arguments[0], a.lanes
-        while lanes > 1:
-            lanes //= 2
-            empty = ir.Constant(vector.type, ir.Undefined)
-            low = builder.shuffle_vector(vector, empty, _indices(list(range(lanes))))
-            high = builder.shuffle_vector(vector, empty, _indices(list(range(lanes, 2 * lanes))))
-            vector = builder.fadd(low, high)
-        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+    def operation(typing: Any, a: Any) -> tuple[Any, Codegen] | None:
+        if not isinstance(a, Vector):
+            return None
 
-    return a.scalar(a), build
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector, lanes = arguments[0], a.lanes
+            while lanes > 1:
+                lanes //= 2
+                empty = ir.Constant(vector.type, ir.Undefined)
+                low = builder.shuffle_vector(vector, empty, _indices(list(range(lanes))))
+                high = builder.shuffle_vector(vector, empty, _indices(list(range(lanes, 2 * lanes))))
+                vector = fold(builder, low, high)
+            return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+        return a.scalar(a), build
+
+    operation.__doc__ = what
+    return _primitive()(operation)
+
+
+total = _folding(lambda builder, a, b: builder.fadd(a, b), "The sum of the lanes: upper half onto lower half.")
+largest = _folding(_maximum, "The largest of the lanes.")
+smallest = _folding(_minimum, "The smallest of the lanes.")
 
 
 def aligned(size: int, dtype: Any) -> np.ndarray:
