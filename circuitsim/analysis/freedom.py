@@ -28,10 +28,13 @@ def intervals(structure: Structure, voltages: np.ndarray, carries: np.ndarray) -
     rigid = np.concatenate([structure.resistors, structure.voltage_edges, np.flatnonzero(carries)])
     group = component_labels(n_nodes, first[rigid], second[rigid])
     # A reference stands for ground in its part: nothing joins the two, so one label serves both.
-    fixed = np.unique(group[[GROUND, *structure.references.tolist()]])
-    held = np.isin(group, fixed)
-    touched = np.unique(np.concatenate([first, second]))
-    loose = touched[~held[touched]]
+    fixed = np.zeros(n_nodes, dtype=bool)
+    fixed[group[GROUND]] = True
+    fixed[group[structure.references]] = True
+    held = fixed[group]
+    touched = np.zeros(n_nodes, dtype=bool)
+    touched[first] = touched[second] = True
+    loose = np.flatnonzero(touched & ~held)
     if not loose.size:
         return {}
     import networkx

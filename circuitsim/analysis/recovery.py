@@ -18,6 +18,7 @@ from circuitsim.program import QuadraticProgram, Structure
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest
+from circuitsim.program.strong import strong_labels
 from circuitsim.solvers.active_set import ActiveSet
 
 PASSES = 8
@@ -214,14 +215,12 @@ def _unique(flow: _Flow, carried: np.ndarray, noise: np.ndarray) -> np.ndarray:
     A circulation may run backwards through a diode only where that carries current. Within a strongly connected part of
     the remaining directions every edge but a bridge lies on a cycle.
     """
-    import networkx
-
-    both_ways = ~flow.one_way | (carried > NOISE * noise)
-    pairs = list(zip(flow.first.tolist(), flow.second.tolist()))
-    directed = networkx.MultiDiGraph(pairs)
-    directed.add_edges_from((v, u) for (u, v), two in zip(pairs, both_ways.tolist()) if two)
-    strong = {u: k for k, part in enumerate(networkx.strongly_connected_components(directed)) for u in part}
-    inside = [strong[u] == strong[v] for u, v in pairs]
-    undirected = networkx.MultiGraph([pair for pair, yes in zip(pairs, inside) if yes and pair[0] != pair[1]])
-    bridges = {frozenset(edge) for edge in networkx.bridges(undirected)}
-    return np.array([not yes or frozenset(pair) in bridges for pair, yes in zip(pairs, inside)], dtype=bool)
+    both_ways = np.flatnonzero(~flow.one_way | (carried > NOISE * noise))
+    tail = np.concatenate([flow.first, flow.second[both_ways]])
+    head = np.concatenate([flow.second, flow.first[both_ways]])
+    strong = strong_labels(flow.n_nodes, tail, head)
+    inside = np.flatnonzero(strong[flow.first] == strong[flow.second])
+    label = block_labels(flow.n_nodes, flow.first[inside], flow.second[inside])
+    unique = np.ones(flow.first.size, dtype=bool)
+    unique[inside] = np.bincount(label)[label] == 1 if inside.size else True
+    return unique

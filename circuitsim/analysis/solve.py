@@ -96,7 +96,8 @@ class Prepared:
         structure = self.structure
         if values:
             structure = structure._replace(circuit=circuit, arrays=circuit.arrays())
-        return _operating_point(structure, choose(self.solver, structure), self.tolerance, found)
+        on = np.zeros(structure.arrays.kind.size, dtype=bool) if start is None else start.currents > 0.0
+        return _operating_point(structure, choose(self.solver, structure), self.tolerance, found, on)
 
     def _other_topology(self, circuit: Circuit, names: Iterable[str]) -> bool:
         """Whether a resistance became zero (or ceased to be), which changes the nodes that are one."""
@@ -148,16 +149,21 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
     return prepared(circuit, solver, tolerance).solve()
 
 
-def _operating_point(structure: Structure, solver: Solver, tolerance: float, found: Claim | str) -> OperatingPoint:
-    """The operating point from potentials found already or, where there is only a reason why not, by a solver."""
+def _operating_point(
+    structure: Structure, solver: Solver, tolerance: float, found: Claim | str, on: np.ndarray
+) -> OperatingPoint:
+    """The operating point from potentials found already or, where there is only a reason why not, by a solver.
+
+    ``on`` (m,) is a guess at the diodes that conduct.
+    """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         attempt = None if isinstance(found, str) else _accept(structure, found, tolerance)
         why = found if isinstance(found, str) else "general solver: the kernel's digits did not satisfy the certificate"
         if attempt is None or not attempt.certificate.ok:
-            attempt = _attempt(structure, solver, tolerance, why, None)
+            attempt = _attempt(structure, solver, tolerance, why, None, on)
         if not attempt.certificate.ok and np.isfinite(attempt.voltages).all():
             # Knowing roughly where every node lies, super-nodes can be described without losing digits.
-            attempt = _attempt(structure, solver, tolerance, why, attempt.voltages)
+            attempt = _attempt(structure, solver, tolerance, why, attempt.voltages, on)
     voltages, branches, certificate, info, doubt = attempt
     if not np.isfinite(voltages).all():
         raise ConvergenceError("the potentials exceed the range of a double: check the largest sources and resistances")
@@ -182,10 +188,12 @@ class _Attempt(NamedTuple):
     doubt: str
 
 
-def _attempt(structure: Structure, solver: Solver, tolerance: float, why: str, near: np.ndarray | None) -> _Attempt:
+def _attempt(
+    structure: Structure, solver: Solver, tolerance: float, why: str, near: np.ndarray | None, on: np.ndarray
+) -> _Attempt:
     program, start = feasible_program(structure, quadratic_program(structure, near))
     check_bounded(structure, program)
-    solution = solver.solve(program, start)
+    solution = solver.solve(program, start, on[program.diode])
     voltages = _node_voltages(structure, program, solution)
     idle = np.zeros(structure.arrays.kind.size, dtype=bool)
     if solution.carrying is not None:

@@ -127,6 +127,8 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
 def _floating_parts(structure: Structure) -> np.ndarray:
     """For each node the reference node of its part, or 0 where the part holds ground."""
     kind, first, second, _, n_nodes = structure.arrays
+    if not structure.references.size:
+        return np.zeros(n_nodes, dtype=np.int64)
     carries = np.isin(kind, (0, 1, 2, 4))
     label = component_labels(n_nodes, first[carries], second[carries])
     part = np.zeros(n_nodes, dtype=np.int64)
@@ -138,6 +140,8 @@ def _floating_parts(structure: Structure) -> np.ndarray:
 def _check_part_balance(structure: Structure, part: np.ndarray) -> None:
     """A part without ground must be fed as much current as it is drained: nothing else can carry the rest."""
     n_nodes = structure.arrays.n_nodes
+    if not structure.references.size:
+        return
     net, scale = np.zeros(n_nodes), np.zeros(n_nodes)
     _gather(structure, part, net, scale)
     for reference in structure.references.tolist():

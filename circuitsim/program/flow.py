@@ -86,11 +86,21 @@ def _walk(candidates, ptr, edge_at, tail, head, seen, order, edge, parent):
                     found += 1
 
 
-def tight_potentials(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Any potentials (n + 1,) with x_tail − x_head = bound on every edge of a forest, 0 at earth and off the forest."""
+def rooted_at_earth(n: int, tail: np.ndarray, head: np.ndarray) -> RootedForest:
+    """The forest with earth as the root of its tree."""
+    return rooted(n, tail, head, np.append(np.zeros(n), 1.0))
+
+
+def tight_potentials(
+    n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray, forest: RootedForest | None = None
+) -> np.ndarray:
+    """Any potentials (n + 1,) with x_tail − x_head = bound on every edge of a forest, 0 at earth and off the forest.
+
+    ``forest`` is that forest, `rooted_at_earth`, where it is known.
+    """
     w = np.zeros(n + 1)
     if bound.any():
-        forest = rooted(n, tail, head, np.append(np.zeros(n), 1.0))
+        forest = rooted_at_earth(n, tail, head) if forest is None else forest
         kernel(_descend, max(n, tail.size))(*forest, tail, bound, w)
     return w
 

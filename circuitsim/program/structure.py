@@ -198,9 +198,11 @@ def _base(structure: Structure, r: np.ndarray, g: np.ndarray, near: np.ndarray |
         merit = np.bincount(first, g, n_nodes) + np.bincount(second, g, n_nodes)
     else:
         merit = -np.abs(near)
-    root = structure.forest.root
-    order = np.argsort(merit, kind="stable")
-    best = np.arange(n_nodes)
+    root, best = structure.forest.root, np.arange(n_nodes)
+    several = np.zeros(n_nodes, dtype=bool)  # super-nodes of more than one node
+    several[root[root != best]] = True
+    order = np.flatnonzero(several[root])
+    order = order[np.argsort(merit[order], kind="stable")]
     best[root[order]] = order
     return np.where(structure.coordinate < structure.n, best[root], root)
 

@@ -50,7 +50,7 @@ class ActiveSet(NamedTuple):
     rounds: int = 40
     steps: int = 20
 
-    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
+    def solve(self, program: QuadraticProgram, start: np.ndarray, on: np.ndarray | None = None) -> Solution:
         """Minimise the program.
 
         Parameters
@@ -59,23 +59,25 @@ class ActiveSet(NamedTuple):
             Feasible and bounded (`circuitsim.program.existence`).
         start : (n + 1,) float array
             Potentials, V, that parts left free stay near.
+        on : (d,) bool array, optional
+            A guess at the diodes that conduct; otherwise none.
 
         Raises
         ------
         ConvergenceError
             The diode constraints contradict each other after all: the circuit is beyond double precision.
         """
+        on = np.zeros(program.tail.size, dtype=bool) if on is None else on
         network = prepare(program)
         if not network.laplacian.iterative:
-            return self._settled(network, start)
+            return self._settled(network, start, on)
         try:
-            return self._settled(network, start)
+            return self._settled(network, start, on)
         except ConvergenceError:
-            return self._settled(prepare(program, direct=True), start)
+            return self._settled(prepare(program, direct=True), start, on)
 
-    def _settled(self, network: Network, start: np.ndarray) -> Solution:
-        program = network.program
-        on, rounds = np.zeros(program.tail.size, dtype=bool), 0
+    def _settled(self, network: Network, start: np.ndarray, on: np.ndarray) -> Solution:
+        program, rounds = network.program, 0
         if network.laplacian.iterative:
             rough, _, rounds = primal_dual(network, on, start, self.rounds, accuracy=ROUGH)
             start, on = rough.x, _judge(network, rough)[1]
@@ -92,6 +94,7 @@ class ActiveSet(NamedTuple):
             settled, rounds = again if done else settled, rounds + more
         if network.laplacian.iterative and not balanced(network, settled):
             raise ConvergenceError("conjugate gradients left currents beyond rounding: use a factorisation")
+        network.laplacian.keep(settled.factored)
         carrying = np.zeros(program.tail.size, dtype=bool)
         carrying[settled.forest] = True
         closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
@@ -123,7 +126,7 @@ def primal_dual(
     """
     seen: set[bytes] = set()
     fewest = network.program.tail.size + 1
-    settled = finish(network, settle(network, on, before, accuracy=accuracy))
+    settled = finish(network, settle(network, on, before, previous=network.laplacian.kept(), accuracy=accuracy))
     for count in range(1, rounds + 1):
         wrong, on = _judge(network, settled)
         if not wrong:

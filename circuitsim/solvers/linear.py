@@ -20,6 +20,8 @@ CORRECTION = 1e-6
 """What they leave where a solution is only being corrected."""
 ROUGH = 1e-4
 """What they leave while it is still open which diodes conduct: enough to tell most of them."""
+KEPT = 20_000_000
+"""Largest factor, in doubles, that a prepared circuit keeps for new values."""
 
 
 class Laplacian(NamedTuple):
@@ -41,6 +43,8 @@ class Laplacian(NamedTuple):
         Analysis of the pattern for the compiled kernels; None where numpy or conjugate gradients do it.
     iterative : bool
         Whether conjugate gradients do it.
+    memo : dict or None
+        Where the pattern's analysis is kept, and the latest factor.
     """
 
     n: int
@@ -51,6 +55,7 @@ class Laplacian(NamedTuple):
     order: np.ndarray
     symbolic: Any
     iterative: bool = False
+    memo: dict[str, Any] | None = None
 
     @classmethod
     def analyse(
@@ -79,7 +84,17 @@ class Laplacian(NamedTuple):
         symbolic = memo.get("symbolic")
         if symbolic is None:
             symbolic = memo["symbolic"] = laplacian.analyse(n, a, b)
-        return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.order, n), symbolic)
+        return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.order, n), symbolic, memo=memo)
+
+    def keep(self, factored: Factored) -> None:
+        """Leave a factor to the next solve of this pattern, which repeats only what differs."""
+        if self.memo is not None and self.symbolic.stored <= KEPT and not factored.raw.spent:
+            self.memo["factor"] = factored.raw
+
+    def kept(self) -> Factored | None:
+        """The factor left by `keep`, now the caller's alone: its memory will be used up."""
+        raw = None if self.memo is None else self.memo.pop("factor", None)
+        return None if raw is None else Factored(self, raw)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
         """Factor with the edges ``closed`` as shorts and all other diodes absent.

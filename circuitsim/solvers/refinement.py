@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.blocks import block_labels
-from circuitsim.program.flow import spanning_forest, tight_potentials
+from circuitsim.program.flow import RootedForest, rooted_at_earth, spanning_forest, tight_potentials
 from circuitsim.program.precise import add_at, flow_residual
 from circuitsim.solvers.linear import Factored
 
@@ -95,16 +95,35 @@ def dead_resistors(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -
         Potentials within each group, V.
     """
     n, r = program.n, program.a.size
-    a, b = last[np.concatenate([program.a, program.origin])], last[np.concatenate([program.b, program.target])]
-    label = block_labels(n + 1, a, b)
-    between = np.flatnonzero(label[:r] >= 0)
+    label, between, tree, forest = _blocks(program, last)
     fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
     fed[label[r:][label[r:] >= 0]] = True
+    if fed.all():
+        return between[:0]
     # Without current sources a block is dead iff its branch offsets add up to nothing around every cycle.
     e = program.e + w[program.a] - w[program.b]
-    tree = spanning_forest(n, a[:r], b[:r], between)
-    u = tight_potentials(n, a[tree], b[tree], -e[tree])
+    a, b = last[program.a], last[program.b]
+    u = tight_potentials(n, a[tree], b[tree], -e[tree], forest)
     ua, ub = u[a[between]], u[b[between]]
     excess = np.abs(ua - ub + e[between]) > 1e-14 * (np.abs(ua) + np.abs(ub) + np.abs(e[between]))
     fed[label[between[excess]]] = True
     return between[~fed[label[between]]]
+
+
+def _blocks(program: QuadraticProgram, last: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, RootedForest]:
+    """Block of every resistor and current source between groups of shorted nodes, the resistors that have one, and a
+    spanning tree of these. Kept for other source values, as long as the same nodes are shorted.
+    """
+    memo = {} if program.memo is None else program.memo
+    key = (last, program.origin, program.target)
+    kept = memo.get("blocks")
+    if kept is not None and all(np.array_equal(old, new) for old, new in zip(kept[0], key)):
+        return kept[1]
+    n, r = program.n, program.a.size
+    a, b = last[np.concatenate([program.a, program.origin])], last[np.concatenate([program.b, program.target])]
+    label = block_labels(n + 1, a, b)
+    between = np.flatnonzero(label[:r] >= 0)
+    tree = spanning_forest(n, a[:r], b[:r], between)
+    found = label, between, tree, rooted_at_earth(n, a[tree], b[tree])
+    memo["blocks"] = key, found
+    return found

@@ -42,6 +42,9 @@ class Solution(NamedTuple):
 class Solver(Protocol):
     """A method: a frozen value with its tolerances inside."""
 
-    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
-        """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,)."""
+    def solve(self, program: QuadraticProgram, start: np.ndarray, on: np.ndarray | None = None) -> Solution:
+        """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,).
+
+        The diodes ``on`` (d,) are a guess at those that conduct, for methods that can use one.
+        """
         ...

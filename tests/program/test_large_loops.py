@@ -1,0 +1,54 @@
+"""Loops that run compiled on large circuits, beside plain numpy, networkx and exact fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx
+import numpy as np
+import pytest
+
+from circuitsim.kernels import COMPILED, kernel
+from circuitsim.program import precise
+from circuitsim.program.strong import _tarjan, strong_labels
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strong_components_are_those_of_networkx(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    m = int(rng.integers(0, 3 * n))
+    tail, head = rng.integers(0, n, m), rng.integers(0, n, m)
+    graph = networkx.MultiDiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from(zip(tail.tolist(), head.tolist()))
+    expected = {frozenset(part) for part in networkx.strongly_connected_components(graph)}
+    label = strong_labels(n, tail, head)
+    assert {frozenset(np.flatnonzero(label == k).tolist()) for k in np.unique(label)} == expected
+    many = COMPILED + 1
+    again = strong_labels(n * many, *((ends[None] + n * np.arange(many)[:, None]).ravel() for ends in (tail, head)))
+    assert kernel(_tarjan, many) is not _tarjan
+    assert len(np.unique(again)) == many * len(expected)
+    assert np.array_equal(again[:n][:, None] == again[:n], label[:, None] == label)
+
+
+def test_residuals_are_right_to_twice_double_precision_in_both_forms() -> None:
+    rng = np.random.default_rng(5)
+    n, r = 6, 40
+    a, b = rng.integers(0, n, r), rng.integers(0, n, r)
+    g, e, x = 10.0 ** rng.uniform(-6, 6, r), rng.normal(size=r), rng.normal(size=n)
+    e[::3] = 0.0
+    last = np.array([0, 1, 2, 2, 4, 5])
+    exact = [Fraction(0)] * n
+    for k in range(r):
+        i, j = int(last[a[k]]), int(last[b[k]])
+        flow = Fraction(g[k]) * (Fraction(x[a[k]]) - Fraction(x[b[k]]) + Fraction(e[k]))
+        exact[i] -= flow
+        exact[j] += flow
+    plain = precise.flow_residual(a, b, g, e, x, last)
+    high, low = np.zeros(n), np.zeros(n)
+    kernel(precise._flow_residual, COMPILED + 1, exact=True)(a, b, g, e, x, last, high, low)
+    for found in (plain, (high, low)):
+        for k in range(n):
+            assert abs(Fraction(found[0][k]) + Fraction(found[1][k]) - exact[k]) < Fraction(1, 10**22)
+    assert abs(float(exact[0])) > 1.0
