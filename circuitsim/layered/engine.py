@@ -12,7 +12,7 @@ from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, Learning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.reference import Drive, bounds
+from circuitsim.layered.reference import Drive, bounds, initial_rows, initial_weights
 from circuitsim.layered.tiles import TILE, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
 
@@ -90,10 +90,24 @@ class Engine:
         for layer in range(1, self.architecture.depth + 1):
             weights = parameters[f"weights.{layer}"]
             if layer == 1:
-                pack(weights, int(self.layout.width[1]), self.memory.tiles)
+                pack(weights, 0, self.architecture.units[0], self.memory.tiles)
             else:
                 self._set_inner(layer, weights)
             self.biases(layer)[...] = parameters[f"biases.{layer}"]
+        self.refresh()
+
+    def initialise(self, rng: np.random.Generator) -> None:
+        """Take what `circuitsim.layered.network.initial_parameters` draws, without a second copy of the first layer."""
+        self._forget_pending()
+        for name, shape in self.architecture.parameter_shapes().items():
+            kind, layer = name.split(".")
+            if kind == "biases":
+                self.biases(int(layer))[...] = 0
+            elif layer != "1":
+                self._set_inner(int(layer), initial_weights(shape, rng, self.dtype))
+            else:
+                for rows, some in initial_rows(shape, rng):
+                    pack(some, rows.start, self.architecture.units[0], self.memory.tiles)
         self.refresh()
 
     def get(self) -> dict[str, np.ndarray]:

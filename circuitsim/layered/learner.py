@@ -10,13 +10,13 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import baselines, reference
 from circuitsim.layered.architecture import Architecture, Learning
 from circuitsim.layered.engine import Engine
-from circuitsim.layered.network import DeepResistiveNetwork, initial_parameters
+from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
 METHODS = ("ep", "bp", "implicit")
 #: States of so many units at most are held at once when the network is tested.
-TEST_STATES = 4_000_000
+TEST_STATES = 1_500_000
 
 
 def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -59,7 +59,7 @@ class LayeredLearner:
             raise UsageError(f"a method is one of {', '.join(METHODS)}, not '{method}'")
         self.method, self.learning = method, learning
         self.engine = Engine(architecture, learning, batch, dtype, threads)
-        self.engine.set(initial_parameters(architecture, rng, self.engine.dtype))
+        self.engine.initialise(rng)
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -131,8 +131,9 @@ class LayeredLearner:
         engine = self.engine
         tolerance = self.learning.tolerance
         return DeepResistiveNetwork(
-            engine.architecture, engine.get(), sweeps=self.learning.sweeps, tolerance=tolerance, dtype=engine.dtype
-        )
+            engine.architecture, engine.get(), sweeps=self.learning.sweeps, tolerance=tolerance, dtype=engine.dtype,
+            copy=None,
+        )  # fmt: skip
 
     def _step(
         self, images: np.ndarray, labels: np.ndarray, rows: np.ndarray, rates: list[float], bias_rates: list[float]

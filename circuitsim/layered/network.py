@@ -23,7 +23,7 @@ _KIND = "deep resistive network"
 def initial_parameters(architecture: Architecture, rng: np.random.Generator, dtype: Any = np.float64) -> Arrays:
     """Conductances max(0, w), w uniform in ±sqrt(1 / inputs of the layer), S; biases 0, A."""
     return {
-        name: (reference.initial_weights(shape, rng) if len(shape) == 2 else np.zeros(shape)).astype(dtype)
+        name: reference.initial_weights(shape, rng, dtype) if len(shape) == 2 else np.zeros(shape, dtype)
         for name, shape in architecture.parameter_shapes().items()
     }
 
@@ -75,6 +75,8 @@ class DeepResistiveNetwork:
         0 makes exactly ``sweeps`` sweeps; otherwise they end when every sample's residual is below it.
     dtype : dtype
         float64 or float32.
+    copy : bool, optional
+        None takes arrays of that type as they are, without a copy.
 
     Notes
     -----
@@ -91,6 +93,7 @@ class DeepResistiveNetwork:
         sweeps: int = 1000,
         tolerance: float = 1e-9,
         dtype: Any = np.float64,
+        copy: bool | None = True,
     ) -> None:
         if not isinstance(architecture, Architecture):
             architecture = Architecture(tuple(architecture))
@@ -100,7 +103,7 @@ class DeepResistiveNetwork:
         shapes = architecture.parameter_shapes()
         if {name: np.shape(array) for name, array in parameters.items()} != shapes:
             raise UsageError(f"the parameters must have shapes {shapes}")
-        self._parameters = {name: np.array(parameters[name], dtype) for name in shapes}
+        self._parameters = {name: np.array(parameters[name], dtype, copy=copy) for name in shapes}
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -206,7 +209,7 @@ class DeepResistiveNetwork:
             raise CheckpointError(f"{path} does not hold a deep resistive network")
         architecture = Architecture(tuple(facts["units"]), facts["input_gain"], tuple(facts["gains"]))
         dtype = arrays["weights.1"].dtype
-        return cls(architecture, arrays, sweeps=facts["sweeps"], tolerance=facts["tolerance"], dtype=dtype)
+        return cls(architecture, arrays, sweeps=facts["sweeps"], tolerance=facts["tolerance"], dtype=dtype, copy=None)
 
     def to_circuit(self, x: np.ndarray) -> Any:
         """The same network for one input as a `Circuit`; see `circuitsim.layered.deck.to_circuit`."""

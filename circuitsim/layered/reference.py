@@ -7,7 +7,8 @@ matrix, computed once for a batch.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -152,7 +153,17 @@ def inner_gradient(pair: Contrast, layer: int) -> np.ndarray:
     return own - dj.T @ mk - mj.T @ dk
 
 
-def initial_weights(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """max(0, w), w uniform in ±sqrt(1 / rows): about half the conductances start at 0."""
-    bound = shape[0] ** -0.5
-    return np.maximum(0.0, rng.uniform(-bound, bound, shape))
+def initial_rows(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
+    """max(0, w), w uniform in ±sqrt(1 / rows): about half the conductances start at 0. Some rows at a time."""
+    bound, some = shape[0] ** -0.5, max(1, 2**18 // shape[1])
+    for start in range(0, shape[0], some):
+        rows = slice(start, min(shape[0], start + some))
+        yield rows, np.maximum(0.0, rng.uniform(-bound, bound, (rows.stop - start, shape[1])))
+
+
+def initial_weights(shape: tuple[int, ...], rng: np.random.Generator, dtype: Any = np.float64) -> np.ndarray:
+    """All of `initial_rows`."""
+    weights = np.empty(shape, dtype)
+    for rows, some in initial_rows(shape, rng):
+        weights[rows] = some
+    return weights

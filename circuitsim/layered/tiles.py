@@ -193,20 +193,26 @@ def tiles_of(tiles: np.ndarray, pixels: int) -> np.ndarray:
     return tiles.reshape(-1, pixels, 2, TILE)
 
 
-def pack(weights: np.ndarray, width: int, out: np.ndarray) -> None:
-    """(2 D, n) conductances, all +x first, into the tiles of ``out``."""
-    pixels, columns = len(weights) // 2, weights.shape[1]
+def pack(weights: np.ndarray, first: int, pixels: int, out: np.ndarray) -> None:
+    """Rows of the (2 D, n) conductances, those of +x before those of −x, into the tiles of ``out``.
+
+    ``first`` is the number of the first row given, ``pixels`` is D. What is not given stays as it is.
+    """
     view = tiles_of(out, pixels)
-    view[...] = 0
-    for t in range(width // TILE):
-        some = slice(t * TILE, min(columns, (t + 1) * TILE))
-        size = some.stop - some.start
-        view[t, :, 0, :size] = weights[:pixels, some]
-        view[t, :, 1, :size] = weights[pixels:, some]
+    for sign in range(2):
+        rows = slice(max(0, sign * pixels - first), max(0, (sign + 1) * pixels - first))
+        some = weights[rows]
+        start = max(0, first - sign * pixels)
+        for t in range(len(view)):
+            columns = some[:, t * TILE : (t + 1) * TILE]
+            view[t, start : start + len(some), sign, : columns.shape[1]] = columns
 
 
 def unpack(tiles: np.ndarray, pixels: int, columns: int) -> np.ndarray:
-    """The inverse of `pack`."""
+    """The inverse of `pack`: all rows."""
     view = tiles_of(tiles, pixels)
-    weights = view.transpose(2, 1, 0, 3).reshape(2 * pixels, -1)
-    return np.ascontiguousarray(weights[:, :columns])
+    weights = np.empty((2, pixels, columns), tiles.dtype)
+    for t in range(len(view)):
+        some = weights[:, :, t * TILE : (t + 1) * TILE]
+        some[...] = view[t].transpose(1, 0, 2)[:, :, : some.shape[2]]
+    return weights.reshape(2 * pixels, columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.errors import CircuitError
-from circuitsim.training.files import atomic_write
+from circuitsim.training.files import atomic_file
 
 FORMAT = 1
 _HEADER = "__json__"
@@ -38,15 +37,13 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping
         if array.dtype.hasobject:
             raise CheckpointError(f"array '{name}' holds Python objects, which a checkpoint does not store")
     text = json.dumps({"format": FORMAT, **facts}).encode()
-    buffer = io.BytesIO()
-    # np.savez takes names as keywords; the archive is written by hand so that any name is allowed.
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+    # np.savez takes names as keywords; the archive is written by hand so that any name is allowed. Arrays go to the
+    # file piece by piece: a large model is not held twice.
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in {_HEADER: np.frombuffer(text, np.uint8), **arrays}.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
             # A member made by name alone carries the time of day; this one makes equal content equal bytes.
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
-    atomic_write(path, buffer.getvalue())
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

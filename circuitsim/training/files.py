@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` so that a crash at any moment leaves the old file or the new one.
+    """Write ``content`` to ``path`` so that a crash at any moment leaves the old file or the new one."""
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which becomes ``path`` when all is written and the old one stays until then.
 
     The bytes go to a temporary file beside it, are flushed to the disk, and take the name in one rename. The temporary
     file's name is always the same, so that what a killed process left of it is used up by the next writing.
@@ -16,7 +25,7 @@ def atomic_write(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.part")
     try:
         with open(temporary, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from networks import architecture, images, learning, parameters
+from networks import CLASSES, architecture, images, learning, parameters
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.layered.architecture import recipes
+from circuitsim.layered.architecture import Architecture, recipes
 from circuitsim.layered.engine import Engine
+from circuitsim.layered.network import initial_parameters
 from circuitsim.layered.twin import Twin
 
 DATA = images()
@@ -108,6 +109,19 @@ def test_parameters_come_back_as_they_went_in() -> None:
     engine, start = Engine(of, learning(), 4, np.float64), parameters(architecture(37, 41, 35))
     engine.set(start)
     assert largest(engine.get(), start) == 0
+
+
+def test_drawing_conductances_in_pieces_gives_those_drawn_at_once() -> None:
+    """900 units are more than go into one piece of rows."""
+    of = Architecture((400, 900, 40, CLASSES), 20.0)
+    whole = initial_parameters(of, np.random.default_rng(3), np.float32)
+    engine = Engine(of, learning(), 4, np.float32)
+    engine.initialise(np.random.default_rng(3))
+    for name, array in engine.get().items():
+        assert np.array_equal(array, whole[name])
+    bound = 800**-0.5
+    at_once = np.maximum(0, np.random.default_rng(3).uniform(-bound, bound, (800, 900))).astype(np.float32)
+    assert np.array_equal(whole["weights.1"], at_once)
 
 
 def test_a_unit_without_conductance_stops_the_run_by_name() -> None:
