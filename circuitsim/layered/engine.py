@@ -176,8 +176,8 @@ class Engine:
         for t in range(0, len(stored), 32):
             some = stored[t : t + 32]
             columns = slice(t * TILE, min(n, (t + 32) * TILE))
-            difference = (some[:, :, 0] - some[:, :, 1]).transpose(1, 0, 2).reshape(len(some[0]), -1)
-            current[:, columns] = (x @ difference)[:, : columns.stop - columns.start]
+            products = np.matmul(x, some[:, :, 0] - some[:, :, 1]).transpose(1, 0, 2).reshape(len(x), -1)
+            current[:, columns] = products[:, : columns.stop - columns.start]
             load[columns] = some.sum(axis=(1, 2)).reshape(-1)[: columns.stop - columns.start]
         current *= self.dtype.type(self.architecture.input_gain)
         return Drive(current, load)
