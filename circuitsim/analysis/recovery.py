@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.loops import least_norm_currents
 from circuitsim.circuit.elements import CURRENT, DIODE
 from circuitsim.errors import ConvergenceError
-from circuitsim.program import QuadraticProgram, Structure
+from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest
 from circuitsim.program.strong import strong_labels
-from circuitsim.solvers.active_set import ActiveSet
 
 PASSES = 8
 """Most passes over the currents of loops; each resolves twelve decades more."""
@@ -166,47 +166,14 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
         if not rest.any():
             break
         try:
-            carried += _pass(flow._replace(need=rest, one_way=flow.one_way & (carried <= 0.0)), roots)
+            one_way = flow.one_way & (carried <= 0.0)
+            carried += least_norm_currents(flow.first, flow.second, one_way, rest, part, roots)
         except ConvergenceError:
             kept = spanning_forest(n - 1, flow.first, flow.second, np.arange(m))
             carried = np.zeros(m)
             carried[kept], _ = forest_flow(n - 1, flow.first[kept], flow.second[kept], need, flow.scale)
             return carried, noise
     return carried, noise
-
-
-def _pass(flow: _Flow, roots: np.ndarray) -> np.ndarray:
-    """Least-norm currents for the needs but for those at ``roots``; what is rounding among them is 0.
-
-    Solved as a circuit: each edge is 1 Ω, each one-way edge 1 Ω in series with an ideal diode, the roots are earth.
-    """
-    n = flow.n_nodes
-    # Unknowns: the nodes but for the roots, then a middle node for every one-way edge.
-    free = np.ones(n, dtype=bool)
-    free[roots] = False
-    one_way = np.flatnonzero(flow.one_way)
-    size = int(free.sum()) + one_way.size
-    number = np.full(n, size)
-    number[free] = np.arange(int(free.sum()))
-    middle = np.arange(one_way.size) + int(free.sum())
-    a, b = number[flow.first], number[flow.second]
-    b[one_way] = middle
-    injected = np.zeros(size + 1)
-    injected[: size - one_way.size] = flow.need[free]
-    injected[size] = -injected.sum()
-    real = a != b
-    fed = np.flatnonzero(injected[:size])
-    program = QuadraticProgram(
-        n=size, a=a[real], b=b[real], g=np.ones(int(real.sum())), e=np.zeros(int(real.sum())), c=injected,
-        c_low=np.zeros(size + 1), c_scale=np.abs(injected), origin=np.full(fed.size, size), target=fed,
-        tail=middle, head=number[flow.second[one_way]], bound=np.zeros(one_way.size), diode=one_way,
-        offset=np.zeros(0),
-    )  # fmt: skip
-    u = ActiveSet().solve(program, np.zeros(size + 1)).x
-    carried = np.where(real, u[a] - u[b], 0.0)
-    carried[one_way] = np.maximum(carried[one_way], 0.0)
-    carried[np.abs(carried) <= NOISE * np.abs(carried).max(initial=0.0)] = 0.0
-    return carried
 
 
 def _unique(flow: _Flow, carried: np.ndarray, noise: np.ndarray) -> np.ndarray:
