@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.kernels import kernel
+from circuitsim.kernels import COMPILED, kernel
+from circuitsim.program.components import component_labels
 from circuitsim.program.incidence import by_node
 
 NOISE = 1e-13
@@ -57,12 +58,28 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
     """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest."""
     ptr, position = by_node(n + 1, np.concatenate([tail, head]))
     touched = np.flatnonzero(ptr[1:] > ptr[:-1])
-    candidates = touched[np.argsort(-scale[touched], kind="stable")]
+    candidates = _roots(n, tail, head, scale, touched)
     order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
     seen = np.zeros(n + 1, dtype=np.bool_)
     walk = kernel(_walk, max(n, tail.size))
     walk(candidates, ptr, position % max(tail.size, 1), tail, head, seen, order, edge, parent)
     return RootedForest(order, edge, parent)
+
+
+def _roots(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray, touched: np.ndarray) -> np.ndarray:
+    """Nodes among which each tree's own of the largest scale comes first, the smaller number where two tie."""
+    if max(n, tail.size) <= COMPILED:
+        return touched[np.argsort(-scale[touched], kind="stable")]
+    best = np.full(n + 1, -1, dtype=np.int64)
+    kernel(_largest, n + tail.size)(component_labels(n + 1, tail, head), scale, touched, best)
+    return best[best >= 0]
+
+
+def _largest(label, scale, touched, best):
+    for k in touched:
+        of = label[k]
+        if best[of] < 0 or scale[k] > scale[best[of]]:
+            best[of] = k
 
 
 def _walk(candidates, ptr, edge_at, tail, head, seen, order, edge, parent):

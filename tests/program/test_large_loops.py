@@ -10,6 +10,8 @@ import pytest
 
 from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program import precise
+from circuitsim.program.components import component_labels
+from circuitsim.program.flow import rooted
 from circuitsim.program.strong import _tarjan, strong_labels
 
 
@@ -52,3 +54,19 @@ def test_residuals_are_right_to_twice_double_precision_in_both_forms() -> None:
         for k in range(n):
             assert abs(Fraction(found[0][k]) + Fraction(found[1][k]) - exact[k]) < Fraction(1, 10**22)
     assert abs(float(exact[0])) > 1.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_roots_are_each_trees_node_of_largest_scale(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 3 * COMPILED
+    child = np.flatnonzero(rng.random(n) < 0.8) + 1  # a parent before every child: a forest
+    parent = (child * rng.random(child.size)).astype(np.int64)
+    scale = rng.integers(0, 50, n + 1).astype(float)
+    forest = rooted(n, child, parent, scale)
+    label = component_labels(n + 1, child, parent)
+    roots = forest.order[forest.edge < 0]
+    touched = np.unique(np.concatenate([child, parent]))
+    order = touched[np.argsort(-scale[touched], kind="stable")]
+    expected = order[np.unique(label[order], return_index=True)[1]]
+    assert sorted(roots.tolist()) == sorted(expected.tolist()) and len(forest.order) == touched.size
