@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,9 +34,15 @@ class PreparedAmplified(NamedTuple):
     image: Image
     inner: Prepared
 
-    def solve(self, values: Mapping[str, float] | None = None, start: OperatingPoint | None = None) -> OperatingPoint:
-        """The operating point with some element values (Ω, V, A, gains, by name) replaced; see `Prepared.solve`."""
+    def solve(
+        self,
+        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        start: OperatingPoint | None = None,
+    ) -> OperatingPoint:
+        """The operating point with other element values (Ω, V, A, gains); see `Prepared.solve`."""
         circuit, image = self.circuit, self.image
+        if values is not None and not isinstance(values, Mapping):
+            values = circuit.changes(circuit.column(values))
         changed: dict[str, float] = {}
         if values:
             circuit = circuit.with_values(values)

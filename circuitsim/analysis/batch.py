@@ -291,7 +291,7 @@ class BatchSolver:
             return None
         if stiffness not in self._known_ports:
             kernel = compact("ports", d * self.circuit.arrays().n_nodes)
-            self._known_ports[stiffness] = Ports(*kernel(self.plan, *self.columns[1:], self._all_values(stiffness)))
+            self._known_ports[stiffness] = Ports(*kernel(self.plan, self._all_values(stiffness)))
         made = self._known_ports[stiffness]
         return made if made.usable else None
 
@@ -312,12 +312,11 @@ class BatchSolver:
         most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         parts = max(1, min(threads or most, count, nodes * count // SHARE))
         ends = [count * k // parts for k in range(parts + 1)]
-        with np.errstate(all="ignore"):
-            if parts == 1:
-                kernel(*head, *shared, 0, count, *rows)
-                return
-            with ThreadPoolExecutor(parts) as pool:
-                list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
+        if parts == 1:
+            kernel(*head, *shared, 0, count, *rows)
+            return
+        with ThreadPoolExecutor(parts) as pool:
+            list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
 
     def _step_in(
         self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,

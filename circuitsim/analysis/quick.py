@@ -7,25 +7,27 @@ general solver takes the circuit.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.compact.kernels import compact
-from circuitsim.compact.plan import Plan
 from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
+from circuitsim.compact.single import NUMBERS, part
+from circuitsim.errors import Problem
 
 LARGEST = 1500
 """Most nodes of a circuit for which the kernel (dense tables while planning, scalar elimination) is worth trying."""
 ROUNDS = 40
 """Most linear circuits it solves before the general solver's dual method takes over."""
 
-_NO_INPUTS, _NO_SAMPLES = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
-
+_NO_GUESS = np.zeros(0)
+_NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
 
 WHY = f"one kernel for the whole circuit: at most {LARGEST:,} nodes"
 UPDATES = 400_000
@@ -40,17 +42,6 @@ _LEFT = {
 _DIGITS = "the kernel's digits did not satisfy the certificate"
 
 
-def quick_plan(circuit: Circuit) -> Plan | str:
-    """The plan of a circuit that is small enough, else why it is not."""
-    kind, first, second, value, n_nodes = circuit.arrays()
-    if n_nodes > LARGEST:
-        return TOO_LARGE
-    make = compact("plan", n_nodes)
-    plan = Plan(*make(kind, first, second, value, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES))
-    # A plan that was given up has no branches.
-    return plan if plan.resistor.size or not (kind == RESISTOR).any() else TOO_DENSE
-
-
 class Claim(NamedTuple):
     """Potentials that are unique, V, and the diodes that need not carry anything there (m,)."""
 
@@ -59,36 +50,132 @@ class Claim(NamedTuple):
     info: dict[str, object]
 
 
-def quick_solve(
-    circuit: Circuit, plan: Plan, tolerance: float, start: OperatingPoint | None = None
-) -> OperatingPoint | Claim | str:
-    """The certified operating point of a circuit with a plan of its topology, potentials without currents, or why not.
+class Quick:
+    """A circuit planned for the kernel, with memory in which it solves; made by `quick`.
 
-    The diodes that conduct in ``start`` are the first guess.
+    Attributes
+    ----------
+    circuit : Circuit
+        As it was when planned.
+    tolerance : float
+        What certificates are held to.
     """
+
+    def __init__(self, circuit: Circuit, tolerance: float, packed: np.ndarray) -> None:
+        self.circuit, self.tolerance = circuit, tolerance
+        self.value = circuit.arrays().value
+        self._packed = packed
+        self._diode = part(packed, 8)
+        self._nodes = circuit.arrays().n_nodes
+        # Where things are in the block that a solve fills in, see `solve_once`.
+        m = self.value.size
+        end = m + self._nodes
+        self.voltages, self.currents, self.measured = slice(m, end), slice(end, end + m), slice(end + m, end + m + 14)
+        self.rounds = end + m + 14
+        self._size = self.rounds + 1 + self._diode.size
+        # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
+        self._spare: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def solve(self, value: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint | Claim | str:
+        """The certified operating point for element values (m,), potentials without currents, or why neither.
+
+        The diodes that conduct in ``start`` are the first guess.
+        """
+        try:
+            memory = self._spare.pop()
+        except IndexError:  # the first call, or all are in use
+            memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
+        out = np.empty(self._size)
+        out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
+        guess = _NO_GUESS if start is None else start.currents
+        status, worst = compact("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
+        self._spare.append(memory)
+        if status == SETTLED and worst <= self.tolerance:
+            out.setflags(write=False)
+            return QuickPoint(self, out)
+        if status == SHARED:
+            return self._claim(out)
+        return f"general solver: {_LEFT.get(status, _DIGITS)}"
+
+    def _claim(self, out: np.ndarray) -> Claim:
+        idle = np.zeros(self.value.size, dtype=bool)
+        idle[self._diode[out[self.rounds + 1 :] == 0.0]] = True
+        why = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
+        return Claim(out[self.voltages], idle, self.info(out) | {"why": why})
+
+    def info(self, out: np.ndarray) -> dict[str, object]:
+        """The method, why it was chosen, counts of its work."""
+        return {"name": "active-set", "why": WHY, "rounds": int(out[self.rounds]), "steps": 0}
+
+
+class _Part:
+    """An attribute that is made when first read (`functools.cached_property` without its lock)."""
+
+    def __init__(self, make: Callable[[QuickPoint], Any]) -> None:
+        self._make, self._name = make, make.__name__
+
+    def __get__(self, point: QuickPoint | None, owner: type | None = None) -> Any:
+        if point is None:
+            return self
+        found = point.__dict__[self._name] = self._make(point)
+        return found
+
+
+class QuickPoint(OperatingPoint):
+    """An `OperatingPoint` whose parts are made of the kernel's block of numbers, each when it is first asked for."""
+
+    status = Status.SOLVED
+
+    def __init__(self, quick: Quick, out: np.ndarray) -> None:
+        self._quick, self._out = quick, out
+
+    @_Part
+    def circuit(self) -> Circuit:
+        return self._quick.circuit.with_column(self._out[: self._quick.value.size])
+
+    @_Part
+    def voltages(self) -> np.ndarray:
+        return self._out[self._quick.voltages]
+
+    @_Part
+    def currents(self) -> np.ndarray:
+        return self._out[self._quick.currents]
+
+    @_Part
+    def intervals(self) -> dict[str, tuple[float | None, float | None]]:
+        return {}
+
+    @_Part
+    def unique(self) -> np.ndarray:
+        unique = np.ones(self._quick.value.size, dtype=bool)
+        unique.flags.writeable = False
+        return unique
+
+    @_Part
+    def certificate(self) -> Certificate:
+        found = self._out[self._quick.measured].tolist()
+        return Certificate._make((*found[:7], dict(zip(EQUATIONS, found[7:])), self._quick.tolerance))
+
+    @_Part
+    def solver(self) -> dict[str, object]:
+        return self._quick.info(self._out)
+
+    @_Part
+    def warnings(self) -> tuple[Problem, ...]:
+        return self._quick.circuit.notes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings")
+        return OperatingPoint, tuple(getattr(self, name) for name in names)
+
+
+def quick(circuit: Circuit, tolerance: float) -> Quick | str:
+    """The plan of a circuit that is small enough, else why there is none."""
     kind, first, second, value, n_nodes = circuit.arrays()
-    closed = np.zeros((1, plan.diode.size), dtype=bool)
-    if start is not None:
-        closed[0] = start.currents[plan.diode] > 0.0
-    v, current = np.empty((1, n_nodes)), np.empty((1, kind.size))
-    worst, relative = np.empty((1, 7)), np.empty((1, 7))
-    status, count = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
-    with np.errstate(all="ignore"):
-        compact("solve_samples", n_nodes)(
-            plan, kind, first, second, value, _NO_INPUTS, _NO_SAMPLES, ROUNDS, 0, 1,
-            closed, v, current, worst, relative, status, count,
-        )  # fmt: skip
-    info: dict[str, object] = {"name": "active-set", "why": WHY, "rounds": int(count[0]), "steps": 0}
-    if status[0] == SHARED:
-        idle = np.zeros(kind.size, dtype=bool)
-        idle[plan.diode[~closed[0]]] = True
-        info["why"] = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
-        return Claim(v[0], idle, info)
-    ratios = dict(zip(EQUATIONS, relative[0].tolist()))
-    certificate = Certificate(**dict(zip(EQUATIONS, worst[0].tolist())), relative=ratios, tolerance=tolerance)
-    if status[0] != SETTLED:
-        return f"general solver: {_LEFT[int(status[0])]}"
-    if not certificate.ok:
-        return f"general solver: {_DIGITS}"
-    unique = np.ones(kind.size, dtype=bool)
-    return OperatingPoint(circuit, v[0], current[0], {}, unique, certificate, info, circuit.notes)
+    if n_nodes > LARGEST:
+        return TOO_LARGE
+    nowhere = np.zeros(n_nodes, dtype=bool)
+    packed = compact("prepare", n_nodes)(kind, first, second, value, n_nodes, nowhere, UPDATES)
+    # A plan that was given up has no branches.
+    given_up = not part(packed, 4).size and ((kind == RESISTOR) & (value != 0.0)).any()
+    return TOO_DENSE if given_up else Quick(circuit, tolerance, packed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,14 +12,14 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.quick import Claim, quick_plan, quick_solve
+from circuitsim.analysis.quick import Claim, Quick, quick
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import without_amplifiers
+from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.compact.kernels import compiled
-from circuitsim.compact.plan import Plan
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
 from circuitsim.kernels import COMPILED
 from circuitsim.program import (
@@ -51,27 +51,32 @@ class Prepared:
         ``"auto"`` or the name of a method.
     tolerance : float
         What the certificate is held to, relative to local scales.
-    plan : Plan or str
+    quick : Quick or str
         For circuits small enough for one compiled kernel, else why there is none.
     """
 
     circuit: Circuit
     solver: str
     tolerance: float
-    plan: Plan | str
+    quick: Quick | str
 
     @cached_property
     def structure(self) -> Structure:
         """The topology as the general solver sees it, analysed when first needed."""
         return analyse(self.circuit)
 
-    def solve(self, values: Mapping[str, float] | None = None, start: OperatingPoint | None = None) -> OperatingPoint:
-        """The operating point with some element values replaced.
+    def solve(
+        self,
+        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        start: OperatingPoint | None = None,
+    ) -> OperatingPoint:
+        """The operating point with other element values.
 
         Parameters
         ----------
-        values : mapping, optional
-            New values (Ω, V, A) by element name.
+        values : mapping or (m,) array, optional
+            New values (Ω, V, A): some by element name, or those of all elements in the order of ``circuit.names``
+            (as ``circuit.arrays().value``, entries of diodes ignored), which costs least. An array is copied.
         start : OperatingPoint, optional
             Of the same circuit with other values: its conducting diodes are the first guess.
 
@@ -82,28 +87,38 @@ class Prepared:
         ConvergenceError
             The method stopped without a solution that its certificate proves.
         TopologyError
-            Unknown names, values out of range.
+            Unknown names, values out of range, an array of another length.
         """
-        circuit = self.circuit
-        if values:
-            circuit = circuit.with_values(values)
-            if self._other_topology(circuit, values):
-                return prepared(circuit, self.solver, self.tolerance).solve()
-        plan = self.plan
-        found = plan if isinstance(plan, str) else quick_solve(circuit, plan, self.tolerance, start)
-        if isinstance(found, OperatingPoint):
-            return found
-        structure = self.structure
-        if values:
-            structure = structure._replace(circuit=circuit, arrays=circuit.arrays())
-        on = np.zeros(structure.arrays.kind.size, dtype=bool) if start is None else start.currents > 0.0
-        return _operating_point(structure, choose(self.solver, structure), self.tolerance, found, on)
+        quick = self.quick
+        value = self._column(values)
+        found = quick if isinstance(quick, str) else quick.solve(value, start)
+        return found if isinstance(found, OperatingPoint) else self._general(value, start, found)
 
-    def _other_topology(self, circuit: Circuit, names: Iterable[str]) -> bool:
-        """Whether a resistance became zero (or ceased to be), which changes the nodes that are one."""
-        kind, old, new = self.circuit.arrays().kind, self.circuit.arrays().value, circuit.arrays().value
-        changed = [self.circuit.element_index(name) for name in names]
-        return any(kind[k] == RESISTOR and (old[k] == 0.0) != (new[k] == 0.0) for k in changed)
+    def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
+        """The values of all elements."""
+        own = self.circuit.arrays().value
+        if values is None:
+            return own
+        if isinstance(values, np.ndarray) or not isinstance(values, Mapping):
+            return self.circuit.column(values)
+        value, kind = own.copy(), self.circuit.arrays().kind
+        for name, number in values.items():
+            k = self.circuit.element_index(name)
+            value[k] = checked_value(int(kind[k]), name, number)
+        return value
+
+    def _general(self, value: np.ndarray, start: OperatingPoint | None, found: Claim | str) -> OperatingPoint:
+        """The general solver's answer, or the proof of what the kernel claims."""
+        circuit = self.circuit.with_column(value)
+        structure = self.structure
+        if circuit is not self.circuit:
+            arrays = circuit.arrays()
+            # A resistance that became zero, or ceased to be, changes the nodes that are one.
+            if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
+                return prepared(circuit, self.solver, self.tolerance).solve()
+            structure = structure._replace(circuit=circuit, arrays=arrays)
+        on = np.zeros(value.size, dtype=bool) if start is None else start.currents > 0.0
+        return _operating_point(structure, choose(self.solver, structure), self.tolerance, found, on)
 
 
 def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:
@@ -119,7 +134,7 @@ def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANC
 
 
 def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
-    return Prepared(circuit, solver, tolerance, quick_plan(circuit) if solver in QUICK else "asked for by name")
+    return Prepared(circuit, solver, tolerance, quick(circuit, tolerance) if solver in QUICK else "asked for by name")
 
 
 def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:

@@ -292,6 +292,32 @@ class Circuit:
             copy._arrays = self._arrays._replace(value=value_column)
         return copy
 
+    def column(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Values of all elements as a float array (m,).
+
+        Raises
+        ------
+        TopologyError
+            An array of another shape.
+        """
+        import numpy as np
+
+        value = np.asarray(values, dtype=np.float64)
+        if value.shape != (len(self._kind),):
+            raise TopologyError(f"{len(self)} element values are needed, not an array of shape {value.shape}")
+        return value
+
+    def changes(self, value: np.ndarray) -> dict[str, float]:
+        """What of the values of all elements (m,) is not this circuit's own, by name; entries of diodes are ignored."""
+        kind, _, _, own, _ = self.arrays()
+        changed = (value != own) & (kind != DIODE)
+        return {self._names[k]: float(value[k]) for k in changed.nonzero()[0].tolist()}
+
+    def with_column(self, value: np.ndarray) -> Circuit:
+        """The circuit itself if it has these values (m,), else a copy that has; see `with_values`."""
+        changed = self.changes(value)
+        return self.with_values(changed) if changed else self
+
     def node(self, name: str) -> int:
         """Index of the node called ``name`` (``0`` and ``gnd`` are ground), added if it is new."""
         if self._node_index is None:

@@ -13,13 +13,15 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from circuitsim import certificate
-from circuitsim.compact import linear, plan, ports, samples, settle
+from circuitsim.compact import linear, plan, ports, samples, settle, single, workspace
 
 PATIENCE = 400
 """Nodes that a process solves interpreted (about half a second) before it loads the compiled kernels."""
 
-_MODULES = (plan, linear, settle, ports, samples)
+_MODULES = (plan, workspace, linear, settle, ports, samples, single)
 
 _done = 0
 _loaded = False
@@ -31,14 +33,14 @@ def compact(name: str, size: int) -> Callable[..., Any]:
     if not _loaded:
         _done += size
         if _done <= PATIENCE:
-            return _find(name)
+            return _plain(name)
     return compiled(name)
 
 
 def load() -> None:
     """Load the compiled kernels now: from here on, even the first small solve is fast."""
-    compiled("plan")
-    compiled("solve_samples")
+    compiled("prepare")
+    compiled("solve_once")
 
 
 @cache
@@ -53,20 +55,32 @@ def compiled(name: str) -> Callable[..., Any]:
     return jit(fastmath=False)(_keyed(_find(name), _fingerprint()))
 
 
+@cache
+def _plain(name: str) -> Callable[..., Any]:
+    """The kernel as it stands; infinities and divisions by zero are its verdicts' business, as in compiled code."""
+    quiet: Callable[..., Any] = np.errstate(all="ignore")(_find(name))
+    return quiet
+
+
 def _find(name: str) -> Callable[..., Any]:
-    home = {"plan": plan, "ports": ports}.get(name, samples)
+    home = {"plan": plan, "ports": ports, "prepare": single, "solve_once": single}.get(name, samples)
     function: Callable[..., Any] = getattr(home, name)
     return function
 
 
 def _register() -> None:
     """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
-    from numba.extending import register_jitable
+    from numba.extending import overload, register_jitable
 
+    from circuitsim._jit import uncounted
+
+    overload(workspace.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
     for module in _MODULES:
         for function in vars(module).values():
-            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                register_jitable(function)
+            own = isinstance(function, FunctionType) and function.__module__ == module.__name__
+            if own and function is not workspace.kept:
+                # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
+                register_jitable(forceinline=module is not plan)(function)
     register_jitable(certificate.worst_violations)
     register_jitable(certificate.note)
 

@@ -6,25 +6,38 @@ so nothing cancels, and an ideal short is just a weight beyond all others (Grass
 
 from __future__ import annotations
 
-import numpy as np
-
 from circuitsim.compact.plan import NOWHERE
 
 SHORT = 1e120
 """Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
 
 
-def factorise(plan, g, closed, weight, multiplier, pivot, work):
-    """Eliminate every coordinate in order.
+def assemble(plan, g, base):
+    """Fill in the slots' conductances (fill + n,) from those of ``plan.resistor``, S."""
+    base[:] = 0.0
+    for e in range(g.size):
+        if plan.resistor_slot[e] != NOWHERE:
+            base[plan.resistor_slot[e]] += g[e]
+
+
+def lower(plan, e):
+    """The end of diode ``e`` that is eliminated first: the column of its slot."""
+    return min(plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]])
+
+
+def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
+    """Eliminate in order every coordinate that is marked, and all that this reaches; the others stand.
 
     Parameters
     ----------
-    g : (r,) float array
-        Conductances of ``plan.resistor``, S.
+    base : (fill + n,) float array
+        Conductances without diodes (`assemble`), S.
     closed : (d,) bool array
         Which of ``plan.diode`` are shorts.
+    dirty : (n + 1,) bool array
+        The coordinates to start from, all of them for a first factor; on return all that were eliminated.
     weight : (fill + n,) float array
-        Work space.
+        Filled: what joins each coordinate to later ones and to earth when it is eliminated, S.
     multiplier : (fill,) float array
         Filled: each entry's weight over its column's pivot.
     pivot : (n,) float array
@@ -38,14 +51,19 @@ def factorise(plan, g, closed, weight, multiplier, pivot, work):
         Whether all pivots are ≥ 0 (negative conductances may make the energy concave).
     """
     fill = plan.rows.size
-    weight[:] = 0.0
-    for e in range(g.size):
-        if plan.resistor_slot[e] != NOWHERE:
-            weight[plan.resistor_slot[e]] += g[e]
+    for j in range(plan.n):
+        if dirty[j]:
+            for q in range(plan.col_ptr[j], plan.col_ptr[j + 1]):
+                weight[q] = base[q]
+            weight[fill + j] = base[fill + j]
+            if plan.col_ptr[j] < plan.col_ptr[j + 1]:
+                dirty[plan.rows[plan.col_ptr[j]]] = True  # the first of its rows: all others follow from it
     for e in range(closed.size):
-        if closed[e] and plan.diode_slot[e] != NOWHERE:
+        if closed[e] and plan.diode_slot[e] != NOWHERE and dirty[lower(plan, e)]:
             weight[plan.diode_slot[e]] = SHORT
     for j in range(plan.n):
+        if not dirty[j]:
+            continue
         begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
         earth = weight[fill + j]
         for q in range(begin, end):
@@ -78,16 +96,17 @@ def factorise(plan, g, closed, weight, multiplier, pivot, work):
     return True
 
 
-def substitute(plan, multiplier, pivot, x):
-    """Solve in place: currents into the coordinates become potentials; returns what arrived where no way to earth is.
+def substitute(plan, multiplier, pivot, x, stranded):
+    """Solve in place: currents into the coordinates become potentials.
 
-    Returns
-    -------
+    Parameters
+    ----------
     stranded : (n,) float array
-        Net current of each part without a path to earth, A, at the part's last coordinate; its potential there is 0.
+        Filled: net current of each part without a path to earth, A, at the part's last coordinate; its potential there
+        is 0.
     """
     n = plan.n
-    stranded = np.zeros(n)
+    stranded[:] = 0.0
     for k in range(n):
         current = x[k]
         if current != 0.0:
@@ -108,4 +127,3 @@ def substitute(plan, multiplier, pivot, x):
         for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
             v += multiplier[q] * x[plan.rows[q]]
         x[k] = v
-    return stranded

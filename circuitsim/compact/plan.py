@@ -33,9 +33,9 @@ class Plan(NamedTuple):
         Super-node of each node.
     tree_node, tree_parent, tree_edge : int arrays
         Voltage constraints from the roots outwards: node, its parent, the element between them.
-    resistor, resistor_slot : int arrays
-        Elements, and where each one's conductance is added (`NOWHERE`: inside a super-node).
-    diode, diode_slot : int arrays
+    resistor, resistor_slot, resistor_first, resistor_second : int arrays
+        Elements, where each one's conductance is added (`NOWHERE`: inside a super-node), and the nodes it joins.
+    diode, diode_slot, anode, cathode : int arrays
         The same for diodes.
     col_ptr, rows : int arrays
         Pattern of the factor by columns, rows ascending, earth left out. Slots 0 … fill − 1 are its entries; slot
@@ -54,8 +54,12 @@ class Plan(NamedTuple):
     tree_edge: np.ndarray
     resistor: np.ndarray
     resistor_slot: np.ndarray
+    resistor_first: np.ndarray
+    resistor_second: np.ndarray
     diode: np.ndarray
     diode_slot: np.ndarray
+    anode: np.ndarray
+    cathode: np.ndarray
     col_ptr: np.ndarray
     rows: np.ndarray
     run: np.ndarray
@@ -64,42 +68,58 @@ class Plan(NamedTuple):
     row_slot: np.ndarray
 
 
-def incident(n, first, second):
-    """Edges at each of n nodes: pointers (n + 1,) and edge numbers, ascending at every node."""
-    ptr = np.zeros(n + 1, np.int64)
-    for e in range(first.size):
+class Tracks(NamedTuple):
+    """Work space of `grow_forest`, for up to n nodes and m edges."""
+
+    ptr: np.ndarray  # (n + 1,)
+    put: np.ndarray  # (n,)
+    edge: np.ndarray  # (2 m,)
+    queue: np.ndarray  # (n,)
+
+
+def incident(n, m, first, second, tracks):
+    """The first m edges at each of n nodes: fills in pointers and edge numbers, ascending at every node."""
+    ptr, put, edge = tracks.ptr, tracks.put, tracks.edge
+    for k in range(n + 1):
+        ptr[k] = 0
+    for e in range(m):
         ptr[first[e] + 1] += 1
         ptr[second[e] + 1] += 1
     for k in range(n):
         ptr[k + 1] += ptr[k]
-    put = ptr[:n].copy()
-    edge = np.empty(2 * first.size, np.int64)
-    for e in range(first.size):
+        put[k] = ptr[k]
+    for e in range(m):
         edge[put[first[e]]] = e
         put[first[e]] += 1
         edge[put[second[e]]] = e
         put[second[e]] += 1
-    return ptr, edge
 
 
-def grow_forest(n, first, second, start):
-    """Breadth-first spanning forest of edges over n nodes, grown from ``start`` first.
+def grow_forest(n, m, first, second, start, tracks, node, parent, edge, root):
+    """Breadth-first spanning forest of m edges over n nodes, grown from ``start`` first.
+
+    Parameters
+    ----------
+    tracks : Tracks
+    node, parent, edge : int arrays
+        Filled in the order found: each node that is not a root, its parent, the edge between them.
+    root : (n,) int array
+        Filled: root of each node's tree.
 
     Returns
     -------
-    node, parent, edge : (f,) int arrays
-        In the order found: each node that is not a root, its parent, the edge between them.
-    root : (n,) int array
-        Root of each node's tree.
+    int
+        Nodes that are not roots.
     """
-    m = first.size
-    root = np.full(n, -1, np.int64)
-    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
-    found = 0
     if m == 0:
-        return node, parent, edge, np.arange(n)
-    ptr, at = incident(n, first, second)
-    queue = np.empty(n, np.int64)
+        for k in range(n):
+            root[k] = k
+        return 0
+    incident(n, m, first, second, tracks)
+    for k in range(n):
+        root[k] = -1
+    queue = tracks.queue
+    found = 0
     for step in range(n):
         seed = start if step == 0 else (step - 1 if step <= start else step)
         if root[seed] >= 0:
@@ -110,8 +130,8 @@ def grow_forest(n, first, second, start):
         while head < tail:
             u = queue[head]
             head += 1
-            for p in range(ptr[u], ptr[u + 1]):
-                e = at[p]
+            for p in range(tracks.ptr[u], tracks.ptr[u + 1]):
+                e = tracks.edge[p]
                 v = first[e] + second[e] - u
                 if root[v] < 0:
                     root[v] = seed
@@ -119,6 +139,16 @@ def grow_forest(n, first, second, start):
                     found += 1
                     queue[tail] = v
                     tail += 1
+    return found
+
+
+def voltage_forest(n, first, second):
+    """Nodes, parents, edges and roots of the forest of voltage constraints, grown from ground."""
+    m = first.size
+    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * m, np.int64), np.empty(n, np.int64))
+    node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
+    root = np.empty(n, np.int64)
+    found = grow_forest(n, m, first, second, 0, tracks, node, parent, edge, root)
     return node[:found], parent[:found], edge[:found], root
 
 
@@ -320,7 +350,7 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
         Most updates of a factorisation; the plan of a circuit that needs more is not regular and has no pattern.
     """
     voltage, resistor, diode = sort_elements(kind, value)
-    tree_node, tree_parent, edge, root = grow_forest(n_nodes, taken(first, voltage), taken(second, voltage), 0)
+    tree_node, tree_parent, edge, root = voltage_forest(n_nodes, taken(first, voltage), taken(second, voltage))
     regular = edge.size == voltage.size
     number = np.full(n_nodes, -1, np.int64)
     n = 0
@@ -346,13 +376,12 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):
         coordinate[k] = position[name[k]] if name[k] < n else n
-    resistor_slot = find_slots(
-        n, taken(coordinate, taken(first, resistor)), taken(coordinate, taken(second, resistor)), ptr, rows
-    )
-    diode_slot = find_slots(
-        n, taken(coordinate, taken(first, diode)), taken(coordinate, taken(second, diode)), ptr, rows
-    )
+    joined = taken(first, resistor), taken(second, resistor)
+    resistor_slot = find_slots(n, taken(coordinate, joined[0]), taken(coordinate, joined[1]), ptr, rows)
+    anode, cathode = taken(first, diode), taken(second, diode)
+    diode_slot = find_slots(n, taken(coordinate, anode), taken(coordinate, cathode), ptr, rows)
     return Plan(
         n, regular, coordinate, tree_node, tree_parent, taken(voltage, edge),
-        resistor, resistor_slot, diode, diode_slot, ptr, rows, runs(n, ptr, rows), row_ptr, row_col, row_slot,
+        resistor, resistor_slot, joined[0], joined[1], diode, diode_slot, anode, cathode,
+        ptr, rows, runs(n, ptr, rows), row_ptr, row_col, row_slot,
     )  # fmt: skip

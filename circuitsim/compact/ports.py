@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.compact.linear import factorise, substitute
-from circuitsim.compact.settle import NOISE, close, conductances, demands, gather, node_potentials, workspace
+from circuitsim.compact.linear import substitute
+from circuitsim.compact.settle import NOISE, close, demands, gather, node_potentials, refactor, take_conductances
+from circuitsim.compact.workspace import fresh
 
 SINGULAR = 1e-12
 """A port whose resistance is this share of what it was before others were closed hangs on them: a loop of diodes."""
@@ -41,28 +42,27 @@ class Ports(NamedTuple):
     resistance: np.ndarray
 
 
-def ports(plan, first, second, value):
+def ports(plan, value):
     """The ports of a circuit with these element values, Ω."""
     n, d = plan.n, plan.diode.size
-    space = workspace(plan)
+    space = fresh(plan)
     response, resistance = np.zeros((d, n + 1)), np.empty((d, d))
-    usable = plan.regular and factorise(
-        plan, conductances(plan, value), np.zeros(d, np.bool_), space.weight, space.multiplier, space.pivot, space.work
-    )
-    for k in range(n):
-        usable = usable and space.pivot[k] > 0.0
+    take_conductances(plan, value, space)
+    factor = refactor(plan, space, np.zeros(d, np.bool_)) if plan.regular else -1
+    usable = factor >= 0 and space.held[factor]
+    factor = max(factor, 0)
+    multiplier, pivot = space.multiplier[factor].copy(), space.pivot[factor].copy()
     if usable:
         for e in range(d):
-            a, c = plan.coordinate[first[plan.diode[e]]], plan.coordinate[second[plan.diode[e]]]
-            response[e, a] += 1.0
-            response[e, c] -= 1.0
+            response[e, plan.coordinate[plan.anode[e]]] += 1.0
+            response[e, plan.coordinate[plan.cathode[e]]] -= 1.0
             response[e, n] = 0.0
-            substitute(plan, space.multiplier, space.pivot, response[e])
+            substitute(plan, multiplier, pivot, response[e], space.stranded)
         for e in range(d):
-            a, c = plan.coordinate[first[plan.diode[e]]], plan.coordinate[second[plan.diode[e]]]
+            a, c = plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]]
             for k in range(d):
                 resistance[e, k] = response[k, a] - response[k, c]
-    return Ports(usable, space.multiplier, space.pivot, response, resistance)
+    return Ports(usable, multiplier, pivot, response, resistance)
 
 
 def eliminate_ports(resistance, chosen, count, square):
@@ -155,17 +155,18 @@ def complement(resistance, drop, closed, rounds, chosen, square, flow, b):
     return 0, 0
 
 
-def hold(plan, made, count, chosen, square, b, need, first, second, v, x, flow):
-    """Add to ``x`` and ``flow`` what currents ``need`` into nodes and the drops of conducting diodes at ``v`` ask for.
+def hold(plan, made, count, chosen, square, b, need, v, space):
+    """Add to the workspace's x and flow what currents ``need`` into nodes and the drops of conducting diodes at ``v``
+    ask for.
 
     Linear: the conducting diodes are shorts. With x and v at zero drops this is a solve, later it is a refinement.
     """
-    change = gather(plan, need)
+    change, x, flow = space.change, space.x, space.flow
+    gather(plan, need, change)
     change[plan.n] = 0.0
-    substitute(plan, made.multiplier, made.pivot, change)
+    substitute(plan, made.multiplier, made.pivot, change, space.stranded)
     for p in range(count):
-        e = plan.diode[chosen[p]]
-        a, c = first[e], second[e]
+        a, c = plan.anode[chosen[p]], plan.cathode[chosen[p]]
         b[p] = v[a] - v[c] + change[plan.coordinate[a]] - change[plan.coordinate[c]]
     substitute_ports(square, count, b)
     for p in range(count):
@@ -177,20 +178,20 @@ def hold(plan, made, count, chosen, square, b, need, first, second, v, x, flow):
         x[k] += change[k]
 
 
-def settle_ports(plan, made, first, second, g, injected, offset, rounds, closed, v, flow):
+def settle_ports(plan, made, injected, offset, rounds, space, closed, v):
     """The operating point of one sample by its ports; see `circuitsim.compact.settle.settle`. 0: gave up."""
     d, n_nodes = plan.diode.size, v.size
-    need, size = np.empty(n_nodes), np.empty(n_nodes)
+    need, size, x, flow = space.need, space.size, space.x, space.flow
     chosen, square, b, drop = np.empty(d, np.int64), np.empty((d, d)), np.empty(d), np.empty(d)
     v[:] = offset
-    demands(plan, first, second, g, v, injected, need, size)
-    x = gather(plan, need)
+    demands(plan, space.g, v, injected, need, size)
+    gather(plan, need, x)
     x[plan.n] = 0.0
-    substitute(plan, made.multiplier, made.pivot, x)
+    substitute(plan, made.multiplier, made.pivot, x, space.stranded)
     for k in range(n_nodes):
         v[k] = x[plan.coordinate[k]] + offset[k]
     for e in range(d):
-        drop[e] = v[first[plan.diode[e]]] - v[second[plan.diode[e]]]
+        drop[e] = v[plan.anode[e]] - v[plan.cathode[e]]
     tried, count = complement(made.resistance, drop, closed, rounds, chosen, square, flow, b)
     if tried == 0:
         return 0
@@ -200,11 +201,10 @@ def settle_ports(plan, made, first, second, g, injected, offset, rounds, closed,
             x[k] -= current * row[k]
     for k in range(n_nodes):
         v[k] = x[plan.coordinate[k]] + offset[k]
-    demands(plan, first, second, g, v, injected, need, size)
+    demands(plan, space.g, v, injected, need, size)
     for p in range(count):
-        e = plan.diode[chosen[p]]
-        need[first[e]] -= b[p]
-        need[second[e]] += b[p]
-    hold(plan, made, count, chosen, square, b, need, first, second, v, x, flow)
-    node_potentials(plan, first, second, close(plan, first, second, closed), x, offset, v)
+        need[plan.anode[chosen[p]]] -= b[p]
+        need[plan.cathode[chosen[p]]] += b[p]
+    hold(plan, made, count, chosen, square, b, need, v, space)
+    node_potentials(plan, close(plan, space, closed), x, offset, v)
     return tried

@@ -6,19 +6,19 @@ import numpy as np
 
 from circuitsim.certificate import worst_violations
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.compact.linear import factorise
 from circuitsim.compact.ports import eliminate_ports, hold, settle_ports
 from circuitsim.compact.settle import (
     SHARED,
     branch_currents,
     close,
-    conductances,
     constraint_currents,
     node_potentials,
     offsets,
+    refactor,
     settle,
-    workspace,
+    take_conductances,
 )
+from circuitsim.compact.workspace import fresh
 
 CLEAN = 1e-12
 """Worst relative violation up to which an answer through ports needs no second look."""
@@ -33,10 +33,10 @@ def injections(kind, first, second, value, injected):
             injected[second[e]] += value[e]
 
 
-def measure(plan, kind, first, second, value, v, flow, current, at_node, worst, relative):
+def measure(plan, kind, first, second, value, v, space, current, worst, relative):
     """Fill in a sample's branch currents, and what the certificate says of them and of its potentials."""
-    branch_currents(plan, kind, first, second, value, v, flow, current)
-    worst_violations(kind, first, second, value, value, v, current, at_node, worst, relative)
+    branch_currents(plan, kind, first, second, value, v, space.flow, space.need, current)
+    worst_violations(kind, first, second, value, value, v, current, space.at_node, worst, relative)
 
 
 def solve_samples(
@@ -61,17 +61,16 @@ def solve_samples(
     status, count : (samples,) int arrays
         Filled: see `circuitsim.compact.settle.settle`.
     """
-    n_nodes = plan.coordinate.size
-    own, flow, at_node = value.copy(), np.zeros(plan.diode.size), np.empty((2, n_nodes))
-    offset, injected = np.empty(n_nodes), np.empty(n_nodes)
-    g, space = conductances(plan, value), workspace(plan)
+    own, space = value.copy(), fresh(plan)
+    offset, injected = space.offset, space.injected
+    take_conductances(plan, value, space)
     for s in range(begin, end):
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, offset)
         injections(kind, first, second, own, injected)
-        status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
-        measure(plan, kind, first, second, own, v[s], flow, current[s], at_node, worst[s], relative[s])
+        status[s], count[s] = settle(plan, injected, offset, rounds, space, closed[s], v[s], space.flow)
+        measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
 
 
 def clean(relative):
@@ -89,10 +88,9 @@ def solve_by_ports(
     """The same through the circuit's ports ``made`` (`circuitsim.compact.ports`), each sample that it cannot do well by
     `settle`.
     """
-    n_nodes = plan.coordinate.size
-    own, flow, at_node = value.copy(), np.zeros(plan.diode.size), np.empty((2, n_nodes))
-    offset, injected = np.empty(n_nodes), np.empty(n_nodes)
-    g, space = conductances(plan, value), workspace(plan)
+    own, space = value.copy(), fresh(plan)
+    offset, injected = space.offset, space.injected
+    take_conductances(plan, value, space)
     for s in range(begin, end):
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
@@ -100,12 +98,12 @@ def solve_by_ports(
         injections(kind, first, second, own, injected)
         guess = closed[s].copy()
         status[s] = SHARED
-        count[s] = settle_ports(plan, made, first, second, g, injected, offset, rounds, closed[s], v[s], flow)
-        measure(plan, kind, first, second, own, v[s], flow, current[s], at_node, worst[s], relative[s])
+        count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
+        measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
         if count[s] == 0 or not clean(relative[s]):
             closed[s] = guess
-            status[s], count[s] = settle(plan, first, second, g, injected, offset, rounds, space, closed[s], v[s], flow)
-            measure(plan, kind, first, second, own, v[s], flow, current[s], at_node, worst[s], relative[s])
+            status[s], count[s] = settle(plan, injected, offset, rounds, space, closed[s], v[s], space.flow)
+            measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):
@@ -132,24 +130,22 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     v, current : (samples, n_nodes), (samples, m) float arrays
         Filled: changes of potentials, V, and of the branch currents, A.
     """
-    n_nodes = plan.coordinate.size
-    flow, still = np.zeros(plan.diode.size), np.zeros(n_nodes)
-    g = conductances(plan, value)
-    space = workspace(plan)
+    still, space = np.zeros(plan.coordinate.size), fresh(plan)
+    take_conductances(plan, value, space)
     for s in range(begin, end):
-        held = closed[s].copy()
-        settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
-        signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
+        space.closed[:] = closed[s]
+        settle(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
+        signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
 
 
 def respond_by_ports(plan, made, kind, first, second, value, injected, begin, end, closed, v, current):
     """The same through the circuit's ports ``made``; `settle` where the diodes' loops leave no such way."""
-    n_nodes, d = plan.coordinate.size, plan.diode.size
-    flow, still, x = np.zeros(d), np.zeros(n_nodes), np.empty(plan.n + 1)
+    d, still, space = plan.diode.size, np.zeros(plan.coordinate.size), fresh(plan)
     chosen, square, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
-    g, space = conductances(plan, value), workspace(plan)
+    x, flow, held = space.x, space.flow, space.closed
+    take_conductances(plan, value, space)
     for s in range(begin, end):
-        held = closed[s].copy()
+        held[:] = closed[s]
         count = 0
         for e in range(d):
             if held[e]:
@@ -159,18 +155,16 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
             x[:] = 0.0
             flow[:] = 0.0
             v[s] = 0.0
-            hold(plan, made, count, chosen, square, b, injected[s], first, second, v[s], x, flow)
-            node_potentials(plan, first, second, close(plan, first, second, held), x, still, v[s])
+            hold(plan, made, count, chosen, square, b, injected[s], v[s], space)
+            node_potentials(plan, close(plan, space, held), x, still, v[s])
         else:
-            settle(plan, first, second, g, injected[s], still, 0, space, held, v[s], flow)
+            settle(plan, injected[s], still, 0, space, held, v[s], flow)
         signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
 
 
 def stable(plan, value, closed):
     """Whether the energy is strictly convex with these diodes as shorts: all pivots positive."""
-    space = workspace(plan)
-    g = conductances(plan, value)
-    good = factorise(plan, g, closed, space.weight, space.multiplier, space.pivot, space.work)
-    for k in range(plan.n):
-        good = good and space.pivot[k] > 0.0
-    return good
+    space = fresh(plan)
+    take_conductances(plan, value, space)
+    factor = refactor(plan, space, closed)
+    return factor >= 0 and space.held[factor]

@@ -6,13 +6,12 @@ which knows about loops, ties and free potentials.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.compact.linear import factorise, substitute
-from circuitsim.compact.plan import grow_forest, taken
+from circuitsim.compact.linear import assemble, factorise, lower, substitute
+from circuitsim.compact.plan import grow_forest
+from circuitsim.compact.workspace import Forest
 
 NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
@@ -25,24 +24,6 @@ some potentials may be free, or voltage constraints close a loop; the diodes did
 to earth; negative conductances outweigh the others."""
 
 
-class Workspace(NamedTuple):
-    """Arrays that samples share, one set a thread; sized by `workspace`."""
-
-    weight: np.ndarray
-    multiplier: np.ndarray
-    pivot: np.ndarray
-    work: np.ndarray
-    factored: np.ndarray  # (d + 1,) bool: the diodes that the factor holds closed; last: whether there is a factor
-
-
-def workspace(plan):
-    """Fresh work arrays."""
-    fill, n = plan.rows.size, plan.n
-    return Workspace(
-        np.empty(fill + n), np.empty(fill), np.empty(n), np.empty(n + 1), np.zeros(plan.diode.size + 1, np.bool_)
-    )
-
-
 def offsets(plan, kind, first, value, offset):
     """Fill in the potential of each node against its super-node's root, V."""
     offset[:] = 0.0
@@ -52,52 +33,102 @@ def offsets(plan, kind, first, value, offset):
         offset[v] = offset[u] + held if first[e] == v else offset[u] - held
 
 
-def conductances(plan, value):
-    """Of ``plan.resistor``, S."""
-    g = np.empty(plan.resistor.size)
-    for r in range(g.size):
-        g[r] = 1.0 / value[plan.resistor[r]]
-    return g
+def take_conductances(plan, value, space):
+    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten."""
+    for r in range(space.g.size):
+        space.g[r] = 1.0 / value[plan.resistor[r]]
+    assemble(plan, space.g, space.base)
+    space.stamp[:] = 0
 
 
-def refactor(plan, g, closed, space):
-    """Factorise unless the factor at hand is of these very diodes; False if not convex."""
-    same = space.factored[-1]
-    if same:
+def refactor(plan, space, closed):
+    """The factor with these diodes closed: one at hand, or what differs from the latest done anew.
+
+    Returns
+    -------
+    int
+        Its number among those of the workspace; -1 if not convex.
+    """
+    stamp = space.stamp
+    clock = stamp.size - 1
+    latest, oldest = 0, 0
+    for f in range(clock):
+        if stamp[f] > 0 and same(space.factored[f], closed):
+            stamp[clock] += 1
+            stamp[f] = stamp[clock]
+            return f
+        if stamp[f] > stamp[latest]:
+            latest = f
+        if stamp[f] < stamp[oldest]:
+            oldest = f
+    dirty, factored = space.dirty, space.factored[oldest]
+    if stamp[latest] > 0 and latest != oldest:
+        copy(space.weight[latest], space.weight[oldest])
+        copy(space.multiplier[latest], space.multiplier[oldest])
+        copy(space.pivot[latest], space.pivot[oldest])
+        dirty[:] = False
         for e in range(closed.size):
-            if space.factored[e] != closed[e]:
-                same = False
-                break
-    if same:
-        return True
-    space.factored[:-1] = closed
-    space.factored[-1] = factorise(plan, g, closed, space.weight, space.multiplier, space.pivot, space.work)
-    return space.factored[-1]
+            if closed[e] != space.factored[latest, e]:
+                dirty[lower(plan, e)] = True
+    else:
+        dirty[:] = True
+    for e in range(closed.size):
+        factored[e] = closed[e]
+    stamp[oldest] = 0
+    if not factorise(
+        plan, space.base, closed, dirty, space.weight[oldest], space.multiplier[oldest], space.pivot[oldest], space.work
+    ):
+        return -1
+    held = True
+    for k in range(plan.n):
+        held = held and space.pivot[oldest, k] > 0.0
+    space.held[oldest] = held
+    stamp[clock] += 1
+    stamp[oldest] = stamp[clock]
+    return oldest
 
 
-def far_away(plan, space, stranded):
-    """+1 or −1 for every coordinate of a part that a net current drives away, 0 elsewhere (n + 1,)."""
+def same(one, other):
+    """Whether two rows are equal."""
+    equal = True
+    for e in range(one.size):
+        if one[e] != other[e]:
+            equal = False
+            break
+    return equal
+
+
+def copy(source, target):
+    """Copy one row over another."""
+    for k in range(target.size):
+        target[k] = source[k]
+
+
+def far_away(plan, space, factor):
+    """Fill in +1 or −1 for every coordinate of a part that a net current drives away, 0 elsewhere."""
+    far = space.far
+    far[:] = 0.0
+    if space.held[factor]:
+        return
     fill = plan.rows.size
-    far = np.zeros(plan.n + 1)
+    weight, multiplier, pivot = space.weight[factor], space.multiplier[factor], space.pivot[factor]
     for k in range(plan.n - 1, -1, -1):
-        if space.pivot[k] == 0.0:
-            far[k] = np.sign(stranded[k])
-        elif space.weight[fill + k] == 0.0:
+        if pivot[k] == 0.0:
+            far[k] = np.sign(space.stranded[k])
+        elif weight[fill + k] == 0.0:
             for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
-                if space.multiplier[q] > 0.0:
+                if multiplier[q] > 0.0:
                     far[k] = far[plan.rows[q]]
                     break
-    return far
 
 
-def demands(plan, first, second, g, v, injected, need, size):
+def demands(plan, g, v, injected, need, size):
     """Current that must leave each node through sources and diodes, A, and the scale of its rounding."""
     for k in range(v.size):
         need[k] = injected[k]
         size[k] = abs(injected[k])
     for r in range(g.size):
-        e = plan.resistor[r]
-        a, b = first[e], second[e]
+        a, b = plan.resistor_first[r], plan.resistor_second[r]
         current = g[r] * (v[a] - v[b])
         reach = abs(g[r]) * (abs(v[a]) + abs(v[b]))
         need[a] -= current
@@ -106,131 +137,127 @@ def demands(plan, first, second, g, v, injected, need, size):
         size[b] += reach
 
 
-def gather(plan, at_node):
-    """Sum of an amount over the nodes of each coordinate (n + 1,)."""
-    total = np.zeros(plan.n + 1)
+def gather(plan, at_node, total):
+    """Fill in the sums of an amount over the nodes of each coordinate (n + 1,)."""
+    total[:] = 0.0
     for k in range(at_node.size):
         total[plan.coordinate[k]] += at_node[k]
-    return total
 
 
-class Forest(NamedTuple):
-    """Conducting diodes as trees over coordinates, from the roots outwards (indices into ``plan.diode``)."""
-
-    node: np.ndarray
-    parent: np.ndarray
-    diode: np.ndarray
-    last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
-
-
-def diode_ends(plan, first, second, chosen):
-    """The chosen diodes, and the coordinates of their anodes and cathodes."""
-    some = np.empty(chosen.size, np.int64)
+def diode_ends(plan, chosen, some, a, b):
+    """Fill in the chosen diodes, and the coordinates of their anodes and cathodes; returns how many there are."""
     count = 0
     for d in range(chosen.size):
         if chosen[d]:
             some[count] = d
+            a[count] = plan.coordinate[plan.anode[d]]
+            b[count] = plan.coordinate[plan.cathode[d]]
             count += 1
-    some = some[:count].copy()
-    diode = taken(plan.diode, some)
-    return some, taken(plan.coordinate, taken(first, diode)), taken(plan.coordinate, taken(second, diode))
+    return count
 
 
-def close(plan, first, second, closed):
+def close(plan, space, closed):
     """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``."""
-    some, a, b = diode_ends(plan, first, second, closed)
-    node, parent, edge, root = grow_forest(plan.n + 1, a, b, plan.n)
-    last = root.copy()
+    node, parent, edge, last = space.forest
+    some, root = space.some, space.root
+    count = diode_ends(plan, closed, some, space.a, space.b)
+    found = grow_forest(plan.n + 1, count, space.a, space.b, plan.n, space.tracks, node, parent, edge, root)
+    for k in range(plan.n + 1):
+        last[k] = k
     for k in range(plan.n + 1):
         last[root[k]] = max(last[root[k]], k)
     for k in range(plan.n + 1):
-        root[k] = last[root[k]]
-    closed[:] = False
-    for k in range(edge.size):
-        closed[some[edge[k]]] = True
-    return Forest(node, parent, taken(some, edge), root)
+        last[k] = last[root[k]]
+    if found < count:
+        closed[:] = False
+    for k in range(found):
+        edge[k] = some[edge[k]]
+        closed[edge[k]] = True
+    return Forest(node[:found], parent[:found], edge[:found], last)
 
 
-def group_potentials(plan, first, second, forest, offset):
-    """Potential of each coordinate against its group's root that makes the ends of conducting diodes equal, V."""
-    w = np.zeros(plan.n + 1)
+def group_potentials(plan, forest, offset, w):
+    """Fill in the potentials of the coordinates against their groups' roots that make the ends of conducting diodes
+    equal, V."""
+    w[:] = 0.0
     for k in range(forest.node.size):
-        e = plan.diode[forest.diode[k]]
-        bound = offset[second[e]] - offset[first[e]]
+        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
+        bound = offset[c] - offset[a]
         u, v = forest.parent[k], forest.node[k]
-        w[v] = w[u] + bound if plan.coordinate[first[e]] == v else w[u] - bound
-    return w
+        w[v] = w[u] + bound if plan.coordinate[a] == v else w[u] - bound
 
 
-def node_potentials(plan, first, second, forest, x, offset, v):
+def node_potentials(plan, forest, x, offset, v):
     """Node potentials, V; the ends of conducting diodes exactly equal."""
     for k in range(v.size):
         v[k] = x[plan.coordinate[k]] + offset[k]
     for k in range(forest.node.size):
-        e = plan.diode[forest.diode[k]]
-        if plan.coordinate[first[e]] == forest.node[k]:
-            v[first[e]] = v[second[e]]
+        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
+        if plan.coordinate[a] == forest.node[k]:
+            v[a] = v[c]
         else:
-            v[second[e]] = v[first[e]]
+            v[c] = v[a]
 
 
-def forest_currents(plan, first, forest, need, size, flow, noise):
-    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding; uses up need and size."""
+def forest_currents(plan, forest, space, flow):
+    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding in ``space.noise``."""
     flow[:] = 0.0
-    noise[:] = 0.0
+    if forest.node.size == 0:
+        return
+    need, size = space.change, space.w
+    gather(plan, space.need, need)
+    gather(plan, space.size, size)
     for k in range(forest.node.size - 1, -1, -1):
         d, u, v = forest.diode[k], forest.parent[k], forest.node[k]
-        outward = plan.coordinate[first[plan.diode[d]]] == v
-        flow[d] = need[v] if outward else -need[v]
-        noise[d] = size[v]
+        flow[d] = need[v] if plan.coordinate[plan.anode[d]] == v else -need[v]
+        space.noise[d] = size[v]
         need[u] += need[v]
         size[u] += size[v]
 
 
 def spread(x, last):
-    """Each coordinate's potential: that of its group's last member, V."""
-    found = np.empty(x.size)
+    """Each coordinate's potential becomes that of its group's last member."""
     for k in range(x.size):
-        found[k] = x[last[k]]
-    return found
+        x[k] = x[last[k]]
 
 
-def linear(plan, first, second, g, injected, offset, forest, space, v, need, size):
-    """Coordinates' potentials of the linear circuit with a forest of diodes closed; fills in v, need and size."""
-    n = plan.n
-    w = group_potentials(plan, first, second, forest, offset)
+def linear(plan, injected, offset, forest, space, factor, v):
+    """Solve the linear circuit with a forest of diodes closed; fills in v and the workspace's x, need and size."""
+    w, x = space.w, space.x
+    group_potentials(plan, forest, offset, w)
     for k in range(v.size):
         v[k] = w[plan.coordinate[k]] + offset[k]
-    demands(plan, first, second, g, v, injected, need, size)
-    x = gather(plan, need)
-    x[n] = 0.0
-    stranded = substitute(plan, space.multiplier, space.pivot, x)
-    x = spread(x, forest.last)
-    for k in range(n + 1):
-        x[k] += w[k]
-    node_potentials(plan, first, second, forest, x, offset, v)
-    demands(plan, first, second, g, v, injected, need, size)
-    return x, stranded
-
-
-def improve(plan, first, second, g, injected, offset, forest, space, x, v, need, size):
-    """One step of iterative refinement, in place."""
-    correction = gather(plan, need)
-    correction[plan.n] = 0.0
-    substitute(plan, space.multiplier, space.pivot, correction)
-    correction = spread(correction, forest.last)
+    demands(plan, space.g, v, injected, space.need, space.size)
+    gather(plan, space.need, x)
+    x[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.stranded)
+    far_away(plan, space, factor)
+    spread(x, forest.last)
     for k in range(x.size):
-        x[k] += correction[k]
-    node_potentials(plan, first, second, forest, x, offset, v)
-    demands(plan, first, second, g, v, injected, need, size)
+        x[k] += w[k]
+    node_potentials(plan, forest, x, offset, v)
+    demands(plan, space.g, v, injected, space.need, space.size)
 
 
-def judge(plan, first, second, v, far, flow, noise, closed, wanted):
-    """Which diodes should conduct next; returns whether any is wrong now."""
+def improve(plan, injected, offset, forest, space, factor, v):
+    """One step of iterative refinement, in place."""
+    x, change = space.x, space.change
+    gather(plan, space.need, change)
+    change[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.stranded)
+    spread(change, forest.last)
+    for k in range(x.size):
+        x[k] += change[k]
+    node_potentials(plan, forest, x, offset, v)
+    demands(plan, space.g, v, injected, space.need, space.size)
+
+
+def judge(plan, v, space, flow, closed):
+    """Which diodes should conduct next, in ``space.wanted``; returns whether any is wrong now."""
+    far, noise, wanted = space.far, space.noise, space.wanted
     wrong = False
     for d in range(closed.size):
-        e = plan.diode[d]
-        a, c = first[e], second[e]
+        a, c = plan.anode[d], plan.cathode[d]
         if closed[d]:
             wanted[d] = flow[d] >= -NOISE * noise[d]
         else:
@@ -240,16 +267,12 @@ def judge(plan, first, second, v, far, flow, noise, closed, wanted):
     return wrong
 
 
-def settle(plan, first, second, g, injected, offset, rounds, space, closed, v, flow):
+def settle(plan, injected, offset, rounds, space, closed, v, flow):
     """Find which diodes conduct, and the node potentials.
 
     Parameters
     ----------
     plan : Plan
-    first, second : (m,) int arrays
-        Terminals of the elements.
-    g : (r,) float array
-        Conductances of ``plan.resistor``, S.
     injected : (n_nodes,) float array
         Currents that flow into the nodes from current sources, A.
     offset : (n_nodes,) float array
@@ -257,6 +280,7 @@ def settle(plan, first, second, g, injected, offset, rounds, space, closed, v, f
     rounds : int
         Most linear circuits to solve; 0: one, with the diodes as given.
     space : Workspace
+        Has the conductances (`take_conductances`).
     closed : (d,) bool array
         The diodes to start with; on return those of a spanning forest that conduct.
     v : (n_nodes,) float array
@@ -269,35 +293,33 @@ def settle(plan, first, second, g, injected, offset, rounds, space, closed, v, f
     status, rounds : int
         See `SETTLED`; the linear circuits solved.
     """
-    noise, wanted = np.empty(closed.size), np.empty(closed.size, np.bool_)
-    need, size = np.empty(v.size), np.empty(v.size)
     count = 0
     while True:
         count += 1
-        forest = close(plan, first, second, closed)
-        if not refactor(plan, g, closed, space):
+        forest = close(plan, space, closed)
+        factor = refactor(plan, space, closed)
+        if factor < 0:
             return NOT_CONVEX, count
-        x, stranded = linear(plan, first, second, g, injected, offset, forest, space, v, need, size)
-        far = far_away(plan, space, stranded)
-        forest_currents(plan, first, forest, gather(plan, need), gather(plan, size), flow, noise)
-        wrong = judge(plan, first, second, v, far, flow, noise, closed, wanted)
+        linear(plan, injected, offset, forest, space, factor, v)
+        forest_currents(plan, forest, space, flow)
+        wrong = judge(plan, v, space, flow, closed)
         if not wrong or count > rounds:
-            improve(plan, first, second, g, injected, offset, forest, space, x, v, need, size)
-            forest_currents(plan, first, forest, gather(plan, need), gather(plan, size), flow, noise)
-            wrong = judge(plan, first, second, v, far, flow, noise, closed, wanted)
+            improve(plan, injected, offset, forest, space, factor, v)
+            forest_currents(plan, forest, space, flow)
+            wrong = judge(plan, v, space, flow, closed)
             if not wrong or count > rounds:
                 break
-        closed[:] = wanted
+        closed[:] = space.wanted
     if rounds > 0:
         stray = wrong
-        for k in range(far.size):
-            stray = stray or far[k] != 0.0
+        for k in range(space.far.size):
+            stray = stray or space.far[k] != 0.0
         if stray:
             return NO_REST, count
-    return uniqueness(plan, first, second, g, v, flow, noise, closed, space), count
+    return uniqueness(plan, v, flow, closed, space, factor), count
 
 
-def uniqueness(plan, first, second, g, v, flow, noise, closed, space):
+def uniqueness(plan, v, flow, closed, space, factor):
     """`SETTLED`, `SHARED` or `FREE`: whether other potentials or other currents are an operating point too.
 
     Potentials are unique where every coordinate is held by resistors and by diodes that really carry something;
@@ -305,28 +327,35 @@ def uniqueness(plan, first, second, g, v, flow, noise, closed, space):
     """
     if not plan.regular:
         return FREE
-    carries, tight = closed.copy(), closed.copy()
+    carries, tight = space.wanted, space.tight
+    idle, more = False, False
     for d in range(closed.size):
-        e = plan.diode[d]
-        va, vc = v[first[e]], v[second[e]]
+        carries[d] = tight[d] = closed[d]
         if closed[d]:
-            carries[d] = flow[d] > NOISE * noise[d]
+            carries[d] = flow[d] > NOISE * space.noise[d]
+            idle = idle or not carries[d]
         else:
+            va, vc = v[plan.anode[d]], v[plan.cathode[d]]
             tight[d] = vc - va <= TIGHT * max(abs(va), abs(vc))
-    if not refactor(plan, g, carries, space):
+            more = more or tight[d]
+    if idle:
+        factor = refactor(plan, space, carries)
+    if factor < 0 or not space.held[factor]:
         return FREE
-    for k in range(plan.n):
-        if space.pivot[k] <= 0.0:
-            return FREE
-    some, a, b = diode_ends(plan, first, second, tight)
-    return SETTLED if grow_forest(plan.n + 1, a, b, plan.n)[2].size == some.size else SHARED
+    if not more:
+        return SETTLED  # the closed diodes are a forest
+    count = diode_ends(plan, tight, space.some, space.a, space.b)
+    node, parent, edge, _ = space.forest
+    found = grow_forest(
+        plan.n + 1, count, space.a, space.b, plan.n, space.tracks, node, parent, edge, space.root
+    )  # fmt: skip
+    return SETTLED if found == count else SHARED
 
 
-def branch_currents(plan, kind, first, second, value, v, flow, current):
+def branch_currents(plan, kind, first, second, value, v, flow, need, current):
     """Every element's current in SPICE signs, A: Ohm's law, the sources, the diodes; then what is left at the nodes
     flows through the voltage constraints (leaf elimination from the leaves of their trees).
     """
-    need = np.zeros(v.size)
     for e in range(kind.size):
         if kind[e] == RESISTOR and value[e] != 0.0:
             current[e] = (v[first[e]] - v[second[e]]) / value[e]
@@ -336,6 +365,7 @@ def branch_currents(plan, kind, first, second, value, v, flow, current):
             current[e] = 0.0
     for d in range(flow.size):
         current[plan.diode[d]] = max(flow[d], 0.0)
+    need[:] = 0.0
     constraint_currents(plan, first, second, need, current)
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis.quick import quick_plan, quick_solve
+from circuitsim.analysis.quick import TOO_DENSE, Quick, quick
 from circuitsim.analysis.solve import Prepared
 from circuitsim.bench.families import make
 from circuitsim.certificate import EQUATIONS, certify, worst_violations
 from circuitsim.circuit import Circuit
-from circuitsim.compact import kernels, plan, ports, samples
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.compact import kernels, plan, ports, samples, single
 from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
+from circuitsim.errors import TopologyError
 
 FAMILIES = ("grid", "erdos-renyi", "scale-free", "ladder", "bridges", "selectors", "crossbar-1d1r", "grid-scaled")
 
@@ -52,7 +56,7 @@ def test_ports_too_give_the_same_bits() -> None:
     made = plan.plan(a.kind, a.first, a.second, a.value, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
     answers = []
     for find in (kernels._find, kernels.compiled):
-        through = ports.Ports(*find("ports")(made, a.first, a.second, a.value))
+        through = ports.Ports(*find("ports")(made, a.value))
         results = (
             np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
             np.empty((3, 7)), np.empty((3, 7)), np.empty(3, np.int64), np.empty(3, np.int64),
@@ -139,11 +143,105 @@ def test_what_is_not_unique_is_left_to_the_general_solver() -> None:
         assert point["3"] == 0.5 and not point.unique.all() and point.certificate.ok
 
 
+def new_values(circuit: Circuit, count: int) -> list[np.ndarray]:
+    """Value columns with other sources; one of them with other resistances too, and the first once more at the end."""
+    rng = np.random.default_rng(7)
+    a = circuit.arrays()
+    sources = (a.kind == VOLTAGE) | (a.kind == CURRENT)
+    columns = [np.where(sources, a.value * rng.uniform(-1.0, 1.2, a.value.size), a.value) for _ in range(count)]
+    columns[1] = np.where(a.kind == RESISTOR, a.value * rng.uniform(0.5, 2.0, a.value.size), columns[1])
+    return [*columns, columns[0]]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_at_a_time_gives_the_same_bits_interpreted_and_compiled(family: str) -> None:
+    for seed, size in ((0, 12), (2, 40)):
+        circuit = make(family, size, seed)
+        a = circuit.arrays()
+        late = np.zeros(a.n_nodes, dtype=bool)
+        answers = []
+        for find in (kernels._plain, kernels.compiled):
+            packed = find("prepare")(a.kind, a.first, a.second, a.value, a.n_nodes, late, 2**62)
+            numbers, guess = np.zeros(packed[single.NUMBERS]), np.zeros(0)
+            guess.flags.writeable = False
+            m, d = a.kind.size, single.part(packed, 8).size
+            for value in new_values(circuit, 3):
+                out = np.zeros(2 * m + a.n_nodes + 15 + d)
+                out[:m] = value
+                answers.append((*find("solve_once")(packed, numbers, guess, 40, out), out))
+        for one, other in zip(answers[:4], answers[4:]):
+            for x, y in zip(one, other):
+                assert np.array_equal(x, y, equal_nan=True)
+
+
+@pytest.mark.parametrize("family", (*FAMILIES, "drn", "crossbar"))
+def test_factors_kept_from_earlier_solves_change_no_bit(family: str) -> None:
+    circuit = make(family, 60, 1)
+    ready, last = circuitsim.prepared(circuit), None
+    for value in new_values(circuit, 8):
+        point = ready.solve(value)
+        fresh = circuitsim.solve(point.circuit)
+        assert np.array_equal(point.voltages, fresh.voltages) and np.array_equal(point.currents, fresh.currents)
+        assert point.certificate == fresh.certificate and point.certificate.ok
+        again = ready.solve(value, start=last)
+        assert np.abs(again.voltages - point.voltages).max() <= 1e-12 * np.abs(point.voltages).max()
+        last = again
+
+
+def test_a_result_stays_what_it_was() -> None:
+    circuit = make("grid", 40, 0)
+    ready = circuitsim.prepared(circuit)
+    values = new_values(circuit, 4)
+    mine = values[0].copy()
+    first = ready.solve(mine)
+    early, expected = first.voltages, circuitsim.solve(first.circuit)
+    mine[:] = 1.0
+    kept = [ready.solve(value) for value in values]
+    assert np.array_equal(early, expected.voltages) and np.array_equal(first.currents, expected.currents)
+    assert first.certificate == expected.certificate and first.solver == expected.solver
+    assert np.array_equal(first.circuit.arrays().value, values[0], equal_nan=True)
+    with pytest.raises(ValueError, match="read-only"):
+        first.voltages[1] = 0.0
+    for value, point in zip(values, kept):
+        assert np.array_equal(point.voltages, circuitsim.prepared(circuit).solve(value).voltages)
+    copy = pickle.loads(pickle.dumps(first))
+    assert copy.to_dict() == first.to_dict()
+
+
+def test_threads_share_no_memory() -> None:
+    circuit = make("grid", 100, 0)
+    ready = circuitsim.prepared(circuit)
+    values = new_values(circuit, 40)
+    alone = [ready.solve(value).voltages for value in values]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(ready.solve, values))
+    assert all(np.array_equal(one, other.voltages) for one, other in zip(alone, together))
+
+
+def test_values_by_name_or_all_in_an_array() -> None:
+    circuit = circuitsim.loads("t\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\nC1 3 0 1u\n")
+    ready = circuitsim.prepared(circuit)
+    assert ready.solve({"v1": 4.0})["3"] == ready.solve([4.0, 1.0, 0.0, 1.0, 1e-6])["3"] == 2.0
+    point = ready.solve(np.array([4, 3, 7, 1, 1]))
+    assert point["3"] == 1.0 and point.circuit["R1"].value == 3.0 and point.circuit["D1"].value is None
+    assert point.warnings == ready.solve().warnings
+    for wrong in ([1.0, 1.0], [[1.0] * 5], 1.0):
+        with pytest.raises(TopologyError, match="5 element values are needed"):
+            ready.solve(wrong)
+    good = [1.0, 1.0, 0.0, 1.0, 1e-6]
+    for k, bad, said in ((0, np.nan, "finite"), (1, -1.0, "negative"), (1, np.inf, "finite"), (4, -1.0, "C1")):
+        with pytest.raises(TopologyError, match=said):
+            ready.solve([*good[:k], bad, *good[k + 1 :]])
+    with pytest.raises(TopologyError, match="takes no value"):
+        ready.solve({"D1": 1.0})
+    assert ready.solve(good)["3"] == 0.5
+
+
 def test_a_small_circuit_takes_the_quick_way_and_other_values_keep_its_plan() -> None:
     circuit = make("grid", 60, 0)
-    made = quick_plan(circuit)
-    assert not isinstance(made, str)
-    point = quick_solve(circuit, made, 1e-9)
+    made = quick(circuit, 1e-9)
+    assert isinstance(made, Quick)
+    point = made.solve(circuit.arrays().value)
     assert isinstance(point, circuitsim.OperatingPoint)
     assert np.array_equal(point.voltages, circuitsim.solve(circuit).voltages)
     ready = circuitsim.prepared(circuit)
@@ -153,9 +251,15 @@ def test_a_small_circuit_takes_the_quick_way_and_other_values_keep_its_plan() ->
     assert moved.circuit[name].value == 0.05 and circuit[name].value != 0.05
 
 
+def test_what_fills_in_too_much_is_left_to_the_general_solver() -> None:
+    assert quick(make("drn", 1000, 0), 1e-9) == TOO_DENSE
+
+
 def test_a_resistance_that_becomes_zero_is_another_topology() -> None:
     circuit = circuitsim.loads("t\nV1 1 0 1\nR1 1 2 1\nR2 2 0 1\n")
     ready = circuitsim.prepared(circuit)
-    assert ready.solve({"R1": 0.0})["2"] == 1.0
+    assert ready.solve({"R1": 0.0})["2"] == ready.solve([1.0, 0.0, 1.0])["2"] == 1.0
     assert ready.solve({"R2": 0.0})["2"] == 0.0
     assert ready.solve()["2"] == 0.5
+    short = circuitsim.prepared(circuit.with_values({"R1": 0.0}))
+    assert short.solve()["2"] == 1.0 and short.solve([1.0, 1.0, 1.0])["2"] == 0.5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from circuitsim.circuit.elements import CURRENT, VOLTAGE
 
 
 class Adapter:
-    """``prepared(circuit)`` is the build, ``.solve()`` the solve; its own certificate is part of the time."""
+    """``prepared(circuit)`` is the build, ``.solve()`` the solve; its own certificate is part of the time, and read."""
 
     tolerances: tuple[float | None, ...] = (None,)
 
@@ -25,34 +24,33 @@ class Adapter:
         self._circuit = circuit
         self._prepared = prepared(circuit)
         self._last: OperatingPoint | None = None
-        self._values: dict[str, float] | None = None
+        self._values: np.ndarray | None = None
 
     def solve(self) -> np.ndarray:
         """The certified operating point's potentials."""
-        self._last = self._prepared.solve(self._values)
-        return self._last.voltages
+        return self._read(self._prepared.solve(self._values))
 
     def solve_warm(self) -> np.ndarray:
         """The same from the diodes that conducted last time."""
-        self._last = self._prepared.solve(self._values, start=self._last)
-        return self._last.voltages
+        return self._read(self._prepared.solve(self._values, start=self._last))
+
+    def _read(self, point: OperatingPoint) -> np.ndarray:
+        # An operating point makes its parts when they are asked for: what a user reads belongs to the time.
+        if not point.certificate.ok:
+            raise NoAnswer("no certificate")
+        self._last = point
+        return point.voltages
 
     def update(self, value: np.ndarray) -> None:
-        """New source values, by name."""
-        self._values = dict(zip(self._names, value[self._sources].tolist()))
-
-    @cached_property
-    def _sources(self) -> np.ndarray:
-        kind = self._circuit.arrays().kind
-        return np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT))
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return [self._circuit.names[k] for k in self._sources.tolist()]
+        """New source values: all element values in an array, as the other adapters get them, and not a name for each
+        (a dictionary takes longer to make than the circuit to solve)."""
+        self._values = value
 
     def batch(self, values: np.ndarray) -> Callable[[], object]:
         """A call that solves for many source values (samples, sources) at once, on what was built; one thread."""
-        solver = batched(self._circuit, self._names)
+        kind = self._circuit.arrays().kind
+        sources = np.flatnonzero((kind == VOLTAGE) | (kind == CURRENT)).tolist()
+        solver = batched(self._circuit, [self._circuit.names[k] for k in sources])
         return lambda: _certified(solver.solve(values, threads=1))
 
 

@@ -1,0 +1,169 @@
+"""One solve of one circuit at a time, for callers that count microseconds: a plan in few arrays, results in one.
+
+A call of compiled code costs a tenth of a microsecond for every array that it is handed, and an array costs as much to
+make. So `prepare` packs a plan and the circuit's columns, `solve_once` unpacks them (which compiled code does for
+nothing), works in memory that is there already, and fills in one block of numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.compact.plan import Plan, plan
+from circuitsim.compact.samples import injections, measure
+from circuitsim.compact.settle import offsets, settle, take_conductances
+from circuitsim.compact.workspace import kept, room, workspace
+
+OTHER_TOPOLOGY, OUT_OF_RANGE = 5, 6
+"""How a call of `solve_once` can end besides the ways of a sample (`circuitsim.compact.settle.SETTLED`): a resistance
+became zero or ceased to be; a value is out of range."""
+
+ARRAYS = 18
+"""Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
+N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 8)
+"""Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
+factor, and how much memory a `circuitsim.compact.workspace.Workspace` takes."""
+
+
+def prepare(kind, first, second, value, n_nodes, late_node, limit):
+    """The plan of a circuit (see `circuitsim.compact.plan.plan`) and its columns in one stretch of memory.
+
+    Returns
+    -------
+    int64 array
+        A head, the arrays, room for the plan's arrays of uint32 and for the workspace's ``places`` and ``marks``.
+    """
+    made = plan(kind, first, second, value, n_nodes, late_node, limit)
+    arrays = (
+        made.coordinate, made.tree_node, made.tree_parent, made.tree_edge, made.resistor, made.resistor_slot,
+        made.resistor_first, made.resistor_second, made.diode, made.diode_slot, made.anode, made.cathode,
+        made.col_ptr, made.run, made.row_ptr, kind.astype(np.int64), first.copy(), second.copy(),
+    )  # fmt: skip
+    at = HEAD
+    for k in range(len(arrays)):
+        at += arrays[k].size
+    numbers, places, marks = room(made)
+    entries = made.rows.size
+    packed = np.zeros(at + halves(3 * entries) + places + eighths(marks), np.int64)
+    packed[N], packed[REGULAR], packed[ENTRIES] = made.n, made.regular, entries
+    packed[PLACES], packed[MARKS], packed[NUMBERS] = places, marks, numbers + made.resistor.size
+    packed[ARRAYS] = at
+    at = HEAD
+    for k in range(len(arrays)):
+        packed[k] = at
+        for e in range(arrays[k].size):
+            packed[at + e] = arrays[k][e]
+        at += arrays[k].size
+    fill = packed[at : at + halves(3 * entries)].view(np.uint32)
+    for q in range(entries):
+        fill[q], fill[entries + q], fill[2 * entries + q] = made.rows[q], made.row_col[q], made.row_slot[q]
+    return packed
+
+
+def halves(count):
+    """Numbers of eight bytes that hold so many of four."""
+    return (count + 1) // 2
+
+
+def eighths(count):
+    """Numbers of eight bytes that hold so many of one."""
+    return (count + 7) // 8
+
+
+def part(packed, k):
+    """The k-th array of a packed circuit."""
+    return packed[packed[k] : packed[k + 1]]
+
+
+def unpack(packed, numbers):
+    """Plan and workspace in the memory that `prepare` laid out; what is in front of ``numbers`` is left out."""
+    entries, at = packed[ENTRIES], packed[ARRAYS]
+    places = at + halves(3 * entries)
+    marks = places + packed[PLACES]
+    fill = packed[at:places].view(np.uint32)
+    plan = Plan(
+        packed[N], packed[REGULAR] != 0, part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
+        part(packed, 4), part(packed, 5), part(packed, 6), part(packed, 7), part(packed, 8), part(packed, 9),
+        part(packed, 10), part(packed, 11), part(packed, 12), fill[:entries], part(packed, 13), part(packed, 14),
+        fill[entries : 2 * entries], fill[2 * entries : 3 * entries],
+    )  # fmt: skip
+    return plan, workspace(plan, numbers[plan.resistor.size :], packed[places:marks], packed[marks:].view(np.bool_))
+
+
+def take_values(plan, kind, values, ohms):
+    """Check new element values (see `OTHER_TOPOLOGY`; 0: good), and whether the resistances differ from ``ohms``."""
+    changed, r = False, 0
+    for e in range(kind.size):
+        value = values[e]
+        if kind[e] == DIODE:
+            continue
+        if not abs(value) < np.inf or (value < 0.0 and kind[e] != VOLTAGE and kind[e] != CURRENT):
+            return OUT_OF_RANGE, changed
+        if kind[e] == RESISTOR:
+            if r < ohms.size and plan.resistor[r] == e:
+                if value == 0.0:
+                    return OTHER_TOPOLOGY, changed
+                changed = changed or value != ohms[r]
+                ohms[r] = value
+                r += 1
+            elif value != 0.0:
+                return OTHER_TOPOLOGY, changed
+    return 0, changed
+
+
+def solve_once(packed, numbers, guess, rounds, out):
+    """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
+
+    Parameters
+    ----------
+    packed : int64 array
+        From `prepare`; this call's own while it lasts, and the same for the next one if that has the same ``numbers``.
+    numbers : (packed[NUMBERS],) float array
+        Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
+    guess : (m,) float array
+        Branch currents of an operating point whose conducting diodes are the first guess, or nothing.
+    rounds : int
+        Most linear circuits to solve.
+    out : (m + n_nodes + m + 15 + d,) float array
+        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; branch currents, A; worst
+        absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`); linear circuits solved;
+        1 for each diode that conducts.
+
+    Returns
+    -------
+    status : int
+        How it ended.
+    worst : float
+        Largest relative violation.
+    """
+    packed, numbers, out = kept(packed), kept(numbers), kept(out)
+    plan, space = unpack(packed, numbers)
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    ohms, stamp = numbers[: plan.resistor.size], space.stamp
+    m, n_nodes = kind.size, plan.coordinate.size
+    at = n_nodes + 2 * m
+    values, v, current = out[:m], out[m : m + n_nodes], out[m + n_nodes : at]
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    status, changed = take_values(plan, kind, values, ohms)
+    if status != 0:
+        stamp[:] = 0
+        return status, np.inf
+    if changed or stamp[-1] == 0:
+        take_conductances(plan, values, space)
+    closed = space.closed
+    for d in range(closed.size):
+        closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
+    offsets(plan, kind, first, values, space.offset)
+    injections(kind, first, second, values, space.injected)
+    status, count = settle(plan, space.injected, space.offset, rounds, space, closed, v, space.flow)
+    out[at + 14] = count
+    for d in range(closed.size):
+        out[at + 15 + d] = closed[d]
+    measure(plan, kind, first, second, values, v, space, current, worst, relative)
+    for k in range(m, at):
+        out[k] += 0.0  # nobody wants to read −0.0
+    error = 0.0
+    for k in range(7):
+        error = max(error, relative[k])
+    return status, error

@@ -1,0 +1,129 @@
+"""The arrays that samples of one circuit share, laid out once in three stretches of memory."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.compact.plan import Tracks
+
+FACTORS, FACTOR_ENTRIES = 6, 1 << 20
+"""Most factors (one for each set of conducting diodes) kept at hand, and most numbers in them if they are more than
+two."""
+
+
+class Forest(NamedTuple):
+    """Conducting diodes as trees over coordinates, from the roots outwards (indices into ``plan.diode``)."""
+
+    node: np.ndarray
+    parent: np.ndarray
+    diode: np.ndarray
+    last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
+
+
+class Workspace(NamedTuple):
+    """Conductances, factors at hand (one a row) and scratch; sizes in `workspace`."""
+
+    g: np.ndarray  # of plan.resistor, S
+    base: np.ndarray  # the slots' conductances without diodes, S
+    weight: np.ndarray
+    multiplier: np.ndarray
+    pivot: np.ndarray
+    factored: np.ndarray  # the diodes that each factor holds closed
+    held: np.ndarray  # whether all its pivots are positive
+    stamp: np.ndarray  # when each factor was last used, 0: never; last: the clock
+    work: np.ndarray
+    x: np.ndarray
+    change: np.ndarray
+    w: np.ndarray
+    far: np.ndarray
+    stranded: np.ndarray
+    need: np.ndarray
+    size: np.ndarray
+    noise: np.ndarray
+    flow: np.ndarray
+    offset: np.ndarray
+    injected: np.ndarray
+    at_node: np.ndarray
+    forest: Forest
+    root: np.ndarray
+    tracks: Tracks
+    some: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    dirty: np.ndarray
+    closed: np.ndarray
+    wanted: np.ndarray
+    tight: np.ndarray
+
+
+def factors(fill, n):
+    """How many factors are kept at hand."""
+    return max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1)))
+
+
+def room(plan):
+    """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
+    nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
+    d, f = plan.diode.size, factors(fill, n)
+    numbers = plan.resistor.size + fill + n + f * (2 * fill + 2 * n) + 5 * (n + 1) + n + 2 * d + 6 * nodes
+    return numbers, f + 1 + 8 * (n + 1) + 1 + 5 * d, f * d + f + n + 1 + 3 * d
+
+
+def workspace(plan, numbers, places, marks):
+    """Work arrays in stretches of memory as large as `room` says; ``places`` zero (no factors) at first."""
+    nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
+    d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
+    e = r + s + f * (s + fill + n)
+    t = e + 5 * c + n
+    k = t + 2 * d
+    p = f + 1
+    q = p + 8 * c + 1
+    m = f * d + f
+    return Workspace(
+        numbers[:r],
+        numbers[r : r + s],
+        numbers[r + s : r + s + f * s].reshape(f, s),
+        numbers[r + s + f * s : r + s + f * (s + fill)].reshape(f, fill),
+        numbers[r + s + f * (s + fill) : e].reshape(f, n),
+        marks[: f * d].reshape(f, d),
+        marks[f * d : m],
+        places[:p],
+        numbers[e : e + c],
+        numbers[e + c : e + 2 * c],
+        numbers[e + 2 * c : e + 3 * c],
+        numbers[e + 3 * c : e + 4 * c],
+        numbers[e + 4 * c : e + 5 * c],
+        numbers[e + 5 * c : t],
+        numbers[k : k + nodes],
+        numbers[k + nodes : k + 2 * nodes],
+        numbers[t : t + d],
+        numbers[t + d : k],
+        numbers[k + 2 * nodes : k + 3 * nodes],
+        numbers[k + 3 * nodes : k + 4 * nodes],
+        numbers[k + 4 * nodes : k + 6 * nodes].reshape(2, nodes),
+        Forest(places[p : p + c], places[p + c : p + 2 * c], places[p + 2 * c : p + 3 * c],
+               places[p + 3 * c : p + 4 * c]),
+        places[p + 4 * c : p + 5 * c],
+        Tracks(places[p + 5 * c : p + 6 * c + 1], places[p + 6 * c + 1 : p + 7 * c + 1], places[q : q + 2 * d],
+               places[p + 7 * c + 1 : q]),
+        places[q + 2 * d : q + 3 * d],
+        places[q + 3 * d : q + 4 * d],
+        places[q + 4 * d : q + 5 * d],
+        marks[m : m + c],
+        marks[m + c : m + c + d],
+        marks[m + c + d : m + c + 2 * d],
+        marks[m + c + 2 * d : m + c + 3 * d],
+    )  # fmt: skip
+
+
+def kept(array):
+    """The array itself, which the caller keeps until all is done: compiled code counts no references of it."""
+    return array
+
+
+def fresh(plan):
+    """A workspace of its own."""
+    numbers, places, marks = room(plan)
+    return workspace(plan, np.empty(numbers), np.zeros(places, np.int64), np.empty(marks, np.bool_))
