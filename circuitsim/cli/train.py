@@ -34,8 +34,9 @@ MODELS: dict[str, str] = {
 # Options of every family, with the defaults that a family may replace.
 COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 30.0}
 
-# What a resumed run may change: how long it trains and how often it saves. All else would give another run.
-_MAY_CHANGE = ("epochs", "checkpoint_seconds")
+# What a resumed run may change: how long it trains, how often it saves, and threads, which change no bit of a result.
+# All else would give another run.
+_MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
