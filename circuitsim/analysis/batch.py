@@ -25,6 +25,7 @@ from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
 from circuitsim.compact.ports import Ports
 from circuitsim.compact.settle import NO_REST, NOT_CONVEX
+from circuitsim.compact.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
@@ -381,5 +382,5 @@ def batched(
         late = np.zeros(n_nodes, dtype=bool)
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        plan = Plan(*compact("plan", n_nodes)(*columns, everything, n_nodes, late, 2**62))
+        plan = unpack(compact("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())

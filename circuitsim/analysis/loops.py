@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.compact.kernels import compact
-from circuitsim.compact.plan import Plan
+from circuitsim.compact.single import unpack
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE
 from circuitsim.solvers.active_set import ActiveSet
@@ -89,9 +89,9 @@ def _by_kernel(
     ends[diodes] = middle
     a = np.concatenate([number[first], middle, np.zeros(fed.size, dtype=np.int64)])
     b = np.concatenate([ends, number[second[diodes]], number[fed]])
-    kind = np.repeat(np.array([RESISTOR, DIODE, CURRENT]), [first.size, diodes.size, fed.size])
+    kind = np.repeat(np.array([RESISTOR, DIODE, CURRENT], dtype=np.int8), [first.size, diodes.size, fed.size])
     value = np.concatenate([np.ones(first.size), np.full(diodes.size, np.nan), need[fed]])
-    plan = Plan(*compact("plan", n_nodes)(kind, a, b, value, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES))
+    plan = unpack(compact("prepare", n_nodes)(kind, a, b, value, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES))
     if not plan.resistor.size:
         return None
     v, current = np.empty((1, n_nodes)), np.empty((1, kind.size))

@@ -174,8 +174,9 @@ def quick(circuit: Circuit, tolerance: float) -> Quick | str:
     kind, first, second, value, n_nodes = circuit.arrays()
     if n_nodes > LARGEST:
         return TOO_LARGE
-    nowhere = np.zeros(n_nodes, dtype=bool)
-    packed = compact("prepare", n_nodes)(kind, first, second, value, n_nodes, nowhere, UPDATES)
+    # Copies, which are not read-only: one kind of array for all who plan, one compilation.
+    columns = kind.copy(), first.copy(), second.copy(), value.copy()
+    packed = compact("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
     # A plan that was given up has no branches.
     given_up = not part(packed, 4).size and ((kind == RESISTOR) & (value != 0.0)).any()
     return TOO_DENSE if given_up else Quick(circuit, tolerance, packed)

@@ -23,6 +23,9 @@ PATIENCE = 400
 
 _MODULES = (plan, workspace, linear, settle, ports, samples, single)
 
+APART = ("factorise", "settle_ports")
+"""Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
+
 _done = 0
 _loaded = False
 
@@ -80,7 +83,7 @@ def _register() -> None:
             own = isinstance(function, FunctionType) and function.__module__ == module.__name__
             if own and function is not workspace.kept:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
-                register_jitable(forceinline=module is not plan)(function)
+                register_jitable(forceinline=module is not plan and function.__name__ not in APART)(function)
     register_jitable(certificate.worst_violations)
     register_jitable(certificate.note)
 

@@ -215,39 +215,23 @@ def forest_currents(plan, forest, space, flow):
         size[u] += size[v]
 
 
-def spread(x, last):
-    """Each coordinate's potential becomes that of its group's last member."""
-    for k in range(x.size):
-        x[k] = x[last[k]]
-
-
-def linear(plan, injected, offset, forest, space, factor, v):
-    """Solve the linear circuit with a forest of diodes closed; fills in v and the workspace's x, need and size."""
-    w, x = space.w, space.x
-    group_potentials(plan, forest, offset, w)
+def begin(plan, injected, offset, forest, space, v):
+    """Potentials that only voltage sources and conducting diodes set, others zero; fills in v and the workspace's x,
+    need and size."""
+    group_potentials(plan, forest, offset, space.x)
     for k in range(v.size):
-        v[k] = w[plan.coordinate[k]] + offset[k]
-    demands(plan, space.g, v, injected, space.need, space.size)
-    gather(plan, space.need, x)
-    x[plan.n] = 0.0
-    substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.stranded)
-    far_away(plan, space, factor)
-    spread(x, forest.last)
-    for k in range(x.size):
-        x[k] += w[k]
-    node_potentials(plan, forest, x, offset, v)
+        v[k] = space.x[plan.coordinate[k]] + offset[k]
     demands(plan, space.g, v, injected, space.need, space.size)
 
 
 def improve(plan, injected, offset, forest, space, factor, v):
-    """One step of iterative refinement, in place."""
+    """Solve for what the nodes need, in place: the linear circuit after `begin`, then steps of iterative refinement."""
     x, change = space.x, space.change
     gather(plan, space.need, change)
     change[plan.n] = 0.0
     substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.stranded)
-    spread(change, forest.last)
     for k in range(x.size):
-        x[k] += change[k]
+        x[k] += change[forest.last[k]]
     node_potentials(plan, forest, x, offset, v)
     demands(plan, space.g, v, injected, space.need, space.size)
 
@@ -300,15 +284,19 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
         factor = refactor(plan, space, closed)
         if factor < 0:
             return NOT_CONVEX, count
-        linear(plan, injected, offset, forest, space, factor, v)
-        forest_currents(plan, forest, space, flow)
-        wrong = judge(plan, v, space, flow, closed)
-        if not wrong or count > rounds:
+        begin(plan, injected, offset, forest, space, v)
+        refined = False
+        while True:
             improve(plan, injected, offset, forest, space, factor, v)
+            if not refined:
+                far_away(plan, space, factor)
             forest_currents(plan, forest, space, flow)
             wrong = judge(plan, v, space, flow, closed)
-            if not wrong or count > rounds:
+            if refined or (wrong and count <= rounds):
                 break
+            refined = True
+        if not wrong or count > rounds:
+            break
         closed[:] = space.wanted
     if rounds > 0:
         stray = wrong

@@ -76,19 +76,23 @@ def part(packed, k):
     return packed[packed[k] : packed[k + 1]]
 
 
-def unpack(packed, numbers):
-    """Plan and workspace in the memory that `prepare` laid out; what is in front of ``numbers`` is left out."""
+def unpack(packed):
+    """The plan that `prepare` packed: views of its memory."""
     entries, at = packed[ENTRIES], packed[ARRAYS]
-    places = at + halves(3 * entries)
-    marks = places + packed[PLACES]
-    fill = packed[at:places].view(np.uint32)
-    plan = Plan(
-        packed[N], packed[REGULAR] != 0, part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
+    fill = packed[at : at + halves(3 * entries)].view(np.uint32)
+    return Plan(
+        int(packed[N]), bool(packed[REGULAR]), part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
         part(packed, 4), part(packed, 5), part(packed, 6), part(packed, 7), part(packed, 8), part(packed, 9),
         part(packed, 10), part(packed, 11), part(packed, 12), fill[:entries], part(packed, 13), part(packed, 14),
         fill[entries : 2 * entries], fill[2 * entries : 3 * entries],
     )  # fmt: skip
-    return plan, workspace(plan, numbers[plan.resistor.size :], packed[places:marks], packed[marks:].view(np.bool_))
+
+
+def desk(plan, packed, numbers):
+    """The workspace in the memory that `prepare` laid out; the resistances in front of ``numbers`` are left out."""
+    places = packed[ARRAYS] + halves(3 * packed[ENTRIES])
+    marks = places + packed[PLACES]
+    return workspace(plan, numbers[plan.resistor.size :], packed[places:marks], packed[marks:].view(np.bool_))
 
 
 def take_values(plan, kind, values, ohms):
@@ -138,7 +142,8 @@ def solve_once(packed, numbers, guess, rounds, out):
         Largest relative violation.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
-    plan, space = unpack(packed, numbers)
+    plan = unpack(packed)
+    space = desk(plan, packed, numbers)
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     ohms, stamp = numbers[: plan.resistor.size], space.stamp
     m, n_nodes = kind.size, plan.coordinate.size

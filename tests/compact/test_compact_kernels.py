@@ -26,7 +26,8 @@ FAMILIES = ("grid", "erdos-renyi", "scale-free", "ladder", "bridges", "selectors
 def run(solve, make_plan, circuit: Circuit):
     """Plan and results of one circuit by given kernels."""
     a = circuit.arrays()
-    made = make_plan(a.kind, a.first, a.second, a.value, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
+    columns = [column.copy() for column in a[:4]]
+    made = make_plan(*columns, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
     closed = np.zeros((1, made.diode.size), dtype=bool)
     results = (
         closed, np.empty((1, a.n_nodes)), np.empty((1, a.kind.size)), np.empty((1, 7)), np.empty((1, 7)),
@@ -34,8 +35,13 @@ def run(solve, make_plan, circuit: Circuit):
     )  # fmt: skip
     inputs, x = np.zeros(0, np.int64), np.zeros((1, 0))
     with np.errstate(all="ignore"):
-        solve(made, a.kind, a.first, a.second, a.value, inputs, x, 40, 0, 1, *results)
+        solve(made, *columns, inputs, x, 40, 0, 1, *results)
     return made, results
+
+
+def compiled_plan(*arguments) -> plan.Plan:
+    """The plan as compiled code packs it."""
+    return single.unpack(kernels.compiled("prepare")(*arguments))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -43,7 +49,7 @@ def test_interpreted_and_compiled_give_the_same_bits(family: str) -> None:
     for seed, size in ((0, 12), (1, 40), (2, 70)):
         circuit = make(family, size, seed)
         plain_plan, plain = run(samples.solve_samples, plan.plan, circuit)
-        fast_plan, fast = run(kernels.compiled("solve_samples"), kernels.compiled("plan"), circuit)
+        fast_plan, fast = run(kernels.compiled("solve_samples"), compiled_plan, circuit)
         for one, other in zip((*plain_plan, *plain), (*fast_plan, *fast)):
             assert np.array_equal(one, other, equal_nan=True)
 
@@ -61,7 +67,7 @@ def test_ports_too_give_the_same_bits() -> None:
             np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
             np.empty((3, 7)), np.empty((3, 7)), np.empty(3, np.int64), np.empty(3, np.int64),
         )  # fmt: skip
-        columns = (a.kind, a.first, a.second, a.value)
+        columns = [column.copy() for column in a[:4]]
         find("solve_by_ports")(made, through, *columns, inputs, x, 40, 0, 3, *results)
         answers.append((*through, *results))
     for one, other in zip(*answers):
@@ -161,7 +167,7 @@ def test_one_at_a_time_gives_the_same_bits_interpreted_and_compiled(family: str)
         late = np.zeros(a.n_nodes, dtype=bool)
         answers = []
         for find in (kernels._plain, kernels.compiled):
-            packed = find("prepare")(a.kind, a.first, a.second, a.value, a.n_nodes, late, 2**62)
+            packed = find("prepare")(*(column.copy() for column in a[:4]), a.n_nodes, late, 2**62)
             numbers, guess = np.zeros(packed[single.NUMBERS]), np.zeros(0)
             guess.flags.writeable = False
             m, d = a.kind.size, single.part(packed, 8).size
