@@ -23,7 +23,7 @@ SEEDS = range(5)
 TASKS: dict[str, dict[str, Any]] = {
     "iris": {"gain": 4.0, "epochs": 80, "batch": 10, "loss": "squared", "low": -0.5, "high": 0.5, "hidden": 10,
              "held_out": 4},
-    "digits": {"gain": 4.0, "epochs": 12, "batch": 16, "hidden": 20, "held_out": 1},
+    "digits": {"gain": 4.0, "epochs": 30, "batch": 16, "hidden": 20, "held_out": 1},
 }  # fmt: skip
 PARTS = 4
 
