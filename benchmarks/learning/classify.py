@@ -3,8 +3,8 @@
 Usage: ``python benchmarks/learning/classify.py [iris] [digits]``. Every seed cuts the data anew into equal parts (the
 same share of each class), scatters the deck's resistances anew, and shuffles anew; all three models see the same parts.
 Of the digits one part is held out; Iris has so few samples that each of its four parts is held out in turn, so that a
-seed's accuracy is over all 150. Hyper-parameters were chosen on seeds 10 to 17, one quarter held out, but for the digits'
-epochs: 12, chosen there, gave 94.3 ± 0.6 % on these seeds, and were then raised to 30. Writes
+seed's accuracy is over all 150. Hyper-parameters were chosen on seeds 10 to 17, one quarter held out, but for the
+digits' epochs: 12, chosen there, gave 94.3 ± 0.6 % on these seeds, and were then raised to 30. Writes
 ``benchmarks/results/learning/classify-….md``.
 """
 
