@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim.analysis.quick import LARGEST, ROUNDS, UPDATES
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.single import unpack
@@ -18,14 +19,8 @@ from circuitsim.solvers.active_set import ActiveSet
 
 TOGETHER = 500
 """Nodes of parts that are solved together."""
-LARGEST = 1500
-"""Most nodes that the kernel for small circuits takes (its tables while planning are square)."""
-UPDATES = 400_000
-"""Most updates of one of its eliminations."""
-ROUNDS = 40
-"""Most linear circuits it solves."""
 ACCURATE = 1e-9
-"""Its answer counts if its certificate holds to this; what is left over is the next pass's business."""
+"""The kernel's answer counts if its certificate holds to this; what is left over is the next pass's business."""
 
 
 def least_norm_currents(
@@ -98,11 +93,10 @@ def _by_kernel(
     worst, relative = np.empty((1, 7)), np.empty((1, 7))
     status, count = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     closed = np.zeros((1, diodes.size), dtype=bool)
-    with np.errstate(all="ignore"):
-        compact("solve_samples", n_nodes)(
-            plan, kind, a, b, value, np.zeros(0, dtype=np.int64), np.zeros((1, 0)), ROUNDS, 0, 1,
-            closed, v, current, worst, relative, status, count,
-        )  # fmt: skip
+    compact("solve_samples", n_nodes)(
+        plan, kind, a, b, value, np.zeros(0, dtype=np.int64), np.zeros((1, 0)), ROUNDS, 0, 1,
+        closed, v, current, worst, relative, status, count,
+    )  # fmt: skip
     # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
     return current[0, : first.size] if relative.max() <= ACCURATE else None
 

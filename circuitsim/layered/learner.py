@@ -16,7 +16,7 @@ from circuitsim.training.trainable import Arrays, Batch
 
 METHODS = ("ep", "bp", "implicit")
 #: States of so many units at most are held at once when the network is tested.
-TEST_STATES = 1_000_000
+TEST_STATES = 600_000
 
 
 def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:

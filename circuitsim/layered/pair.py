@@ -41,17 +41,10 @@ def settled(p, low, high, first):
 
 
 @kernel()
-def relative(change, scale, smallest):
-    """|change| / scale, lane by lane; zero where there was none."""
-    return div(magnitude(change), maximum(scale, smallest))
-
-
-@kernel()
-def larger(moves, new, v, k, p):
-    """``moves`` or, where larger, |new − v| over |p| + |v|."""
-    old = load(v, k, LANES)
-    scale = add(magnitude(p), magnitude(old))
-    return maximum(moves, relative(sub(new, old), scale, splat(v.dtype.type(SMALLEST), LANES)))
+def larger(moves, new, old, p, smallest):
+    """``moves`` or, where larger, |new − old| over |p| + |old|, lane by lane; ``smallest`` (> 0) makes 0/0 zero."""
+    scale = maximum(add(magnitude(p), magnitude(old)), smallest)
+    return maximum(moves, div(magnitude(sub(new, old)), scale))
 
 
 @kernel()
@@ -78,8 +71,11 @@ def sweep_two(inner, g, rows, width, base, v, inverse, place, low, high, first, 
         x0, x1 = settled(a, low, high, first + k), settled(b, low, high, first + k + LANES)
         y0, y1 = settled(c, low, high, first + k), settled(d, low, high, first + k + LANES)
         if measured:
-            moves = larger(larger(moves, x0, v, h + k, a), x1, v, h + k + LANES, b)
-            moves = larger(larger(moves, y0, v, i + k, c), y1, v, i + k + LANES, d)
+            tiny = splat(v.dtype.type(SMALLEST), LANES)
+            moves = larger(moves, x0, load(v, h + k, LANES), a, tiny)
+            moves = larger(moves, x1, load(v, h + k + LANES, LANES), b, tiny)
+            moves = larger(moves, y0, load(v, i + k, LANES), c, tiny)
+            moves = larger(moves, y1, load(v, i + k + LANES, LANES), d, tiny)
         store(v, h + k, x0)
         store(v, h + k + LANES, x1)
         store(v, i + k, y0)

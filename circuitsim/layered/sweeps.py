@@ -10,20 +10,18 @@ from __future__ import annotations
 from numba import prange
 
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
-from circuitsim.layered.pair import ALL, HIDDEN, SMALLEST, relative, sweep_pair
+from circuitsim.layered.pair import ALL, HIDDEN, SMALLEST, larger, sweep_pair
 from circuitsim.layered.vectors import (
     add,
     fma,
     kernel,
     largest,
     load,
-    magnitude,
     maximum,
     minimum,
     mul,
     splat,
     store,
-    sub,
     total,
 )
 
@@ -123,9 +121,7 @@ def settle_block(sums, v, inverse, low, high, place, first, o, moves, measured):
     p = mul(load(sums, o, BLOCK), load(inverse, place, BLOCK))
     new = minimum(maximum(p, load(low, first, BLOCK)), load(high, first, BLOCK))
     if measured:
-        old = load(v, o, BLOCK)
-        scale = add(magnitude(p), magnitude(old))
-        moves = maximum(moves, relative(sub(new, old), scale, splat(v.dtype.type(SMALLEST), BLOCK)))
+        moves = larger(moves, new, load(v, o, BLOCK), p, splat(v.dtype.type(SMALLEST), BLOCK))
     store(v, o, new)
     return moves
 

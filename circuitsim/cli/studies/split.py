@@ -152,15 +152,13 @@ def _write(directory: Path | None, rows: Sequence[dict[str, Any]], page: str) ->
     """Table and page of what is done so far."""
     if directory is None:
         return
-    from circuitsim.training.files import atomic_write
+    from circuitsim.cli.studies.runs import write_results
 
-    directory.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    atomic_write(directory / "split.csv", text.getvalue().encode())
-    atomic_write(directory / "split.md", page.encode())
+    write_results(directory, "split", page, text.getvalue())
 
 
 def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
