@@ -26,14 +26,14 @@ def explain(point: OperatingPoint) -> list[str]:
     conducting = point.currents[diodes] > 0.0
     free = conducting & ~at_held
     info = dict(point.solver)
-    name, why = info.pop("name"), info.pop("why", "")
+    name, why, linear = info.pop("name"), info.pop("why", ""), info.pop("linear", None)
     work = ", ".join(f"{count} {what}" for what, count in info.items())
     return [
         f"circuit: {n_nodes} nodes, {kind.size} elements; {structure.n} unknown potentials once sources and shorts "
         "join nodes",
         f"diodes: {diodes.size}, {int(np.count_nonzero(at_held))} of them with an end at a fixed potential; "
         f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free potentials",
-        f"method: {name} ({why})",
+        f"method: {name} ({why})" + (f"; its linear circuits by {linear}" if linear else ""),
         f"work: {work or 'none told'}",
         f"proof: worst violation {point.certificate.worst:.1e} of a local scale, allowed "
         f"{point.certificate.tolerance:.0e}",

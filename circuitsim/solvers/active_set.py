@@ -78,7 +78,7 @@ class ActiveSet(NamedTuple):
 
     def _settled(self, network: Network, start: np.ndarray, on: np.ndarray) -> Solution:
         program, rounds = network.program, 0
-        if network.laplacian.iterative:
+        if network.laplacian.iterative and on.size:
             rough, _, rounds = primal_dual(network, on, start, self.rounds, accuracy=ROUGH)
             start, on = rough.x, _judge(network, rough)[1]
         settled, done, more = primal_dual(network, on, start, self.rounds)
@@ -99,7 +99,7 @@ class ActiveSet(NamedTuple):
         carrying[settled.forest] = True
         closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
         doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
-        info: dict[str, object] = {"rounds": rounds, "steps": steps}
+        info: dict[str, object] = {"rounds": rounds, "steps": steps, "linear": network.laplacian.way}
         return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt)
 
 

@@ -15,6 +15,7 @@ from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 
+NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40
 """A breadth-first search reaches all nodes of a graph without thin separators within so many levels."""
 WIDEST = 0.2
@@ -53,7 +54,10 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     row = row[group]
     earth = row[n]
     row = np.where(row == earth, -1, row - (row > earth))
-    return Merged(row, *_merge(int(row.max(initial=-1)) + 1, a, b, g, row))
+    ptr, idx, w, diagonal = neighbours(int(row.max(initial=-1)) + 1, a, b, g, row)
+    root = 1.0 / np.sqrt(diagonal)
+    _scale(ptr, idx, w, root)
+    return Merged(row, ptr, idx, w, root)
 
 
 def solve(merged: Merged, current: np.ndarray, guess: np.ndarray, accuracy: float) -> np.ndarray:
@@ -112,35 +116,45 @@ def spreads(ptr, idx, levels, widest):
 
 
 @jit()
-def _merge(k, a, b, g, row):
+def neighbours(k, a, b, g, row):
+    """Adjacency of ``k`` unknowns: ``ptr``, ``idx``, conductances, and the sum of all at each unknown.
+
+    ``row`` is the unknown of each end of the edges a–b of conductance g; −1 is earth. Parallel edges stay apart.
+    """
     ptr = np.zeros(k + 1, np.int64)
-    root = np.zeros(k)
+    diagonal = np.zeros(k)
     for e in range(a.size):
         i, j = row[a[e]], row[b[e]]
         if i == j:
             continue
         if i >= 0:
-            root[i] += g[e]
+            diagonal[i] += g[e]
         if j >= 0:
-            root[j] += g[e]
+            diagonal[j] += g[e]
         if i >= 0 and j >= 0:
             ptr[i + 1] += 1
             ptr[j + 1] += 1
     for i in range(k):
         ptr[i + 1] += ptr[i]
-        root[i] = 1.0 / np.sqrt(root[i])
     free = ptr[:k].copy()
     idx = np.empty(ptr[k], np.int32)
     w = np.empty(ptr[k])
     for e in range(a.size):
         i, j = row[a[e]], row[b[e]]
         if i != j and i >= 0 and j >= 0:
-            scaled = g[e] * root[i] * root[j]
-            idx[free[i]], w[free[i]] = j, scaled
-            idx[free[j]], w[free[j]] = i, scaled
+            idx[free[i]], w[free[i]] = j, g[e]
+            idx[free[j]], w[free[j]] = i, g[e]
             free[i] += 1
             free[j] += 1
-    return ptr, idx, w, root
+    return ptr, idx, w, diagonal
+
+
+@jit()
+def _scale(ptr, idx, w, root):
+    """Conductances scaled to a unit diagonal, in place."""
+    for i in range(root.size):
+        for at in range(ptr[i], ptr[i + 1]):
+            w[at] *= root[i] * root[idx[at]]
 
 
 @jit()

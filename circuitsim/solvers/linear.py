@@ -41,8 +41,8 @@ class Laplacian(NamedTuple):
         The nodes in their order of elimination; earth is last.
     symbolic : circuitsim.solvers.laplacian.Symbolic or None
         Analysis of the pattern for the compiled kernels; None where numpy or conjugate gradients do it.
-    iterative : bool
-        Whether conjugate gradients do it.
+    iterative : module or None
+        The kind of conjugate gradients that does it: `circuitsim.solvers.conjugate` or `circuitsim.solvers.spanning`.
     memo : dict or None
         Where the pattern's analysis is kept, and the latest factor.
     """
@@ -54,7 +54,7 @@ class Laplacian(NamedTuple):
     unit: float
     order: np.ndarray
     symbolic: Any
-    iterative: bool = False
+    iterative: Any = None
     memo: dict[str, Any] | None = None
 
     @classmethod
@@ -70,15 +70,9 @@ class Laplacian(NamedTuple):
         unit = float(g.max()) if g.size else 1.0
         if n <= DENSE:
             return cls(n, a, b, g / unit, unit, np.arange(n + 1), None)
-        if grounded and n >= ITERATIVE and g.min() * EVEN >= unit:
-            from circuitsim.solvers import conjugate
-            from circuitsim.solvers.laplacian.graph import adjacency
-
-            if "spreads" not in memo:
-                ptr, idx = adjacency(n, a[: g.size], b[: g.size])
-                memo["spreads"] = bool(conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
-            if memo["spreads"]:
-                return cls(n, a, b, g / unit, unit, np.arange(n + 1), None, True)
+        iterative = _iterative(n, a[: g.size], b[: g.size], g, memo) if grounded and n >= ITERATIVE else None
+        if iterative is not None:
+            return cls(n, a, b, g / unit, unit, np.arange(n + 1), None, iterative, memo)
         from circuitsim.solvers import laplacian
 
         symbolic = memo.get("symbolic")
@@ -86,9 +80,16 @@ class Laplacian(NamedTuple):
             symbolic = memo["symbolic"] = laplacian.analyse(n, a, b)
         return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.order, n), symbolic, memo=memo)
 
+    @property
+    def way(self) -> str:
+        """What solves it, for people."""
+        if self.iterative is not None:
+            return str(self.iterative.NAME)
+        return "dense factors" if self.symbolic is None else "sparse factors"
+
     def keep(self, factored: Factored) -> None:
         """Leave a factor to the next solve of this pattern, which repeats only what differs."""
-        if self.memo is not None and self.symbolic.stored <= KEPT and not factored.raw.spent:
+        if self.memo is not None and not self.iterative and self.symbolic.stored <= KEPT and not factored.raw.spent:
             self.memo["factor"] = factored.raw
 
     def kept(self) -> Factored | None:
@@ -108,11 +109,7 @@ class Laplacian(NamedTuple):
         """
         r = self.g.size
         if self.iterative:
-            from circuitsim.solvers import conjugate
-
-            return Factored(
-                self, conjugate.merge(self.n, self.a[:r], self.b[:r], self.g, self.a[closed], self.b[closed])
-            )
+            return Factored(self, _merged(self, closed))
         if self.symbolic is None:
             a, b = np.append(self.a[:r], self.a[closed]), np.append(self.b[:r], self.b[closed])
             w = np.append(self.g, np.full(closed.size, dense.SHORT))
@@ -153,13 +150,39 @@ class Factored(NamedTuple):
         """
         scaled = current / self.laplacian.unit
         if self.laplacian.iterative:
-            from circuitsim.solvers import conjugate
-
             if guess is None:
-                return conjugate.solve(self.raw, scaled, np.zeros(scaled.size + 1), CORRECTION)
-            return conjugate.solve(self.raw, scaled, guess, accuracy)
+                return self.laplacian.iterative.solve(self.raw, scaled, np.zeros(scaled.size + 1), CORRECTION)
+            return self.laplacian.iterative.solve(self.raw, scaled, guess, accuracy)
         if self.laplacian.symbolic is None:
             return dense.solve(self.raw, scaled)
         from circuitsim.solvers import laplacian
 
         return np.append(laplacian.solve(self.raw, scaled)[0], 0.0)
+
+
+def _merged(laplacian: Laplacian, closed: np.ndarray) -> Any:
+    """The network with the edges ``closed`` as shorts, for conjugate gradients; the latest one is kept."""
+    n, a, b, g = laplacian[:4]
+    memo = {} if laplacian.memo is None else laplacian.memo
+    kept = memo.get("merged")
+    if kept is None or not (np.array_equal(kept[0], closed) and np.array_equal(kept[1], g)):
+        merged = laplacian.iterative.merge(n, a[: g.size], b[: g.size], g, a[closed], b[closed])
+        kept = memo["merged"] = closed, g, merged
+    return kept[2]
+
+
+def _iterative(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, memo: dict[str, Any]) -> Any:
+    """The kind of conjugate gradients that suits resistors of conductance g between a–b, or None."""
+    from circuitsim.solvers import conjugate, spanning
+
+    if g.min() * EVEN >= g.max():
+        from circuitsim.solvers.laplacian.graph import adjacency
+
+        if "spreads" not in memo:
+            ptr, idx = adjacency(n, a, b)
+            memo["spreads"] = bool(conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
+        return conjugate if memo["spreads"] else None
+    kept = memo.get("wired")
+    if kept is None or not np.array_equal(kept[0], g):
+        kept = memo["wired"] = g, spanning.suits(n, a, b, g)
+    return spanning if kept[1] else None

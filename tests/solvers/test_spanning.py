@@ -1,0 +1,140 @@
+"""Conjugate gradients on the strongest spanning tree: networks of good wires and weak cross links."""
+
+from __future__ import annotations
+
+import networkx
+import numpy as np
+import pytest
+
+from circuitsim import solve
+from circuitsim.analysis import prepared
+from circuitsim.bench.families import make
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.errors import ConvergenceError
+from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
+from circuitsim.solvers import dense, spanning
+from circuitsim.solvers.active_set import ActiveSet, prepare
+
+NONE = np.zeros(0, dtype=int)
+
+
+def wired(seed: int, n: int = 60, weak: float = 1e-3) -> tuple[np.ndarray, ...]:
+    """A random tree of strong branches with weak links across it: ends, conductances, currents, shorts."""
+    rng = np.random.default_rng(seed)
+    tree = np.array([rng.integers(max(0, k - 5), k) for k in range(1, n + 1)])
+    number = rng.permutation(n + 1)
+    a, b = np.append(np.arange(1, n + 1), rng.integers(0, n + 1, 2 * n)), np.append(tree, rng.integers(0, n + 1, 2 * n))
+    g = np.exp(rng.standard_normal(a.size)) * np.where(np.arange(a.size) < n, 1.0, weak)
+    return number[a], number[b], g, rng.standard_normal(n), *rng.integers(0, n + 1, (2, n // 8))
+
+
+def program_of(family: str, unknowns: int) -> QuadraticProgram:
+    structure = analyse(make(family, unknowns, 0))
+    return feasible_program(structure, quadratic_program(structure))[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_potentials_are_those_of_elimination_whether_the_tree_is_good_or_not(seed: int) -> None:
+    a, b, g, current, u, v = wired(seed, weak=(1e-3, 1.0)[seed % 2])
+    n = current.size
+    if seed < 2:
+        u = v = NONE
+    merged = spanning.merge(n, a, b, g, u, v)
+    x = spanning.solve(merged, current, np.zeros(n + 1), 1e-14)
+    shorts = np.full(u.size, dense.SHORT)
+    exact = dense.solve(dense.factor(n, np.append(a, u), np.append(b, v), np.append(g, shorts)), current)
+    assert np.abs(x - exact).max() < 1e-11 * np.abs(exact).max()
+    assert np.array_equal(x[u], x[v]) and x[n] == 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tree_is_the_strongest_within_powers_of_two_and_its_walks_solve_it(seed: int) -> None:
+    a, b, g, current, *_ = wired(seed)
+    n = current.size
+    merged = spanning.merge(n, a, b, g, NONE, NONE)
+    kept = ~merged.cut & (a != b)
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(n + 1))
+    power_of_two = np.frexp(g)[1].astype(float)
+    for e in np.argsort(power_of_two, kind="stable").tolist():
+        graph.add_edge(int(a[e]), int(b[e]), weight=power_of_two[e])  # of parallel edges the strongest
+    best = networkx.maximum_spanning_tree(graph).size(weight="weight")
+    assert kept.sum() == n and power_of_two[kept].sum() == best
+    assert (merged.up < np.arange(n)).all() and merged.up.min() == -1
+    z, flow = np.empty(n), np.zeros(n)
+    row = merged.row[:-1]
+    r = np.empty(n)
+    r[row] = current
+    power = spanning._flows(merged.up, merged.resistance, r, flow, z)
+    exact = dense.solve(dense.factor(n, a[kept], b[kept], g[kept]), current)
+    assert np.abs(z[row] - exact[:-1]).max() < 1e-12 * np.abs(exact).max()
+    assert abs(power - r @ z) < 1e-12 * np.abs(r * z).sum() and not flow.any()
+
+
+def test_stretch_is_conductance_times_resistance_of_the_tree() -> None:
+    a, b, g, current, *_ = wired(3)
+    n = current.size
+    merged = spanning.merge(n, a, b, g, NONE, NONE)
+    tree = networkx.Graph()
+    for e in np.flatnonzero(~merged.cut & (a != b)).tolist():
+        tree.add_edge(int(a[e]), int(b[e]), resistance=1.0 / g[e])
+    off = np.flatnonzero(merged.cut)
+    paths = [networkx.shortest_path_length(tree, int(a[e]), int(b[e]), "resistance") * g[e] for e in off]
+    assert off.size <= spanning.SAMPLE
+    assert spanning.stretch(merged, a, b, g) == pytest.approx(sum(paths) / n, rel=1e-12)
+
+
+def test_chosen_for_wires_with_weak_cells_alone() -> None:
+    def way(program: QuadraticProgram, direct: bool = False) -> object:
+        return prepare(program, direct).laplacian.iterative
+
+    for family in ("crossbar", "crossbar-1d1r"):
+        program = program_of(family, 4000)
+        assert way(program) is spanning and way(program, direct=True) is None
+        # Cells that conduct as well as the wires.
+        assert way(program._replace(g=np.where(program.g < 0.5, 1e4 * program.g, program.g), memo={})) is None
+    for family in ("grid", "grid-scaled", "ladder", "selectors", "scale-free"):
+        assert way(program_of(family, 4000)) is not spanning, family
+
+
+@pytest.mark.parametrize("family", ["crossbar", "crossbar-1d1r"])
+def test_answers_are_certified_the_same_for_new_values_and_those_of_factors(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    circuit = make(family, 4000, 0)
+    kind, value = circuit.arrays().kind, circuit.arrays().value.copy()
+    rng = np.random.default_rng(0)
+    again = prepared(circuit)
+    again.solve()
+    for changes in (np.isin(kind, (VOLTAGE, CURRENT)), kind == RESISTOR):
+        new = np.where(changes, value * rng.uniform(0.5, 1.5, value.size), value)
+        point = again.solve(new)
+        fresh = solve(circuit.with_column(new))
+        assert point.certificate.ok
+        assert point.voltages.tobytes() == fresh.voltages.tobytes()
+        assert point.currents.tobytes() == fresh.currents.tobytes()
+        with monkeypatch.context() as patch:
+            patch.setattr(spanning, "STEPS", 2)
+            factored = solve(circuit.with_column(new))  # conjugate gradients give up, factors take over
+        scale = np.abs(point.voltages).max()
+        assert np.abs(factored.voltages - point.voltages).max() <= 1e-14 * scale
+        conducts = np.flatnonzero(kind == DIODE)
+        assert np.array_equal(factored.currents[conducts] > 0.0, point.currents[conducts] > 0.0)
+
+
+def test_too_many_steps_are_refused() -> None:
+    a, b, g, current, *_ = wired(0, weak=1.0)
+    merged = spanning.merge(current.size, a, b, g, NONE, NONE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spanning, "STEPS", 3)
+        with pytest.raises(ConvergenceError, match="did not converge"):
+            spanning.solve(merged, current, np.zeros(current.size + 1), 1e-14)
+
+
+def test_what_the_topology_and_conductances_told_is_not_looked_at_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    structure = analyse(make("crossbar", 4000, 0))
+    first = ActiveSet().solve(quadratic_program(structure), np.zeros(structure.n + 1))
+    monkeypatch.setattr(spanning, "merge", None)
+    monkeypatch.setattr(spanning, "suits", None)
+    again = ActiveSet().solve(quadratic_program(structure), np.zeros(structure.n + 1))
+    assert np.array_equal(first.x, again.x)
