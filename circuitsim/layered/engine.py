@@ -27,7 +27,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
         keep[here] = 1
     width = int(layout.width[1])
     slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
-    lit = aligned(2 * pixels * samples, dtype).reshape(2, -1)
+    lit, where = aligned(2 * pixels * samples, dtype).reshape(2, -1), np.zeros(pixels, np.int32)
     # The nudged phases have twice as many samples.
     twice, hidden = 2 * samples * n, PARTS * 2 * samples * n if last > 2 else PARTS * n
     sizes = {
@@ -38,7 +38,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)
     return steps.Memory(
-        low=low, high=high, keep=keep, levels=levels, slot=slot, pixels=lit, phase=phase,
+        low=low, high=high, keep=keep, levels=levels, slot=slot, where=where, pixels=lit, phase=phase,
         **{name: aligned(size, dtype) for name, size in sizes.items()},
     )  # fmt: skip
 
@@ -231,7 +231,7 @@ class Engine:
         """Make the step that is kept for the first layer."""
         if self.pending:
             self.memory.slot[1] = -1
-            self._threaded(steps.advance, self.memory, self.layout, self.samples)
+            self._threaded(steps.advance, self.memory, self.layout, self.samples, 0)
             self._forget_pending()
 
     def parameters(self) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from numba import prange
 from circuitsim.layered.layout import BLOCK, LANES, PARTS
 from circuitsim.layered.pair import ALL, HIDDEN, NONE
 from circuitsim.layered.sweeps import sweep
-from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, light
+from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, light
 from circuitsim.layered.vectors import (
     add,
     div,
@@ -34,6 +34,9 @@ from circuitsim.layered.vectors import (
 
 FINE, STARVED, TIPPED = 0, 1, 2
 """How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
+
+WORTH_SHARING = 100_000
+"""Inner conductances from which threads are called for a step of theirs; calling them takes microseconds."""
 
 
 class Rule(NamedTuple):
@@ -76,6 +79,7 @@ class Memory(NamedTuple):
     keep: np.ndarray
     levels: np.ndarray
     slot: np.ndarray
+    where: np.ndarray
     pixels: np.ndarray
     shift: np.ndarray
     drop: np.ndarray
@@ -96,18 +100,16 @@ class Memory(NamedTuple):
 
 
 @kernel()
-def advance(memory, layout, samples, threads):
-    """Make the kept step of the first layer, sum it, multiply it with the pixels in ``slot[1]``, now ``slot[0]``."""
+def advance(memory, layout, samples, lit, threads):
+    """Make the kept step of the first layer, sum it, multiply it with the ``lit`` pixels in ``slot[1]``."""
     m = memory
     run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
     if threads is not None:
         all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
     else:
         all_tiles(m.tiles, layout.width[1], samples, *run)
-    lit = 0
     for j in range(m.slot.shape[1]):
         m.slot[0, j] = m.slot[1, j]
-        lit = max(lit, m.slot[0, j] + 1)
     for i in range(lit * samples):
         m.pixels[0, i] = m.pixels[1, i]
 
@@ -179,7 +181,10 @@ def update_inner(memory, layout, rates, samples, threads):
     """The step of the inner matrices from `diff` and `mean`, and their sums for each unit."""
     m, n = memory, layout.total
     if threads is not None:
-        all_updates_in_parallel(m, layout, rates, samples)
+        if layout.size > WORTH_SHARING:
+            all_updates_in_parallel(m, layout, rates, samples)
+        else:
+            all_updates(m, layout, rates, samples)
     else:
         all_updates(m, layout, rates, samples)
     for k in range(0, n, LANES):
@@ -294,8 +299,8 @@ def score(memory, layout, labels, rows, count):
 def begin(memory, layout, rule, images, rows, count, threads):
     """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
-    light(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1])
-    advance(m, layout, samples, threads)
+    lit = light(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1], m.where)
+    advance(m, layout, samples, lit, threads)
     gain = splat(m.bias.dtype.type(rule.gain), LANES)
     for b in range(samples):
         for k in range(0, n, LANES):
@@ -382,6 +387,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
         some = rows[i * batch : (i + 1) * batch]
         count = some.size
         begin(memory, layout, rule, images, some, count, threads)
+        fetch(images, rows[(i + 1) * batch : (i + 2) * batch])
         status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
         if status != FINE:
             return i, status, layer, unit

@@ -17,7 +17,7 @@ import numpy as np
 from numba import prange, types
 from numba.extending import overload
 
-from circuitsim.layered.vectors import add, fma, kernel, load, maximum, splat, store, sub
+from circuitsim.layered.vectors import add, fma, kernel, load, maximum, prefetch, splat, store, sub
 
 TILE = 32
 #: Rows of a tile that stay in the nearest cache while the samples beyond the first four are multiplied.
@@ -37,7 +37,7 @@ def _intensity(levels, value):
 
 
 @kernel()
-def light(images, rows, count, samples, levels, slot, pixels):
+def light(images, rows, count, samples, levels, slot, pixels, where):
     """The pixels of a mini-batch that any sample lights.
 
     Parameters
@@ -53,18 +53,46 @@ def light(images, rows, count, samples, levels, slot, pixels):
         Written: position among the lit pixels, or −1.
     pixels : (D · samples,) ndarray
         Written: the values of the lit pixels, sample by sample.
+    where : (D,) ndarray of int32
+        Written: which pixels are lit; beyond, anything.
+
+    Returns
+    -------
+    int
+        How many pixels are lit.
     """
+    depth = images.shape[1]
+    for j in range(depth):
+        slot[j] = 0
+    for b in range(count):
+        image = images[rows[b]]
+        for j in range(depth):
+            slot[j] |= image[j] != 0
+    # Branches would be guessed wrong at every edge of a digit.
     lit = 0
-    for j in range(images.shape[1]):
-        found = False
-        for b in range(count):
-            value = images[rows[b], j]
-            pixels[lit * samples + b] = intensity(levels, value)
-            found |= value != 0
-        for b in range(count, samples):
-            pixels[lit * samples + b] = 0
+    for j in range(depth):
+        found = slot[j]
+        where[lit] = j
         slot[j] = lit if found else -1
         lit += found
+    for b in range(count):
+        image = images[rows[b]]
+        for i in range(lit):
+            pixels[i * samples + b] = intensity(levels, image[where[i]])
+    for b in range(count, samples):
+        for i in range(lit):
+            pixels[i * samples + b] = 0
+    return lit
+
+
+@kernel()
+def fetch(images, rows):
+    """Ask for images that `light` will read next: they lie anywhere, and memory is hundreds of cycles away."""
+    line = 64 // images.itemsize
+    for b in range(rows.size):
+        image = images[rows[b]]
+        for j in range(0, image.size, line):
+            prefetch(image, j)
 
 
 @kernel()
