@@ -77,6 +77,22 @@ def test_threads_and_starts_do_not_change_the_result(case) -> None:
     assert again.voltages == pytest.approx(one.voltages, abs=1e-13)
 
 
+@pytest.mark.parametrize("family", ["grid", "scale-free", "bridges"])
+def test_samples_of_a_large_circuit_begin_where_the_first_one_ended(family: str) -> None:
+    circuit = make(family, 500, 1)
+    names, base = sources_of(circuit)
+    x = base * np.random.default_rng(5).uniform(0.8, 1.2, (12, len(names)))
+    solver = batched(circuit, names)
+    batch, three = solver.solve(x, threads=1), solver.solve(x, threads=3)
+    alone = [solver.solve(x[s : s + 1]) for s in range(len(x))]
+    assert batch.ok.all() and np.array_equal(batch.voltages, three.voltages)
+    assert np.array_equal(batch.voltages[0], alone[0].voltages[0]) and batch.rounds[0] == alone[0].rounds[0]
+    assert batch.rounds[1:].sum() < 0.7 * sum(one.rounds[0] for one in alone[1:])
+    for s, one in enumerate(alone):
+        assert batch.voltages[s] == pytest.approx(one.voltages[0], abs=1e-13)
+    assert solver.solve(x[:0]).voltages.shape == (0, circuit.arrays().n_nodes)
+
+
 def test_a_nudge_is_a_resistor_and_a_source_across_the_output(case) -> None:
     circuit, solver, names, x = case
     injected = np.random.default_rng(1).normal(size=(30, 2)) * 0.05
