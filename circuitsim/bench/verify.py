@@ -10,9 +10,12 @@ from circuitsim.analysis.recovery import recover
 from circuitsim.certificate import certify
 from circuitsim.errors import CircuitError
 from circuitsim.program import Structure
+from circuitsim.program.components import component_labels
 
 SLACKS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2)
 """How far apart the ends of a conducting diode may be, tried in turn; the answer is judged by the kindest."""
+EQUAL = 1e-12
+"""Ends that were made equal differ by less than this share of their potentials."""
 
 
 class Verified(NamedTuple):
@@ -25,8 +28,10 @@ class Verified(NamedTuple):
 def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray, good: float = 0.0) -> Verified:
     """The certificate's worst relative violation at some node voltages.
 
-    Which diodes conduct is not known of a foreign answer. It is given the benefit of the doubt: of all slacks below
-    which the ends of a diode count as equal, the one that makes the answer look best is taken.
+    Which diodes conduct is not known of a foreign answer, and where one does its ends are hardly ever equal to the last
+    bit, which at zero volts is all that a local scale allows. So it is given the benefit of the doubt: ends of diodes
+    that are closer than some share of their own potentials count as equal, or are made equal where they are closer than
+    that share of the largest potential of all; of all shares the one that makes the answer look best is taken.
 
     Parameters
     ----------
@@ -44,18 +49,38 @@ def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray
         return best
     voltages = voltages - voltages[0]
     for slack in SLACKS:
-        with np.errstate(all="ignore"):
-            try:
-                current = recover(structure, value, voltages, slack).current
-            except CircuitError as error:
-                best = min(best, Verified(float("inf"), f"no currents: {error}"))
-                continue
-            relative = certify(structure.arrays, value, voltages, current).relative
-        worst = max(relative, key=lambda name: relative[name])
-        best = min(best, Verified(relative[worst], worst))
-        if best.error <= good:
-            break
+        for answer, tight in ((voltages, slack), (_with_equal_ends(structure, voltages, slack), EQUAL)):
+            best = min(best, _judged(structure, value, answer, tight))
+            if best.error <= good:
+                return best
     return best
+
+
+def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> Verified:
+    """What the certificate says of an answer if diodes with ends as close as ``tight`` may conduct."""
+    with np.errstate(all="ignore"):
+        try:
+            current = recover(structure, value, voltages, tight).current
+        except CircuitError as error:
+            return Verified(float("inf"), f"no currents: {error}")
+        relative = certify(structure.arrays, value, voltages, current).relative
+    worst = max(relative, key=lambda name: relative[name])
+    return Verified(relative[worst], worst)
+
+
+def _with_equal_ends(structure: Structure, voltages: np.ndarray, slack: float) -> np.ndarray:
+    """The answer with diodes shorted whose ends differ by less than ``slack`` of the largest potential.
+
+    Nodes so joined take the potential of one that sources hold against ground, or else their mean.
+    """
+    d = structure.diodes
+    a, c = structure.arrays.first[d], structure.arrays.second[d]
+    close = np.abs(voltages[a] - voltages[c]) <= slack * np.abs(voltages).max(initial=0.0)
+    group = component_labels(voltages.size, a[close], c[close])
+    common = np.bincount(group, voltages, voltages.size) / np.maximum(np.bincount(group, minlength=voltages.size), 1)
+    held = np.flatnonzero(structure.coordinate >= structure.n)[::-1]
+    common[group[held]] = voltages[held]
+    return common[group]
 
 
 def distance(voltages: np.ndarray, exact: np.ndarray) -> float:

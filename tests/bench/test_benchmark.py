@@ -52,6 +52,28 @@ def test_a_wrong_answer_is_found_out_and_the_right_one_is_not() -> None:
     assert not np.isfinite(verified_error(structure, structure.arrays.value, wrong * np.nan).error)
 
 
+@pytest.mark.parametrize("family", ["drn", "bridges", "grid", "crossbar-1d1r"])
+def test_ends_of_diodes_that_are_equal_but_for_a_solvers_tolerance_are_not_held_against_it(family: str) -> None:
+    """Beside ground a local scale allows nothing but exactly zero volts, which only an exact solver finds."""
+    circuit = make(family, 60, 1)
+    structure, value = analyse(circuit), circuit.arrays().value
+    exact = circuitsim.solve(circuit)
+    rng = np.random.default_rng(0)
+    size = np.abs(exact.voltages).max()
+    ends = structure.arrays.first[structure.diodes], structure.arrays.second[structure.diodes]
+    at_diodes = np.unique(np.concatenate(ends))
+    for noise in (1e-15, 1e-12):
+        answer = exact.voltages.copy()
+        answer[at_diodes] += noise * size * rng.uniform(-1.0, 1.0, at_diodes.size)
+        error = verified_error(structure, value, answer).error
+        assert error < 1e3 * noise * (1e3 if family == "crossbar-1d1r" else 1.0)
+    # A diode that the answer has in the wrong state is as wrong as before.
+    conducting = structure.diodes[exact.currents[structure.diodes] > 1e-9 * np.abs(exact.currents).max()]
+    answer = exact.voltages.copy()
+    answer[structure.arrays.second[conducting[0]]] += 0.1 * size
+    assert verified_error(structure, value, answer).error > 1e-3
+
+
 def test_ours_is_measured_with_all_its_times() -> None:
     row = measure("grid", 30, 0, OURS, 0.01)
     assert "failure" not in row and row["error"] < 1e-12

@@ -130,7 +130,7 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
     )
     elements = network.cut((data.train.shape[1],), [block] * (layers // block), 10)
     chain = build_chain(elements, chaining={"method": method}, seed=seed)
-    return (chain, 32, 2e-3, 0.0, 0.0) if data.name == "digits" else (chain, 128, 1e-3, 0.0, 0.0)
+    return chain, 32 if data.name == "digits" else 128, 1e-3, 0.0, 0.0
 
 
 def _done(directory: Path | None, args: argparse.Namespace) -> list[dict[str, Any]]:
