@@ -34,6 +34,8 @@ MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 ALIKE = 200
 """In larger circuits the diodes of a batch's first sample are where the others begin: that saves factorisations."""
+ROUNDS_ALIKE = 2.0
+"""Linear circuits that a sample needs then, as a rule."""
 SHARE = 200
 """Fewest node-samples that are worth a thread of their own."""
 
@@ -304,6 +306,10 @@ class BatchSolver:
         assert self.plan is not None
         d = self.plan.diode.size
         if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
+            return None
+        n_nodes, column = self.circuit.arrays().n_nodes, np.diff(self.plan.col_ptr)
+        # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 steps; the circuit itself Σ c(c + 1)/2.
+        if n_nodes > ALIKE and d**3 / 24.0 > ROUNDS_ALIKE * float((column * (column + 1) // 2).sum()):
             return None
         if stiffness not in self._known_ports:
             kernel = compact("ports", d * self.circuit.arrays().n_nodes)

@@ -19,8 +19,8 @@ UNFAIR = """\
 What is unfair. To the others: competitors are asked for the tightest tolerance they need, one after the other, but only
 the successful one is timed; ours is compiled before the clock starts (a minute or two, once for each installation), and
 the problems are our trade: general solvers know nothing of networks. To us: a foreign answer is judged by whichever
-tolerance for "equal ends" of a diode makes it look best, ends so close are made equal, and nothing is charged for its lack of a certificate, which
-our times include. Every measurement is a process of its own with one thread."""
+tolerance for "equal ends" of a diode makes it look best, ends so close are made equal, and nothing is charged for its
+lack of a certificate, which our times include. Every measurement is a process of its own with one thread."""
 
 
 def markdown(rows: list[dict[str, Any]], settings: str) -> str:

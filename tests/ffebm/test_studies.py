@@ -88,7 +88,9 @@ def test_splitting_study_keeps_what_it_has_done(tmp_path: Path, capsys: pytest.C
     # A run that is there is taken as it is.
     text = (tmp_path / "split.csv").read_text().replace(rows[0]["accuracy"], "12.5", 1)
     (tmp_path / "split.csv").write_text(text)
+    (tmp_path / "split.md").unlink()
     assert main(words) == 0
-    assert "12.50" in capsys.readouterr().out
+    page = capsys.readouterr().out
+    assert "12.50" in page and (tmp_path / "split.md").read_text() in page
     assert main([*words[:-4], "--width", "9", "--out", str(tmp_path)]) == 2
     assert "choose another --out" in capsys.readouterr().err

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     page = _page(args, rows)
     print(page, end="")
     if directory is not None:
+        _write(directory, rows, page)
         _draw(rows, directory / "split.png")
         print(f"written to {directory}: split.md, split.csv, split.png")
     return 0
