@@ -270,17 +270,8 @@ class Circuit:
         TopologyError
             An unknown name, an element without a value, or a value out of range.
         """
-        copy = Circuit(self.title)
-        copy.__dict__.update(self.__dict__)
+        copy = self._sharing()
         copy._value = self._value[:]
-        copy._arrays = None
-        for shared in ("_kind", "_first", "_second"):
-            setattr(copy, shared, getattr(self, shared)[:])
-        # Numbered names never change; lists may grow on either side.
-        copy._names = self._names[:] if isinstance(self._names, list) else self._names
-        copy._node_names = self._node_names[:] if isinstance(self._node_names, list) else self._node_names
-        copy._index = copy._node_index = None
-        copy._origins = dict(self._origins)
         for name, value in values.items():
             k = self.element_index(name)
             copy._value[k] = checked_value(self._kind[k], name, value)
@@ -290,6 +281,20 @@ class Circuit:
             value_column = np.array(copy._value, dtype=np.float64)
             value_column.flags.writeable = False
             copy._arrays = self._arrays._replace(value=value_column)
+        return copy
+
+    def _sharing(self) -> Circuit:
+        """A copy of this circuit that has yet to get its values."""
+        copy = Circuit(self.title)
+        copy.__dict__.update(self.__dict__)
+        copy._arrays = None
+        for shared in ("_kind", "_first", "_second"):
+            setattr(copy, shared, getattr(self, shared)[:])
+        # Numbered names never change; lists may grow on either side.
+        copy._names = self._names[:] if isinstance(self._names, list) else self._names
+        copy._node_names = self._node_names[:] if isinstance(self._node_names, list) else self._node_names
+        copy._index = copy._node_index = None
+        copy._origins = dict(self._origins)
         return copy
 
     def column(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -314,9 +319,25 @@ class Circuit:
         return {self._names[k]: float(value[k]) for k in changed.nonzero()[0].tolist()}
 
     def with_column(self, value: np.ndarray) -> Circuit:
-        """The circuit itself if it has these values (m,), else a copy that has; see `with_values`."""
-        changed = self.changes(value)
-        return self.with_values(changed) if changed else self
+        """The circuit itself if it has these values (m,), else a copy that has; see `with_values`.
+
+        Entries of diodes are ignored.
+        """
+        import numpy as np
+
+        arrays = self.arrays()
+        changed = (value != arrays.value) & (arrays.kind != DIODE)
+        if not changed.any():
+            return self
+        least = np.array([row.minimum for row in ELEMENTS])[arrays.kind]
+        wrong = changed & ~(np.isfinite(value) & (value >= least))
+        for k in wrong.nonzero()[0].tolist():
+            checked_value(int(arrays.kind[k]), self._names[k], float(value[k]))
+        copy, column = self._sharing(), np.where(changed, value, arrays.value)
+        column.flags.writeable = False
+        copy._value = array("d", column.tobytes())
+        copy._arrays = arrays._replace(value=column)
+        return copy
 
     def node(self, name: str) -> int:
         """Index of the node called ``name`` (``0`` and ``gnd`` are ground), added if it is new."""
