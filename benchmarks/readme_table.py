@@ -113,8 +113,13 @@ def row(m: int) -> str:
         theirs, error = competitor()
         unit = " V" if name == "ngspice" else ""
         wrong = "no operating point" if np.isnan(error) else f"{error:.0e}{unit}"
-        cells.append(f"{seconds(theirs)} ({theirs / ours:.2g}×), {wrong}")
+        cells.append(f"{seconds(theirs)} ({times(theirs / ours)}), {wrong}")
     return "| " + " | ".join(cells) + " |"
+
+
+def times(ratio: float) -> str:
+    """A ratio to two digits."""
+    return f"{float(f'{ratio:.2g}'):g}×"
 
 
 def seconds(value: float) -> str:
