@@ -308,7 +308,7 @@ class BatchSolver:
         if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
             return None
         n_nodes, column = self.circuit.arrays().n_nodes, np.diff(self.plan.col_ptr)
-        # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 steps; the circuit itself Σ c(c + 1)/2.
+        # Half of the diodes conduct, as a rule: eliminating them takes d³/24 steps, the circuit itself Σ c(c + 1)/2.
         if n_nodes > ALIKE and d**3 / 24.0 > ROUNDS_ALIKE * float((column * (column + 1) // 2).sum()):
             return None
         if stiffness not in self._known_ports:
