@@ -47,6 +47,24 @@ def test_copies_with_other_values_leave_the_original_alone() -> None:
     assert len(circuit) == 5 and len(copy) == 6 and "R3" not in circuit
 
 
+def test_copies_with_a_column_of_values_are_those_with_the_values_by_name() -> None:
+    circuit = divider()
+    own = circuit.arrays().value
+    column = np.where(np.isnan(own), 7.0, 2.0 * own)  # what stands for a diode is ignored
+    copy = circuit.with_column(column)
+    named = circuit.with_values({e.name: 2.0 * e.value for e in circuit if e.value is not None})
+    assert [e.value for e in copy] == [e.value for e in named]
+    assert copy.arrays().value.tobytes() == named.arrays().value.tobytes()
+    assert circuit.with_column(np.where(np.isnan(own), 7.0, own)) is circuit
+    copy.resistor("R3", "in", "0", 1.0)
+    assert len(circuit) == 5 and len(copy) == 6 and copy["R3"].value == 1.0
+    k = circuit.element_index("R1")
+    for wrong, message in ((-1.0, "not be negative"), (np.nan, "be finite")):
+        column[k] = wrong
+        with pytest.raises(TopologyError, match=f"R1: the resistance must {message}"):
+            circuit.with_column(column)
+
+
 @pytest.mark.parametrize(
     ("letter", "name", "value", "message"),
     [
