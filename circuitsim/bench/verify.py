@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from circuitsim.program.components import component_labels
 
 SLACKS = (1e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4, 1e-2)
 """How far apart the ends of a conducting diode may be, tried in turn; the answer is judged by the kindest."""
+MOVES = (1e-12, 1e-10, 1e-9)
+"""How far apart, in shares of the largest potential, ends may be that are made equal: no farther than what an answer is
+then held to."""
 EQUAL = 1e-12
 """Ends that were made equal differ by less than this share of their potentials."""
 
@@ -30,8 +34,8 @@ def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray
 
     Which diodes conduct is not known of a foreign answer, and where one does its ends are hardly ever equal to the last
     bit, which at zero volts is all that a local scale allows. So it is given the benefit of the doubt: ends of diodes
-    that are closer than some share of their own potentials count as equal, or are made equal where they are closer than
-    that share of the largest potential of all; of all shares the one that makes the answer look best is taken.
+    that are closer than some share of their own potentials count as equal (`SLACKS`), or are made equal where they are
+    closer than a small share of the largest potential of all (`MOVES`); what makes the answer look best is taken.
 
     Parameters
     ----------
@@ -48,11 +52,14 @@ def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray
     if voltages.shape != (structure.arrays.n_nodes,) or not np.isfinite(voltages).all():
         return best
     voltages = voltages - voltages[0]
-    for slack in SLACKS:
-        for answer, tight in ((voltages, slack), (_with_equal_ends(structure, voltages, slack), EQUAL)):
-            best = min(best, _judged(structure, value, answer, tight))
-            if best.error <= good:
-                return best
+    views = itertools.chain(
+        ((voltages, slack) for slack in SLACKS),
+        ((_with_equal_ends(structure, voltages, move), EQUAL) for move in MOVES),
+    )
+    for answer, tight in views:
+        best = min(best, _judged(structure, value, answer, tight))
+        if best.error <= good:
+            break
     return best
 
 
@@ -68,14 +75,14 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
     return Verified(relative[worst], worst)
 
 
-def _with_equal_ends(structure: Structure, voltages: np.ndarray, slack: float) -> np.ndarray:
-    """The answer with diodes shorted whose ends differ by less than ``slack`` of the largest potential.
+def _with_equal_ends(structure: Structure, voltages: np.ndarray, move: float) -> np.ndarray:
+    """The answer with diodes shorted whose ends differ by at most ``move`` of the largest potential.
 
     Nodes so joined take the potential of one that sources hold against ground, or else their mean.
     """
     d = structure.diodes
     a, c = structure.arrays.first[d], structure.arrays.second[d]
-    close = np.abs(voltages[a] - voltages[c]) <= slack * np.abs(voltages).max(initial=0.0)
+    close = np.abs(voltages[a] - voltages[c]) <= move * np.abs(voltages).max(initial=0.0)
     group = component_labels(voltages.size, a[close], c[close])
     common = np.bincount(group, voltages, voltages.size) / np.maximum(np.bincount(group, minlength=voltages.size), 1)
     held = np.flatnonzero(structure.coordinate >= structure.n)[::-1]
