@@ -22,6 +22,7 @@ WIDEST = 0.2
 """Its widest level then holds more than this share of the nodes (of a square mesh of 2,000 nodes 3 %)."""
 STEPS = 2000
 """Conjugate gradients that need more steps are the wrong method."""
+HOPELESS = "conjugate gradients did not converge: use a factorisation"
 
 
 class Merged(NamedTuple):
@@ -77,17 +78,20 @@ def solve(merged: Merged, current: np.ndarray, guess: np.ndarray, accuracy: floa
     ConvergenceError
         Not within `STEPS` steps.
     """
-    row, k = merged.row, merged.root.size
+    b, x = by_unknown(merged.row, merged.root.size, current, guess)
+    b *= merged.root
+    x /= merged.root
+    if _descend(merged.ptr, merged.idx, merged.w, b, x, accuracy, STEPS) >= STEPS:
+        raise ConvergenceError(HOPELESS)
+    return np.append(x * merged.root, 0.0)[merged.row]
+
+
+def by_unknown(row: np.ndarray, k: int, current: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Injected currents (n,) and potentials (n + 1,) of the nodes as those of the ``k`` unknowns that ``row`` names."""
     inside = row[:-1] >= 0
-    b = np.bincount(row[:-1][inside], current[inside], k) * merged.root
     x = np.zeros(k)
     x[row[:-1][inside]] = guess[:-1][inside]
-    x /= merged.root
-    steps = _descend(merged.ptr, merged.idx, merged.w, b, x, accuracy, STEPS)
-    if steps >= STEPS:
-        raise ConvergenceError("conjugate gradients did not converge: use a factorisation")
-    x *= merged.root
-    return np.append(x, 0.0)[row]
+    return np.bincount(row[:-1][inside], current[inside], k), x
 
 
 @jit()
@@ -171,7 +175,7 @@ def _apply(ptr, idx, w, p, q):
 
 
 @jit(fastmath={"contract", "reassoc"})
-def _step(alpha, p, q, x, r):
+def go(alpha, p, q, x, r):
     """Go alpha along p; returns the new r · r."""
     square = 0.0
     for i in range(x.size):
@@ -198,7 +202,7 @@ def _descend(ptr, idx, w, b, x, accuracy, most):
     for step in range(most):
         if square <= enough:
             return step
-        new = _step(square / _apply(ptr, idx, w, p, q), p, q, x, r)
+        new = go(square / _apply(ptr, idx, w, p, q), p, q, x, r)
         beta = new / square
         square = new
         for i in range(x.size):

@@ -17,11 +17,13 @@ from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
-from circuitsim.solvers.conjugate import neighbours
+from circuitsim.solvers.conjugate import HOPELESS, by_unknown, go, neighbours
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
-"""Largest mean stretch for each node of networks that this is for."""
+"""Largest mean stretch for each node of networks that this is for, while no diode conducts."""
+TIED = 1.0
+"""Conducting diodes that tie the wires by a larger one make it hopeless: the steps grow with the total's cube root."""
 SAMPLE = 512
 """How many off-tree edges tell of the others."""
 STEPS = 300
@@ -41,8 +43,8 @@ class Tree(NamedTuple):
         Parent of each unknown, always of a smaller number; −1 is earth.
     resistance : (k,) float array
         Of the tree's edge to the parent.
-    cut : (m,) bool array
-        Which edges are not in the tree.
+    stretch : float
+        Total stretch of the edges off the tree over the number of unknowns, estimated from `SAMPLE` of them.
     """
 
     row: np.ndarray
@@ -52,7 +54,7 @@ class Tree(NamedTuple):
     diagonal: np.ndarray
     up: np.ndarray
     resistance: np.ndarray
-    cut: np.ndarray
+    stretch: float
 
 
 def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v: np.ndarray) -> Tree:
@@ -71,10 +73,13 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     row = np.full(n + 1, -1)
     row[order] = np.arange(-1, order.size - 1)
     up, resistance = row[parent[1:]], 1.0 / g[tree[edge[1:]]]
-    cut = row[a] != row[b]
-    cut[tree] = False
     ptr, idx, w, diagonal = neighbours(order.size - 1, a, b, g, row)
-    return Tree(row[group], ptr, idx, w, diagonal, up, resistance, cut)
+    off = row[a] != row[b]
+    off[tree] = False
+    cut = np.flatnonzero(off)
+    some = cut[np.linspace(0, cut.size - 1, min(SAMPLE, cut.size)).astype(np.int64)]
+    stretch = _stretch(row[a[some]], row[b[some]], g[some], up, resistance) * cut.size / max(1, some.size * up.size)
+    return Tree(row[group], ptr, idx, w, diagonal, up, resistance, stretch)
 
 
 def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
@@ -85,17 +90,7 @@ def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
         if 2.0 * ordered[: g.size - n].sum() > STRETCH * n * np.median(ordered[g.size - n :]):
             return False
     nothing = np.zeros(0, dtype=a.dtype)
-    return stretch(merge(n, a, b, g, nothing, nothing), a, b, g) <= STRETCH
-
-
-def stretch(tree: Tree, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> float:
-    """Total stretch of the edges a–b off the tree, over the number of unknowns; estimated from `SAMPLE` of them."""
-    off = np.flatnonzero(tree.cut)
-    if not off.size:
-        return 0.0
-    some = off[np.linspace(0, off.size - 1, min(SAMPLE, off.size)).astype(np.int64)]
-    found = _stretch(tree.row[a[some]], tree.row[b[some]], g[some], tree.up, tree.resistance)
-    return float(found) * off.size / (some.size * tree.up.size)
+    return merge(n, a, b, g, nothing, nothing).stretch <= STRETCH
 
 
 def solve(tree: Tree, current: np.ndarray, guess: np.ndarray, accuracy: float) -> np.ndarray:
@@ -113,16 +108,14 @@ def solve(tree: Tree, current: np.ndarray, guess: np.ndarray, accuracy: float) -
     Raises
     ------
     ConvergenceError
-        Not within `STEPS` steps.
+        Not within `STEPS` steps, or hopeless: conducting diodes have `TIED` the wires together.
     """
-    row, k = tree.row, tree.up.size
-    inside = row[:-1] >= 0
-    b = np.bincount(row[:-1][inside], current[inside], k)
-    x = np.zeros(k)
-    x[row[:-1][inside]] = guess[:-1][inside]
+    if not tree.stretch <= TIED:
+        raise ConvergenceError(HOPELESS)
+    b, x = by_unknown(tree.row, tree.up.size, current, guess)
     if _descend(tree.ptr, tree.idx, tree.w, tree.diagonal, tree.up, tree.resistance, b, x, accuracy, STEPS) >= STEPS:
-        raise ConvergenceError("conjugate gradients did not converge: use a factorisation")
-    return np.append(x, 0.0)[row]
+        raise ConvergenceError(HOPELESS)
+    return np.append(x, 0.0)[tree.row]
 
 
 @jit()
@@ -187,9 +180,7 @@ def _descend(ptr, idx, w, diagonal, up, resistance, b, x, accuracy, most):
         if power <= enough:
             return step
         alpha = power / _apply(ptr, idx, w, diagonal, p, q)
-        for i in range(x.size):
-            x[i] += alpha * p[i]
-            r[i] -= alpha * q[i]
+        go(alpha, p, q, x, r)
         new = _flows(up, resistance, r, flow, z)
         beta = new / power
         power = new
