@@ -27,6 +27,7 @@ import numpy as np
 
 import circuitsim
 from circuitsim.analysis import OperatingPoint
+from circuitsim.bench.report import times
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.kernels import load as load_kernels
 
@@ -115,11 +116,6 @@ def row(m: int) -> str:
         wrong = "no operating point" if np.isnan(error) else f"{error:.0e}{unit}"
         cells.append(f"{seconds(theirs)} ({times(theirs / ours)}), {wrong}")
     return "| " + " | ".join(cells) + " |"
-
-
-def times(ratio: float) -> str:
-    """A ratio to two digits."""
-    return f"{float(f'{ratio:.2g}'):g}×"
 
 
 def seconds(value: float) -> str:

@@ -278,6 +278,13 @@ class BatchSolver:
         largest = float(np.linalg.eigvalsh(0.5 * (compliance + compliance.T)).max())
         return 1.0 / largest if largest > 0.0 else np.inf
 
+    @cached_property
+    def _updates(self) -> float:
+        """Updates of an elimination of the circuit."""
+        assert self.plan is not None
+        column = np.diff(self.plan.col_ptr).astype(float)
+        return float((column * (column + 1.0)).sum() / 2.0)
+
     def _samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> tuple[np.ndarray, int]:
         """Values of the inputs beside the currents into the outputs, (samples, k + q)."""
         k, q = self.inputs.size, len(self.outputs)
@@ -307,9 +314,9 @@ class BatchSolver:
         d = self.plan.diode.size
         if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
             return None
-        n_nodes, column = self.circuit.arrays().n_nodes, np.diff(self.plan.col_ptr)
-        # Half of the diodes conduct, as a rule: eliminating them takes d³/24 steps, the circuit itself Σ c(c + 1)/2.
-        if n_nodes > ALIKE and d**3 / 24.0 > ROUNDS_ALIKE * float((column * (column + 1) // 2).sum()):
+        # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 updates. Small circuits take
+        # microseconds either way.
+        if self.circuit.arrays().n_nodes > ALIKE and d**3 / 24.0 > ROUNDS_ALIKE * self._updates:
             return None
         if stiffness not in self._known_ports:
             kernel = compact("ports", d * self.circuit.arrays().n_nodes)

@@ -111,14 +111,15 @@ def _line(case: list[dict[str, Any]]) -> str:
     for kind in ("cold", "prepared"):
         other = best(case, kind)
         cells += ["none", "–"] if other is None else [
-            f"{_ms(other[kind])} {other['competitor']}", _times(other[kind] / ours[kind])
+            f"{_ms(other[kind])} {other['competitor']}", times(other[kind] / ours[kind])
         ]  # fmt: skip
     other = best(case, "prepared")
-    cells.append("–" if other is None or "batch" not in ours else _times(other["prepared"] / ours["batch"]))
+    cells.append("–" if other is None or "batch" not in ours else times(other["prepared"] / ours["batch"]))
     return "| " + " | ".join(cells) + " |"
 
 
-def _times(ratio: float) -> str:
+def times(ratio: float) -> str:
+    """A ratio to two digits or three."""
     return f"{ratio:.0f}×" if ratio >= 100 else f"{ratio:#.2g}×".replace(".×", "×")
 
 
@@ -150,7 +151,7 @@ def _small(rows: list[dict[str, Any]]) -> list[str]:
                 worst, where = min(found)
                 what = "new values" if kind == "prepared" else kind
                 what += " against our batch" if own == "batch" else ""
-                lines.append(f"| {title} | {what} | {len(found)} | {_times(mean)} | {_times(worst)} ({where}) |")
+                lines.append(f"| {title} | {what} | {len(found)} | {times(mean)} | {times(worst)} ({where}) |")
     if not lines:
         return []
     head = [f"Circuits of at most {SMALL} unknowns, ratios over families:", ""]
@@ -184,8 +185,8 @@ def _approximate(rows: list[dict[str, Any]]) -> list[str]:
         ours = case[0]
         for row in case[1:]:
             if "off" in row and "failure" not in row and "failure" not in ours:
-                ratios = [f"{_ms(row[kind])} ({_times(row[kind] / ours[kind])})" for kind in ("cold", "prepared")]
-                alone = f"{_ms(row['inside'])} ({_times(row['inside'] / ours['prepared'])})" if "inside" in row else "–"
+                ratios = [f"{_ms(row[kind])} ({times(row[kind] / ours[kind])})" for kind in ("cold", "prepared")]
+                alone = f"{_ms(row['inside'])} ({times(row['inside'] / ours['prepared'])})" if "inside" in row else "–"
                 cells = [row["competitor"], row["family"], f"{row['unknowns']:,}", *ratios, alone, f"{row['off']:.1e}"]
                 lines.append("| " + " | ".join(cells) + " |")
     if not lines:

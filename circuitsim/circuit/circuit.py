@@ -314,9 +314,12 @@ class Circuit:
 
     def changes(self, value: np.ndarray) -> dict[str, float]:
         """What of the values of all elements (m,) is not this circuit's own, by name; entries of diodes are ignored."""
-        kind, _, _, own, _ = self.arrays()
-        changed = (value != own) & (kind != DIODE)
-        return {self._names[k]: float(value[k]) for k in changed.nonzero()[0].tolist()}
+        return {self._names[k]: float(value[k]) for k in self._differs(value).nonzero()[0].tolist()}
+
+    def _differs(self, value: np.ndarray) -> np.ndarray:
+        """Which of the values of all elements (m,) are not this circuit's own; entries of diodes are ignored."""
+        arrays = self.arrays()
+        return (value != arrays.value) & (arrays.kind != DIODE)
 
     def with_column(self, value: np.ndarray) -> Circuit:
         """The circuit itself if it has these values (m,), else a copy that has; see `with_values`.
@@ -325,8 +328,7 @@ class Circuit:
         """
         import numpy as np
 
-        arrays = self.arrays()
-        changed = (value != arrays.value) & (arrays.kind != DIODE)
+        arrays, changed = self.arrays(), self._differs(value)
         if not changed.any():
             return self
         least = np.array([row.minimum for row in ELEMENTS])[arrays.kind]

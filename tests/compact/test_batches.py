@@ -93,6 +93,15 @@ def test_samples_of_a_large_circuit_begin_where_the_first_one_ended(family: str)
     assert solver.solve(x[:0]).voltages.shape == (0, circuit.arrays().n_nodes)
 
 
+@pytest.mark.parametrize(("family", "unknowns", "by_ports"), [("ladder", 600, False), ("drn", 300, True)])
+def test_large_circuits_go_through_ports_where_that_costs_less(family: str, unknowns: int, by_ports: bool) -> None:
+    circuit = make(family, unknowns, 0)
+    names, base = sources_of(circuit)
+    solver = batched(circuit, names)
+    batch = solver.solve(base * np.random.default_rng(1).uniform(0.9, 1.1, (60, len(names))))
+    assert batch.ok.all() and bool(solver._known_ports) == by_ports
+
+
 def test_a_nudge_is_a_resistor_and_a_source_across_the_output(case) -> None:
     circuit, solver, names, x = case
     injected = np.random.default_rng(1).normal(size=(30, 2)) * 0.05
