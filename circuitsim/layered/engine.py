@@ -13,7 +13,7 @@ from circuitsim.layered.architecture import Architecture, Learning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
 from circuitsim.layered.reference import Drive, bounds, initial_rows, initial_weights
-from circuitsim.layered.tiles import TILE, pack, tiles_of, unpack
+from circuitsim.layered.tiles import columns_of, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
 
 
@@ -31,9 +31,9 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     # The nudged phases have twice as many samples.
     twice, hidden = 2 * samples * n, PARTS * 2 * samples * n if last > 2 else PARTS * n
     sizes = {
-        "tiles": 2 * pixels * width, "inner": layout.size, "bias": n, "shift": samples * width, "drop": width,
-        "free": samples * n, "load": n, "tile_sums": width, "product": samples * width, "inverse": 3 * n,
-        "base": twice, "sums": twice, "nudged": twice, "partial": hidden, "moved": PARTS,
+        "tiles": 2 * pixels * columns_of(int(layout.units[1])), "inner": layout.size, "bias": n, "drop": width,
+        "shift": samples * width, "free": samples * n, "load": n, "tile_sums": width, "product": samples * width,
+        "inverse": 3 * n, "base": twice, "sums": twice, "nudged": twice, "partial": hidden, "moved": PARTS,
         "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES, "diff": samples * n, "mean": samples * n,
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)
@@ -170,15 +170,12 @@ class Engine:
     def drive(self, x: np.ndarray) -> Drive:
         """What inputs (batch, D) do to the first layer, without a second copy of its matrix."""
         self.flush()
-        stored = tiles_of(self.memory.tiles, self.architecture.units[0])
         n = self.architecture.units[1]
         current, load = np.empty((len(x), n), self.dtype), np.empty(n, self.dtype)
-        for t in range(0, len(stored), 32):
-            some = stored[t : t + 32]
-            columns = slice(t * TILE, min(n, (t + 32) * TILE))
-            products = np.matmul(x, some[:, :, 0] - some[:, :, 1]).transpose(1, 0, 2).reshape(len(x), -1)
-            current[:, columns] = products[:, : columns.stop - columns.start]
-            load[columns] = some.sum(axis=(1, 2)).reshape(-1)[: columns.stop - columns.start]
+        for columns, tile in tiles_of(self.memory.tiles, self.architecture.units[0]):
+            given = slice(0, min(columns.stop, n) - columns.start)
+            current[:, columns] = (x @ (tile[:, 0] - tile[:, 1]))[:, given]
+            load[columns] = tile.sum(axis=(0, 1))[given]
         current *= self.dtype.type(self.architecture.input_gain)
         return Drive(current, load)
 
@@ -237,7 +234,7 @@ class Engine:
     def parameters(self) -> dict[str, np.ndarray]:
         """The engine's memory of each parameter as it is stored; the step kept for the first layer is not in it."""
         depth = self.architecture.depth
-        found = {"weights.1": tiles_of(self.memory.tiles, self.architecture.units[0])}
+        found = {"weights.1": self.memory.tiles}
         found |= {f"weights.{i}": blocks_of(self.layout, self.memory.inner, i) for i in range(2, depth + 1)}
         return found | {f"biases.{i}": self.biases(i) for i in range(1, depth + 1)}
 

@@ -16,6 +16,8 @@ GROUP, PANEL = 8, 512
 #: Shares in which the rows of inner matrices are handed to threads. Fixed, so that sums over rows do not depend on how
 #: many threads there are.
 PARTS = 8
+#: Inner conductances from which their step is shared at all: to call threads takes microseconds.
+WORTH_SHARING = 100_000
 
 
 class Layout(NamedTuple):
@@ -39,7 +41,7 @@ class Layout(NamedTuple):
     parts : (PARTS + 1,) ndarray
         Where the shares of `blocks` begin.
     updates, update_parts
-        The same for the blocks of all inner matrices: matrix and first row.
+        The same for the blocks of all inner matrices: matrix and first row; one part where there are few.
     """
 
     units: np.ndarray
@@ -82,7 +84,8 @@ def lay_out(units: tuple[int, ...]) -> Layout:
 
     return Layout(
         vector(units), vector(width), vector(at), sum(width), vector(matrix), vector(stride), vector(rows),
-        vector(columns), size, table(sweeping), _shares(len(sweeping)), table(updating), _shares(len(updating)),
+        vector(columns), size, table(sweeping), _shares(len(sweeping), PARTS), table(updating),
+        _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
     )  # fmt: skip
 
 
@@ -93,5 +96,5 @@ def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:
     return inner[start : start + blocks * BLOCK * stride].reshape(blocks, -1, BLOCK, LANES)
 
 
-def _shares(count: int) -> np.ndarray:
-    return np.array([count * part // PARTS for part in range(PARTS + 1)], np.int64)
+def _shares(count: int, parts: int) -> np.ndarray:
+    return np.array([count * part // parts for part in range(parts + 1)], np.int64)

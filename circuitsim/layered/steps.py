@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from circuitsim.layered.layout import BLOCK, LANES, PARTS
+from circuitsim.layered.layout import BLOCK, LANES
 from circuitsim.layered.pair import ALL, HIDDEN, NONE
 from circuitsim.layered.sweeps import sweep
 from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, light
@@ -34,9 +34,6 @@ from circuitsim.layered.vectors import (
 
 FINE, STARVED, TIPPED = 0, 1, 2
 """How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
-
-WORTH_SHARING = 100_000
-"""Inner conductances from which threads are called for a step of theirs; calling them takes microseconds."""
 
 
 class Rule(NamedTuple):
@@ -165,14 +162,14 @@ def update_part(part, memory, layout, rates, samples):
 @kernel()
 def all_updates(memory, layout, rates, samples):
     """`update_part` on every share, one after the other."""
-    for part in range(PARTS):
+    for part in range(layout.update_parts.size - 1):
         update_part(part, memory, layout, rates, samples)
 
 
 @kernel(parallel=True)
 def all_updates_in_parallel(memory, layout, rates, samples):
     """`update_part` on every share, among threads."""
-    for part in prange(PARTS):
+    for part in prange(layout.update_parts.size - 1):
         update_part(part, memory, layout, rates, samples)
 
 
@@ -180,8 +177,9 @@ def all_updates_in_parallel(memory, layout, rates, samples):
 def update_inner(memory, layout, rates, samples, threads):
     """The step of the inner matrices from `diff` and `mean`, and their sums for each unit."""
     m, n = memory, layout.total
+    parts = layout.update_parts.size - 1
     if threads is not None:
-        if layout.size > WORTH_SHARING:
+        if parts > 1:
             all_updates_in_parallel(m, layout, rates, samples)
         else:
             all_updates(m, layout, rates, samples)
@@ -189,7 +187,7 @@ def update_inner(memory, layout, rates, samples, threads):
         all_updates(m, layout, rates, samples)
     for k in range(0, n, LANES):
         s = splat(m.load.dtype.type(0), LANES)
-        for part in range(PARTS):
+        for part in range(parts):
             s = add(s, load(m.partial, part * n + k, LANES))
         store(m.load, k, s)
 

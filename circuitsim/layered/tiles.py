@@ -1,10 +1,11 @@
 """The first layer: its conductances in tiles, and the one pass a mini-batch makes over them.
 
 Inputs come twice, as +A x and as −A x, through conductances P (from +) and M (from −). Hidden units stand in tiles of
-`TILE` columns; a tile holds, pixel after pixel, `TILE` values of P and then of M. While a tile's row is in registers it
-is updated for the last mini-batch, clamped, added to the new column sums and multiplied with the next one's pixels:
+`TILE` columns, the last ones perhaps in one of `HALF`; a tile holds, pixel after pixel, as many values of P and then of
+M. While a tile's row is in registers it is updated for the last mini-batch, clamped, added to the new column sums and
+multiplied with the next one's pixels:
 
-    P ← max(0, P + Σ_b x_bj d_bk − q_k)     M ← max(0, M − Σ_b x_bj d_bk − q_k)
+    P ← max(0, P − q_k + Σ_b x_bj d_bk)     M ← max(0, M − q_k − Σ_b x_bj d_bk)
     sums_k = Σ_j (P + M)_jk                 product_bk = Σ_j x'_bj (P − M)_jk
 
 Most pixels are zero: a row that no sample of a mini-batch lights needs no product, and no sum over samples.
@@ -13,13 +14,16 @@ Each tile is its own, so the result does not depend on how many threads share th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
 from numba import prange, types
 from numba.extending import overload
 
 from circuitsim.layered.vectors import add, fma, kernel, load, maximum, prefetch, splat, store, sub
 
-TILE = 32
+TILE, HALF = 32, 16
 #: Rows of a tile that stay in the nearest cache while the samples beyond the first four are multiplied.
 ROWS = 16
 
@@ -95,16 +99,133 @@ def fetch(images, rows):
             prefetch(image, j)
 
 
+def _passing(lanes: int, four: bool) -> Callable[..., Any]:
+    """The pass over one tile of ``lanes`` columns: update with the last mini-batch, sum, multiply with the next.
+
+    The kernel's arguments are those of `all_tiles`, after the number of the tile's first column. With ``four``, there
+    are four samples whatever it is told: a number known beforehand leaves out what rows ask about further samples, a
+    tenth of the time.
+    """
+
+    @kernel()
+    def rest(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
+        """Add rows of a tile, times four samples from ``b`` on, to the product."""
+        a0 = load(product, o, lanes)
+        a1 = load(product, o + width, lanes)
+        a2 = load(product, o + 2 * width, lanes)
+        a3 = load(product, o + 3 * width, lanes)
+        for j in range(start, stop):
+            k = slot[j]
+            if k >= 0:
+                w = base + j * 2 * lanes
+                x = k * samples + b
+                p = sub(load(tiles, w, lanes), load(tiles, w + lanes, lanes))
+                a0 = fma(splat(pixels[x], lanes), p, a0)
+                a1 = fma(splat(pixels[x + 1], lanes), p, a1)
+                a2 = fma(splat(pixels[x + 2], lanes), p, a2)
+                a3 = fma(splat(pixels[x + 3], lanes), p, a3)
+        store(product, o, a0)
+        store(product, o + width, a1)
+        store(product, o + 2 * width, a2)
+        store(product, o + 3 * width, a3)
+
+    @kernel()
+    def one(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+        samples = 4 if four else given
+        zero = splat(tiles.dtype.type(0), lanes)
+        depth = slot.size
+        base = 2 * depth * column
+        q = load(drop, column, lanes)
+        for b in range(samples):
+            store(product, b * width + column, zero)
+        # The first four samples, as a rule all, stay in registers: their shifts here, their products below.
+        d0 = load(shift, column, lanes)
+        d1 = load(shift, width + column, lanes)
+        d2 = load(shift, 2 * width + column, lanes)
+        d3 = load(shift, 3 * width + column, lanes)
+        a0 = zero
+        a1 = zero
+        a2 = zero
+        a3 = zero
+        s = zero
+        for start in range(0, depth, ROWS):
+            stop = min(depth, start + ROWS)
+            for j in range(start, stop):
+                w = base + j * 2 * lanes
+                # What does not wait for the pixels first.
+                p = sub(load(tiles, w, lanes), q)
+                m = sub(load(tiles, w + lanes, lanes), q)
+                k = slot[j]
+                if k >= 0:
+                    x = k * samples
+                    u = fma(splat(pixels[x], lanes), d0, zero)
+                    u = fma(splat(pixels[x + 1], lanes), d1, u)
+                    u = fma(splat(pixels[x + 2], lanes), d2, u)
+                    u = fma(splat(pixels[x + 3], lanes), d3, u)
+                    for b in range(4, samples, 4):
+                        x = k * samples + b
+                        o = b * width + column
+                        u = fma(splat(pixels[x], lanes), load(shift, o, lanes), u)
+                        u = fma(splat(pixels[x + 1], lanes), load(shift, o + width, lanes), u)
+                        u = fma(splat(pixels[x + 2], lanes), load(shift, o + 2 * width, lanes), u)
+                        u = fma(splat(pixels[x + 3], lanes), load(shift, o + 3 * width, lanes), u)
+                    p = add(p, u)
+                    m = sub(m, u)
+                p = maximum(p, zero)
+                m = maximum(m, zero)
+                store(tiles, w, p)
+                store(tiles, w + lanes, m)
+                s = add(s, add(p, m))
+                k = next_slot[j]
+                if k >= 0:
+                    x = k * samples
+                    p = sub(p, m)
+                    a0 = fma(splat(next_pixels[x], lanes), p, a0)
+                    a1 = fma(splat(next_pixels[x + 1], lanes), p, a1)
+                    a2 = fma(splat(next_pixels[x + 2], lanes), p, a2)
+                    a3 = fma(splat(next_pixels[x + 3], lanes), p, a3)
+            for b in range(4, samples, 4):
+                rest(start, stop, base, b, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
+        store(sums, column, s)
+        store(product, column, a0)
+        store(product, width + column, a1)
+        store(product, 2 * width + column, a2)
+        store(product, 3 * width + column, a3)
+
+    return one
+
+
+tile_pass, half_pass = _passing(TILE, False), _passing(HALF, False)
+tile_pass_of_four, half_pass_of_four = _passing(TILE, True), _passing(HALF, True)
+
+
 @kernel()
-def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
-    """One tile: update with the last mini-batch, sum, multiply with the next.
+def any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+    """The pass over one tile of either kind; see `all_tiles`."""
+    run = (width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+    column = t * TILE
+    whole = 2 * slot.size * (column + TILE) <= tiles.size
+    if samples == 4:
+        if whole:
+            tile_pass_of_four(column, tiles, *run)
+        else:
+            half_pass_of_four(column, tiles, *run)
+    elif whole:
+        tile_pass(column, tiles, *run)
+    else:
+        half_pass(column, tiles, *run)
+
+
+@kernel()
+def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+    """Every tile: update with the last mini-batch, sum, multiply with the next.
 
     Parameters
     ----------
-    t : int
-        Which tile.
-    tiles : (width / TILE · D · 2 · TILE,) ndarray
-        All conductances, updated in place.
+    tiles : (2 · D · columns,) ndarray
+        All conductances, updated in place; see `columns_of`.
+    width : int
+        Hidden units with padding, ``columns`` or more.
     slot, pixels, next_slot, next_pixels
         As `light` makes them, of the last and of the next mini-batch.
     shift : (samples · width,) ndarray
@@ -112,113 +233,31 @@ def tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, sh
     drop : (width,) ndarray
         q_k.
     sums : (width,) ndarray
-        Written.
+        Written, as far as there are columns.
     product : (samples · width,) ndarray
-        Written.
+        The same.
     """
-    zero = splat(tiles.dtype.type(0), TILE)
-    depth = slot.size
-    base = t * depth * 2 * TILE
-    column = t * TILE
-    q = load(drop, column, TILE)
-    for b in range(samples):
-        store(product, b * width + column, zero)
-    # The first four samples, as a rule all, stay in registers: their shifts here, their products below.
-    d0 = load(shift, column, TILE)
-    d1 = load(shift, width + column, TILE)
-    d2 = load(shift, 2 * width + column, TILE)
-    d3 = load(shift, 3 * width + column, TILE)
-    a0 = zero
-    a1 = zero
-    a2 = zero
-    a3 = zero
-    s = zero
-    for start in range(0, depth, ROWS):
-        stop = min(depth, start + ROWS)
-        for j in range(start, stop):
-            w = base + j * 2 * TILE
-            p = load(tiles, w, TILE)
-            m = load(tiles, w + TILE, TILE)
-            k = slot[j]
-            if k >= 0:
-                x = k * samples
-                u = fma(splat(pixels[x], TILE), d0, zero)
-                u = fma(splat(pixels[x + 1], TILE), d1, u)
-                u = fma(splat(pixels[x + 2], TILE), d2, u)
-                u = fma(splat(pixels[x + 3], TILE), d3, u)
-                for b in range(4, samples, 4):
-                    x = k * samples + b
-                    o = b * width + column
-                    u = fma(splat(pixels[x], TILE), load(shift, o, TILE), u)
-                    u = fma(splat(pixels[x + 1], TILE), load(shift, o + width, TILE), u)
-                    u = fma(splat(pixels[x + 2], TILE), load(shift, o + 2 * width, TILE), u)
-                    u = fma(splat(pixels[x + 3], TILE), load(shift, o + 3 * width, TILE), u)
-                p = add(p, u)
-                m = sub(m, u)
-            p = maximum(sub(p, q), zero)
-            m = maximum(sub(m, q), zero)
-            store(tiles, w, p)
-            store(tiles, w + TILE, m)
-            s = add(s, add(p, m))
-            k = next_slot[j]
-            if k >= 0:
-                x = k * samples
-                p = sub(p, m)
-                a0 = fma(splat(next_pixels[x], TILE), p, a0)
-                a1 = fma(splat(next_pixels[x + 1], TILE), p, a1)
-                a2 = fma(splat(next_pixels[x + 2], TILE), p, a2)
-                a3 = fma(splat(next_pixels[x + 3], TILE), p, a3)
-        for b in range(4, samples, 4):
-            multiply_rows(
-                start, stop, base, b, samples, next_slot, next_pixels, tiles, product, b * width + column, width
-            )
-    store(sums, column, s)
-    store(product, column, a0)
-    store(product, width + column, a1)
-    store(product, 2 * width + column, a2)
-    store(product, 3 * width + column, a3)
-
-
-@kernel()
-def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
-    """Add rows of a tile, times four samples from ``b`` on, to the product."""
-    a0 = load(product, o, TILE)
-    a1 = load(product, o + width, TILE)
-    a2 = load(product, o + 2 * width, TILE)
-    a3 = load(product, o + 3 * width, TILE)
-    for j in range(start, stop):
-        k = slot[j]
-        if k >= 0:
-            w = base + j * 2 * TILE
-            x = k * samples + b
-            p = sub(load(tiles, w, TILE), load(tiles, w + TILE, TILE))
-            a0 = fma(splat(pixels[x], TILE), p, a0)
-            a1 = fma(splat(pixels[x + 1], TILE), p, a1)
-            a2 = fma(splat(pixels[x + 2], TILE), p, a2)
-            a3 = fma(splat(pixels[x + 3], TILE), p, a3)
-    store(product, o, a0)
-    store(product, o + width, a1)
-    store(product, o + 2 * width, a2)
-    store(product, o + 3 * width, a3)
-
-
-@kernel()
-def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
-    """`tile_pass` on every tile, one after the other."""
-    for t in range(width // TILE):
-        tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+    for t in range(-(-width // TILE)):
+        any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
 
 
 @kernel(parallel=True)
 def all_tiles_in_parallel(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
-    """`tile_pass` on every tile, shared among threads."""
-    for t in prange(width // TILE):
-        tile_pass(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+    """`all_tiles`, shared among threads."""
+    for t in prange(-(-width // TILE)):
+        any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
 
 
-def tiles_of(tiles: np.ndarray, pixels: int) -> np.ndarray:
-    """The memory of all tiles as (tiles, D, 2, TILE): P and M of each pixel."""
-    return tiles.reshape(-1, pixels, 2, TILE)
+def columns_of(units: int) -> int:
+    """Columns that the tiles of so many hidden units have."""
+    return -(-units // HALF) * HALF
+
+
+def tiles_of(tiles: np.ndarray, pixels: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """The columns of each tile, and its memory as (D, 2, columns): P and M of each pixel."""
+    for first in range(0, tiles.size // (2 * pixels), TILE):
+        some = tiles[2 * pixels * first : 2 * pixels * (first + TILE)].reshape(pixels, 2, -1)
+        yield slice(first, first + some.shape[2]), some
 
 
 def pack(weights: np.ndarray, first: int, pixels: int, out: np.ndarray) -> None:
@@ -226,21 +265,19 @@ def pack(weights: np.ndarray, first: int, pixels: int, out: np.ndarray) -> None:
 
     ``first`` is the number of the first row given, ``pixels`` is D. What is not given stays as it is.
     """
-    view = tiles_of(out, pixels)
     for sign in range(2):
         rows = slice(max(0, sign * pixels - first), max(0, (sign + 1) * pixels - first))
         some = weights[rows]
         start = max(0, first - sign * pixels)
-        for t in range(len(view)):
-            columns = some[:, t * TILE : (t + 1) * TILE]
-            view[t, start : start + len(some), sign, : columns.shape[1]] = columns
+        for columns, tile in tiles_of(out, pixels):
+            given = some[:, columns]
+            tile[start : start + len(some), sign, : given.shape[1]] = given
 
 
 def unpack(tiles: np.ndarray, pixels: int, columns: int) -> np.ndarray:
     """The inverse of `pack`: all rows."""
-    view = tiles_of(tiles, pixels)
     weights = np.empty((2, pixels, columns), tiles.dtype)
-    for t in range(len(view)):
-        some = weights[:, :, t * TILE : (t + 1) * TILE]
-        some[...] = view[t].transpose(1, 0, 2)[:, :, : some.shape[2]]
+    for those, tile in tiles_of(tiles, pixels):
+        some = weights[:, :, those]
+        some[...] = tile.transpose(1, 0, 2)[:, :, : some.shape[2]]
     return weights.reshape(2 * pixels, columns)
