@@ -61,11 +61,13 @@ def stream(x, q):
 
 
 @kernel()
-def many_passes(start, count, memory, width, slots, pixels, shift, drop, sums, product):
+def many_passes(start, count, memory, width, slots, pixels, shift, drop, unit, sums, product):
     """Passes over one mini-batch after the other."""
     for i in range(start, start + count):
         k = i % (len(slots) - 1)
-        all_tiles(memory, width, 4, slots[k], pixels[k], slots[k + 1], pixels[k + 1], shift, drop, sums, product)
+        all_tiles(
+            memory, width, 4, slots[k], pixels[k], slots[k + 1], pixels[k + 1], shift, drop, unit, sums, product
+        )  # fmt: skip
 
 
 def windows(clock: Callable[[], float], calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, np.ndarray]:
@@ -110,7 +112,7 @@ def passes(name: str, images: np.ndarray, library: ctypes.CDLL | None, rounds: i
 
     def ours() -> None:
         start = next(at) * count % (len(rows) - 1)
-        many_passes(start, count, m.tiles, width, slots, pixels, shift, drop, m.tile_sums, m.product)
+        many_passes(start, count, m.tiles, width, slots, pixels, shift, drop, m.levels[255], m.tile_sums, m.product)
 
     def pointers(*arrays: np.ndarray) -> list[ctypes.c_void_p]:
         return [ctypes.c_void_p(array.ctypes.data) for array in arrays]

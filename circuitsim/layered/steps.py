@@ -35,6 +35,10 @@ from circuitsim.layered.vectors import (
 FINE, STARVED, TIPPED = 0, 1, 2
 """How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
 
+WORTH_THREADS = 300_000
+"""Conductances of the first layer from which threads share it: half of a pass over fewer costs less than calling them
+and fetching from each other's caches what they made."""
+
 
 class Rule(NamedTuple):
     """What a step does, as numbers.
@@ -100,9 +104,12 @@ class Memory(NamedTuple):
 def advance(memory, layout, samples, lit, threads):
     """Make the kept step of the first layer, sum it, multiply it with the ``lit`` pixels in ``slot[1]``."""
     m = memory
-    run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
+    run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.levels[255], m.tile_sums, m.product)
     if threads is not None:
-        all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
+        if m.tiles.size >= WORTH_THREADS:
+            all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
+        else:
+            all_tiles(m.tiles, layout.width[1], samples, *run)
     else:
         all_tiles(m.tiles, layout.width[1], samples, *run)
     for j in range(m.slot.shape[1]):

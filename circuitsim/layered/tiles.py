@@ -130,12 +130,12 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
         store(product, o + 3 * width, a3)
 
     @kernel()
-    def one(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+    def one(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
         samples = 4 if four else given
         zero = splat(tiles.dtype.type(0), lanes)
         depth = slot.size
         base = 2 * depth * column
-        q = load(drop, column, lanes)
+        q, one = load(drop, column, lanes), splat(unit, lanes)
         for b in range(samples):
             store(product, b * width + column, zero)
         # The first four samples, as a rule all, stay in registers: their shifts here, their products below.
@@ -147,7 +147,7 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
         a1 = zero
         a2 = zero
         a3 = zero
-        s = zero
+        s, r = zero, zero
         for start in range(0, depth, ROWS):
             stop = min(depth, start + ROWS)
             for j in range(start, stop):
@@ -169,13 +169,14 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
                         u = fma(splat(pixels[x + 1], lanes), load(shift, o + width, lanes), u)
                         u = fma(splat(pixels[x + 2], lanes), load(shift, o + 2 * width, lanes), u)
                         u = fma(splat(pixels[x + 3], lanes), load(shift, o + 3 * width, lanes), u)
-                    p = add(p, u)
-                    m = sub(m, u)
-                p = maximum(p, zero)
-                m = maximum(m, zero)
+                    p, m = maximum(add(p, u), zero), maximum(sub(m, u), zero)
+                    s, r = add(s, p), add(r, m)
+                else:
+                    # Dark rows are all additions: these two go where multiplications are made, to the same bits.
+                    p, m = maximum(p, zero), maximum(m, zero)
+                    s, r = fma(one, p, s), fma(one, m, r)
                 store(tiles, w, p)
                 store(tiles, w + lanes, m)
-                s = add(s, add(p, m))
                 k = next_slot[j]
                 if k >= 0:
                     x = k * samples
@@ -186,7 +187,7 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
                     a3 = fma(splat(next_pixels[x + 3], lanes), p, a3)
             for b in range(4, samples, 4):
                 rest(start, stop, base, b, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
-        store(sums, column, s)
+        store(sums, column, add(s, r))
         store(product, column, a0)
         store(product, width + column, a1)
         store(product, 2 * width + column, a2)
@@ -200,9 +201,9 @@ tile_pass_of_four, half_pass_of_four = _passing(TILE, True), _passing(HALF, True
 
 
 @kernel()
-def any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+def any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
     """The pass over one tile of either kind; see `all_tiles`."""
-    run = (width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+    run = (width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
     column = t * TILE
     whole = 2 * slot.size * (column + TILE) <= tiles.size
     if samples == 4:
@@ -217,7 +218,7 @@ def any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shi
 
 
 @kernel()
-def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
     """Every tile: update with the last mini-batch, sum, multiply with the next.
 
     Parameters
@@ -232,20 +233,24 @@ def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift
         d_bk; with the learning rate and the input's gain in it.
     drop : (width,) ndarray
         q_k.
+    unit : float
+        One; a number that the compiler does not know is multiplied in where it is told to.
     sums : (width,) ndarray
         Written, as far as there are columns.
     product : (samples · width,) ndarray
         The same.
     """
     for t in range(-(-width // TILE)):
-        any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+        any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
 
 
 @kernel(parallel=True)
-def all_tiles_in_parallel(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+def all_tiles_in_parallel(
+    tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product
+):
     """`all_tiles`, shared among threads."""
     for t in prange(-(-width // TILE)):
-        any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product)
+        any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
 
 
 def columns_of(units: int) -> int:

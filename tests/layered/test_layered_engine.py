@@ -7,6 +7,7 @@ import pytest
 from networks import CLASSES, architecture, images, learning, parameters
 
 from circuitsim.errors import ConvergenceError
+from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, recipes
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
@@ -70,6 +71,22 @@ def trained(threads: int, pieces: int, dtype: type = np.float32, hidden: tuple[i
 def test_bits_do_not_depend_on_threads() -> None:
     one, two = trained(1, 1).get(), trained(2, 1).get()
     assert all((one[name] == two[name]).all() for name in one)
+
+
+def test_threads_share_large_matrices_to_the_same_bits() -> None:
+    """Enough conductances in the first layer and in the inner ones that threads are called at all."""
+    of = Architecture((400, 420, 300, CLASSES), 20.0)
+    x = np.random.default_rng(0).integers(0, 256, (40, 400)).astype(np.uint8)
+    x[x < 150] = 0
+    labels = np.random.default_rng(1).integers(0, CLASSES, 40)
+    found = []
+    for threads in (1, 2):
+        engine = Engine(of, learning(), 4, np.float32, threads)
+        assert engine.memory.tiles.size >= steps.WORTH_THREADS and engine.layout.update_parts.size > 2
+        engine.initialise(np.random.default_rng(2))
+        engine.train(x, labels, np.arange(40), RATES[2], RATES[2])
+        found.append(engine.get())
+    assert all((found[0][name] == found[1][name]).all() for name in found[0])
 
 
 def test_bits_do_not_depend_on_how_many_steps_come_at_once_nor_on_flushing() -> None:
