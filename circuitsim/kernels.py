@@ -11,16 +11,27 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+KEPT = 31 << 20
+"""A freed array of so many bytes, the most that counts, tells the C library to keep what smaller ones give back."""
+
 COMPILED = 400
 """Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
 
 
-def kernel(function: Callable[..., Any], size: int, exact: bool = False) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], size: int, exact: bool = False, alike: bool = False) -> Callable[..., Any]:
     """``function`` itself for few items, its compiled form for many.
 
     ``exact`` kernels round every operation on its own, as error-free transformations need it: no a·b + c in one.
+    ``alike`` kernels have the same bits in both forms (no products at all): once others are compiled, they always are.
     """
-    return function if size <= COMPILED else _compiled(function, exact)
+    return _compiled(function, exact) if size > COMPILED or (alike and loaded()) else function
+
+
+def loaded() -> bool:
+    """Whether this process has compiled kernels, so that the next one comes at once."""
+    return _compiled.cache_info().currsize > 0
 
 
 @cache
@@ -28,3 +39,14 @@ def _compiled(function: Callable[..., Any], exact: bool) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
     return jit(fastmath=False)(function) if exact else jit()(function)
+
+
+@cache
+def keep_memory() -> None:
+    """Let this process keep the memory of freed arrays of up to 31 MiB for the next ones.
+
+    glibc hands arrays of more than 128 kiB back to the system until one of them is freed: from then on arrays up to its
+    size come from memory that is there already. Without it a third of a solve of tens of thousands of nodes goes into
+    pages that are given back and asked for again. The array made here is never touched; elsewhere this changes nothing.
+    """
+    np.empty(KEPT, np.uint8)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.loops import least_norm_currents
-from circuitsim.circuit.elements import CURRENT, DIODE
+from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import ConvergenceError
+from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.components import component_labels
@@ -81,15 +82,7 @@ def recover(
     """
     kind, first, second, _, n_nodes = structure.arrays
     idle = np.zeros(kind.size, dtype=bool) if idle is None else idle
-    current = np.zeros(kind.size)
-    r = structure.resistors
-    current[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
-    sources = kind == CURRENT
-    current[sources] = value[sources]
-    size = np.abs(current)
-    size[r] = (np.abs(voltages[first[r]]) + np.abs(voltages[second[r]])) / value[r]
-    need = np.bincount(second, current, n_nodes) - np.bincount(first, current, n_nodes)
-    scale = np.bincount(second, size, n_nodes) + np.bincount(first, size, n_nodes)
+    current, need, scale = _known_currents(structure, value, voltages)
     d = structure.diodes
     va, vc = voltages[first[d]], voltages[second[d]]
     closed = va - vc >= -tight * np.maximum(np.abs(va), np.abs(vc))
@@ -104,6 +97,43 @@ def recover(
     carries = np.zeros(kind.size, dtype=bool)
     carries[edges] = flow.one_way & (carried > NOISE * noise)
     return Branches(current, all_unique, carries)
+
+
+def _known_currents(
+    structure: Structure, value: np.ndarray, voltages: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Currents of resistors and current sources (m,), what the others have to carry away from each node, its scale."""
+    kind, first, second, _, n_nodes = structure.arrays
+    current = np.zeros(kind.size)
+    r, sources = structure.resistors, structure.currents
+    if kind.size > COMPILED:
+        need, scale = np.zeros(n_nodes), np.zeros(n_nodes)
+        kernel(_collect, kind.size)(r, sources, first, second, value, voltages, current, need, scale)
+        return current, need, scale
+    current[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
+    current[sources] = value[sources]
+    size = np.abs(current)
+    size[r] = (np.abs(voltages[first[r]]) + np.abs(voltages[second[r]])) / value[r]
+    inward = np.bincount(second, current, n_nodes) - np.bincount(first, current, n_nodes)
+    return current, inward, np.bincount(second, size, n_nodes) + np.bincount(first, size, n_nodes)
+
+
+def _collect(resistors, sources, first, second, value, v, current, need, scale):
+    for e in resistors:
+        a, b = first[e], second[e]
+        amount, size = (v[a] - v[b]) / value[e], (abs(v[a]) + abs(v[b])) / value[e]
+        current[e] = amount
+        need[a] -= amount
+        need[b] += amount
+        scale[a] += size
+        scale[b] += size
+    for e in sources:
+        a, b, amount = first[e], second[e], value[e]
+        current[e] = amount
+        need[a] -= amount
+        need[b] += amount
+        scale[a] += abs(amount)
+        scale[b] += abs(amount)
 
 
 def _settle_flow(flow: _Flow, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

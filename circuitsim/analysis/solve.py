@@ -21,7 +21,7 @@ from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.compact.kernels import compiled
 from circuitsim.errors import ConvergenceError, Problem, TopologyError
-from circuitsim.kernels import COMPILED
+from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import (
     QuadraticProgram,
     Structure,
@@ -109,6 +109,8 @@ class Prepared:
 
     def _general(self, value: np.ndarray, start: OperatingPoint | None, found: Claim | str) -> OperatingPoint:
         """The general solver's answer, or the proof of what the kernel claims."""
+        if value.size > COMPILED:
+            keep_memory()
         circuit = self.circuit.with_column(value)
         structure = self.structure
         if circuit is not self.circuit:
@@ -260,8 +262,11 @@ def _node_voltages(structure: Structure, program: QuadraticProgram, solution: So
     if solution.closed is not None and solution.closed.any():
         diodes = program.diode[solution.closed]
         group = component_labels(voltages.size, structure.arrays.first[diodes], structure.arrays.second[diodes])
-        order = np.argsort(-(np.abs(x) + np.abs(program.offset)), kind="stable")
         finest = np.arange(voltages.size)
+        several = np.zeros(voltages.size, dtype=bool)
+        several[group[group != finest]] = True
+        order = np.flatnonzero(several[group])
+        order = order[np.argsort(-(np.abs(x[order]) + np.abs(program.offset[order])), kind="stable")]
         finest[group[order]] = order
         voltages = voltages[finest[group]]
     return voltages

@@ -27,7 +27,7 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     label = np.full(a.size, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
     stack = np.empty(a.size, dtype=np.int64)
-    kernel(_tarjan, max(n, a.size))(ptr, position % max(a.size, 1), a, b, label, *work, stack)
+    kernel(_tarjan, max(n, a.size), alike=True)(ptr, position % max(a.size, 1), a, b, label, *work, stack)
     return label
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.kernels import COMPILED, kernel
+from circuitsim.kernels import COMPILED, kernel, loaded
 
 
 def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -21,10 +21,10 @@ def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     -------
     (n,) int64 array
     """
-    if max(n, a.size) <= COMPILED:
+    if max(n, a.size) <= COMPILED and not loaded():
         return _union_find(n, a, b)
     parent = np.arange(n)
-    kernel(_join, a.size + n)(a, b, parent)
+    kernel(_join, a.size + n, alike=True)(a, b, parent)
     return parent
 
 

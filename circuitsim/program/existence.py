@@ -12,7 +12,7 @@ import numpy as np
 
 from circuitsim.errors import UnboundedError
 from circuitsim.program.components import component_labels
-from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction
+from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction, islands
 
 
 def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[QuadraticProgram, np.ndarray]:
@@ -106,7 +106,7 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
         The nodes of a cut with net current into (or out of) it, and the sources across it.
     """
     n = program.n
-    island = component_labels(n + 1, program.a, program.b)
+    island = islands(program)
     earth = island[n]
     supply, scale = np.zeros(n + 1), np.zeros(n + 1)
     _gather(structure, island[structure.coordinate], supply, scale)

@@ -36,7 +36,7 @@ def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarra
     """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
     parent = np.arange(n + 1)
     keep = np.zeros(edges.size, dtype=bool)
-    kernel(_join, max(n, edges.size))(tail[edges], head[edges], parent, keep)
+    kernel(_join, max(n, edges.size), alike=True)(tail[edges], head[edges], parent, keep)
     return edges[keep]
 
 
@@ -61,7 +61,7 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
     candidates = _roots(n, tail, head, scale, touched)
     order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
     seen = np.zeros(n + 1, dtype=np.bool_)
-    walk = kernel(_walk, max(n, tail.size))
+    walk = kernel(_walk, max(n, tail.size), alike=True)
     walk(candidates, ptr, position % max(tail.size, 1), tail, head, seen, order, edge, parent)
     return RootedForest(order, edge, parent)
 
@@ -145,7 +145,9 @@ def forest_flow(
     flow, noise = np.zeros(tail.size), np.zeros(tail.size)
     if tail.size:
         rest, size = need.copy(), scale.copy()
-        kernel(_eliminate_leaves, max(n, tail.size))(*rooted(n, tail, head, scale), tail, rest, size, flow, noise)
+        kernel(_eliminate_leaves, max(n, tail.size), alike=True)(
+            *rooted(n, tail, head, scale), tail, rest, size, flow, noise
+        )
     return flow, noise
 
 

@@ -162,10 +162,11 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     offset, low = structure.forest.offsets(voltage)
     _check_loops(structure, voltage, offset)
     coordinate, n = structure.coordinate, structure.n
-    r = structure.resistors
-    r = r[coordinate[first[r]] != coordinate[second[r]]]
-    a, b = coordinate[first[r]], coordinate[second[r]]
-    base = _base(structure, r, 1.0 / value[r], near)
+    ends = structure.memo.get("ends")
+    if ends is None:
+        ends = structure.memo["ends"] = _ends(structure)
+    g = 1.0 / value[ends.r]
+    base = _base(structure, ends, g, near)
     # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
     offset = (offset - offset[base]) + (low - low[base])
     c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
@@ -176,32 +177,74 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
         add_at(c, c_low, end, sign * value[i])
         np.add.at(c_scale, end, np.abs(value[i]))
     d = structure.diodes
-    tail, head = coordinate[first[d]], coordinate[second[d]]
     bound = offset[second[d]] - offset[first[d]]
-    inner = tail == head
-    _check_inner_diodes(structure, d[inner], bound[inner], voltage)
+    _check_inner_diodes(structure, d[ends.inner], bound[ends.inner], voltage)
     return QuadraticProgram(
-        n, a, b, 1.0 / value[r], offset[first[r]] - offset[second[r]], c, c_low, c_scale, origin, target,
-        tail[~inner], head[~inner], bound[~inner], d[~inner], offset, structure.memo,
+        n, ends.a, ends.b, g, offset[ends.first] - offset[ends.second], c, c_low, c_scale, origin, target,
+        ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo,
     )  # fmt: skip
 
 
-def _base(structure: Structure, r: np.ndarray, g: np.ndarray, near: np.ndarray | None) -> np.ndarray:
+def islands(program: QuadraticProgram) -> np.ndarray:
+    """Smallest super-node of each part joined by resistors (n + 1,); index n is earth."""
+    memo = {} if program.memo is None else program.memo
+    a, b, label = memo.get("islands", (None, None, None))
+    if a is not program.a or b is not program.b:
+        label = component_labels(program.n + 1, program.a, program.b)
+        memo["islands"] = program.a, program.b, label
+    return label
+
+
+class _Ends(NamedTuple):
+    """What a program's branches and constraints join; the same for all values.
+
+    ``r`` are the resistors between different super-nodes, ``first`` and ``second`` their nodes, ``a`` and ``b`` their
+    super-nodes; ``inner`` are the diodes within one, ``diode``, ``tail`` and ``head`` are the others. Nodes of
+    super-nodes of several are ``grouped``; the resistors at them (positions in ``r``) ``at_first`` and ``at_second``.
+    """
+
+    r: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    inner: np.ndarray
+    diode: np.ndarray
+    tail: np.ndarray
+    head: np.ndarray
+    grouped: np.ndarray
+    at_first: np.ndarray
+    at_second: np.ndarray
+
+
+def _ends(structure: Structure) -> _Ends:
+    coordinate, root, (_, first, second, _, n_nodes) = structure.coordinate, structure.forest.root, structure.arrays
+    r, d = structure.resistors, structure.diodes
+    r = r[coordinate[first[r]] != coordinate[second[r]]]
+    tail, head = coordinate[first[d]], coordinate[second[d]]
+    inner = tail == head
+    several = np.zeros(n_nodes, dtype=bool)
+    several[root[root != np.arange(n_nodes)]] = True
+    grouped = several[root]
+    return _Ends(
+        r, first[r], second[r], coordinate[first[r]], coordinate[second[r]], inner, d[~inner], tail[~inner],
+        head[~inner], np.flatnonzero(grouped), np.flatnonzero(grouped[first[r]]), np.flatnonzero(grouped[second[r]]),
+    )  # fmt: skip
+
+
+def _base(structure: Structure, ends: _Ends, g: np.ndarray, near: np.ndarray | None) -> np.ndarray:
     """For each node the node of its super-node whose potential is the unknown; roots, where the potential is fixed.
 
     The one nearest to zero where potentials are roughly known; else the one with most conductance g through the
-    resistors ``r``, whose current rounding disturbs most.
+    resistors, whose current rounding disturbs most.
     """
-    n_nodes = structure.arrays.n_nodes
+    n_nodes, order = structure.arrays.n_nodes, ends.grouped
     if near is None:
-        first, second = structure.arrays.first[r], structure.arrays.second[r]
-        merit = np.bincount(first, g, n_nodes) + np.bincount(second, g, n_nodes)
+        here, there = ends.at_first, ends.at_second
+        merit = np.bincount(ends.first[here], g[here], n_nodes) + np.bincount(ends.second[there], g[there], n_nodes)
     else:
         merit = -np.abs(near)
     root, best = structure.forest.root, np.arange(n_nodes)
-    several = np.zeros(n_nodes, dtype=bool)  # super-nodes of more than one node
-    several[root[root != best]] = True
-    order = np.flatnonzero(several[root])
     order = order[np.argsort(merit[order], kind="stable")]
     best[root[order]] = order
     return np.where(structure.coordinate < structure.n, best[root], root)

@@ -83,15 +83,28 @@ def solve(merged: Merged, current: np.ndarray, guess: np.ndarray, accuracy: floa
     x /= merged.root
     if _descend(merged.ptr, merged.idx, merged.w, b, x, accuracy, STEPS) >= STEPS:
         raise ConvergenceError(HOPELESS)
-    return np.append(x * merged.root, 0.0)[merged.row]
+    return by_node(merged.row, x * merged.root)
 
 
-def by_unknown(row: np.ndarray, k: int, current: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+@jit()
+def by_unknown(row, k, current, guess):
     """Injected currents (n,) and potentials (n + 1,) of the nodes as those of the ``k`` unknowns that ``row`` names."""
-    inside = row[:-1] >= 0
-    x = np.zeros(k)
-    x[row[:-1][inside]] = guess[:-1][inside]
-    return np.bincount(row[:-1][inside], current[inside], k), x
+    b, x = np.zeros(k), np.zeros(k)
+    for node in range(current.size):
+        i = row[node]
+        if i >= 0:
+            b[i] += current[node]
+            x[i] = guess[node]
+    return b, x
+
+
+@jit()
+def by_node(row, x):
+    """Potentials of all nodes from those of the unknowns; earth's group is at 0."""
+    v = np.empty(row.size)
+    for node in range(row.size):
+        v[node] = x[row[node]] if row[node] >= 0 else 0.0
+    return v
 
 
 @jit()

@@ -13,7 +13,7 @@ import numpy as np
 from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
-from circuitsim.program.structure import ROUNDING, QuadraticProgram
+from circuitsim.program.structure import ROUNDING, QuadraticProgram, islands
 from circuitsim.solvers.exchange import exchange
 from circuitsim.solvers.linear import ACCURACY, Factored, Laplacian
 from circuitsim.solvers.refinement import exact_residual, refine
@@ -82,7 +82,7 @@ def prepare(program: QuadraticProgram, direct: bool = False) -> Network:
     """Everything about a program that does not depend on which diodes conduct; ``direct`` insists on factorisations."""
     n = program.n
     a, b = np.concatenate([program.a, program.tail]), np.concatenate([program.b, program.head])
-    island = component_labels(n + 1, program.a, program.b)
+    island = islands(program)
     laplacian = Laplacian.analyse(n, a, b, program.g, not direct and not island.any(), program.memo)
     current = program.c - scatter(program, program.g * program.e)
     return Network(program, laplacian, island, current)
@@ -163,9 +163,11 @@ def settle(
     factored = network.laplacian.factor(closed, previous)
     last = _group(network, tail[closed], head[closed])
     x = factored.solve(current[:n], before - w, accuracy)[last] + w
-    part = component_labels(
-        n + 1, np.concatenate([network.island, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
-    )
+    part = network.island
+    if closed.size:
+        part = component_labels(
+            n + 1, np.concatenate([part, tail[closed]]), np.concatenate([np.arange(n + 1), head[closed]])
+        )
     stranded = _anchor(network, x, part, before, extra)
     nothing = np.zeros(0)
     found = Settled(x, closed[closed >= r] - r, nothing, nothing, part, stranded, factored, last, w)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim.kernels import kernel
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.flow import RootedForest, rooted_at_earth, spanning_forest, tight_potentials
@@ -70,9 +71,7 @@ def refine(
         thorough = thorough and not settled and count < 3
 
 
-def exact_residual(
-    program: QuadraticProgram, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None
-) -> np.ndarray:
+def exact_residual(program: QuadraticProgram, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None) -> np.ndarray:
     """Net current that is missing from each group of shorted super-nodes (n,), A, rounded once at the end."""
     high, low = flow_residual(program.a, program.b, program.g, program.e, x, last)
     for currents in (program.c, program.c_low) if extra is None else (program.c, program.c_low, extra):
@@ -101,13 +100,21 @@ def dead_resistors(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -
     if fed.all():
         return between[:0]
     # Without current sources a block is dead iff its branch offsets add up to nothing around every cycle.
-    e = program.e + w[program.a] - w[program.b]
-    a, b = last[program.a], last[program.b]
-    u = tight_potentials(n, a[tree], b[tree], -e[tree], forest)
-    ua, ub = u[a[between]], u[b[between]]
-    excess = np.abs(ua - ub + e[between]) > 1e-14 * (np.abs(ua) + np.abs(ub) + np.abs(e[between]))
-    fed[label[between[excess]]] = True
+    ends = program.a[tree], program.b[tree]
+    e = program.e[tree] + w[ends[0]] - w[ends[1]]
+    u = tight_potentials(n, last[ends[0]], last[ends[1]], -e, forest)
+    kernel(_feed, r)(program.a, program.b, program.e, w, u, last, between, label, fed)
     return between[~fed[label[between]]]
+
+
+def _feed(a, b, e, w, u, last, between, label, fed):
+    """Mark the blocks around whose cycles offsets add up to something: u does not fit across some edge."""
+    for k in between:
+        i, j = a[k], b[k]
+        offset = e[k] + w[i] - w[j]
+        ui, uj = u[last[i]], u[last[j]]
+        if abs(ui - uj + offset) > 1e-14 * (abs(ui) + abs(uj) + abs(offset)):
+            fed[label[k]] = True
 
 
 def _blocks(program: QuadraticProgram, last: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, RootedForest]:

@@ -17,7 +17,7 @@ from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
-from circuitsim.solvers.conjugate import HOPELESS, by_unknown, go, neighbours
+from circuitsim.solvers.conjugate import HOPELESS, by_node, by_unknown
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
@@ -37,23 +37,23 @@ class Tree(NamedTuple):
     ----------
     row : (n + 1,) int array
         Unknown of each node; −1 in earth's group.
-    ptr, idx, w, diagonal : int64, int32 and float arrays
-        Neighbours of each unknown but earth, the conductances between, and all conductance at each unknown.
     up : (k,) int array
         Parent of each unknown, always of a smaller number; −1 is earth.
-    resistance : (k,) float array
-        Of the tree's edge to the parent.
+    strength, resistance : (k,) float array
+        Conductance of the tree's edge to the parent, and one over it.
+    one, other, g : (m,) int and float arrays
+        Ends and conductances of the edges off the tree; ``one`` is never earth, ``other`` is −1 there.
     stretch : float
         Total stretch of the edges off the tree over the number of unknowns, estimated from `SAMPLE` of them.
     """
 
     row: np.ndarray
-    ptr: np.ndarray
-    idx: np.ndarray
-    w: np.ndarray
-    diagonal: np.ndarray
     up: np.ndarray
+    strength: np.ndarray
     resistance: np.ndarray
+    one: np.ndarray
+    other: np.ndarray
+    g: np.ndarray
     stretch: float
 
 
@@ -72,14 +72,18 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     order, edge, parent = rooted(n, a[tree], b[tree], at_earth)
     row = np.full(n + 1, -1)
     row[order] = np.arange(-1, order.size - 1)
-    up, resistance = row[parent[1:]], 1.0 / g[tree[edge[1:]]]
-    ptr, idx, w, diagonal = neighbours(order.size - 1, a, b, g, row)
+    up, strength = row[parent[1:]], g[tree[edge[1:]]]
+    resistance = 1.0 / strength
     off = row[a] != row[b]
     off[tree] = False
     cut = np.flatnonzero(off)
-    some = cut[np.linspace(0, cut.size - 1, min(SAMPLE, cut.size)).astype(np.int64)]
-    stretch = _stretch(row[a[some]], row[b[some]], g[some], up, resistance) * cut.size / max(1, some.size * up.size)
-    return Tree(row[group], ptr, idx, w, diagonal, up, resistance, stretch)
+    one, other = np.maximum(row[a[cut]], row[b[cut]]), np.minimum(row[a[cut]], row[b[cut]])
+    # One end after the other in memory; only the others jump about.
+    along = np.argsort(one, kind="stable")
+    one, other, g = one[along], other[along], g[cut[along]]
+    some = np.linspace(0, cut.size - 1, min(SAMPLE, cut.size)).astype(np.int64)
+    stretch = _stretch(one[some], other[some], g[some], up, resistance) * cut.size / max(1, some.size * up.size)
+    return Tree(row[group], up, strength, resistance, one, other, g, stretch)
 
 
 def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
@@ -113,9 +117,9 @@ def solve(tree: Tree, current: np.ndarray, guess: np.ndarray, accuracy: float) -
     if not tree.stretch <= TIED:
         raise ConvergenceError(HOPELESS)
     b, x = by_unknown(tree.row, tree.up.size, current, guess)
-    if _descend(tree.ptr, tree.idx, tree.w, tree.diagonal, tree.up, tree.resistance, b, x, accuracy, STEPS) >= STEPS:
+    if _descend(*tree[1:7], b, x, accuracy, STEPS) >= STEPS:
         raise ConvergenceError(HOPELESS)
-    return np.append(x, 0.0)[tree.row]
+    return by_node(tree.row, x)
 
 
 @jit()
@@ -136,54 +140,86 @@ def _stretch(a, b, g, up, resistance):
 
 
 @jit()
-def _apply(ptr, idx, w, diagonal, p, q):
-    """q = A p, and p · q."""
+def _apply(up, strength, one, other, g, p, q):
+    """q = A p, and p · q: edge by edge, those of the tree in order."""
     product = 0.0
     for i in range(p.size):
-        s = diagonal[i] * p[i]
-        for at in range(ptr[i], ptr[i + 1]):
-            s -= w[at] * p[idx[at]]
-        q[i] = s
-        product += s * p[i]
+        q[i] = 0.0
+    for e in range(g.size):
+        i, j = one[e], other[e]
+        drop = p[i] - p[j] if j >= 0 else p[i]
+        through = g[e] * drop
+        q[i] += through
+        if j >= 0:
+            q[j] -= through
+        product += through * drop
+    for i in range(p.size):
+        above = up[i]
+        drop = p[i] - p[above] if above >= 0 else p[i]
+        through = drop * strength[i]
+        q[i] += through
+        if above >= 0:
+            q[above] -= through
+        product += through * drop
     return product
 
 
 @jit()
-def _flows(up, resistance, r, flow, z):
-    """Potentials z of the tree alone for injected currents r, and their power r · z; ``flow`` is zero before and after.
+def _gather(up, resistance, r, flow):
+    """Currents ``flow``, 0 before, of the tree's edges for injected currents r; the power they take.
 
     Everything injected beyond an edge flows through it.
     """
     power = 0.0
     for i in range(up.size - 1, -1, -1):
-        flow[i] += r[i]
+        through = flow[i] + r[i]
+        flow[i] = through
         if up[i] >= 0:
-            flow[up[i]] += flow[i]
-    for i in range(up.size):
-        drop = flow[i] * resistance[i]
-        power += drop * flow[i]
-        z[i] = drop + z[up[i]] if up[i] >= 0 else drop
-        flow[i] = 0.0
+            flow[up[i]] += through
+        power += through * through * resistance[i]
     return power
 
 
 @jit()
-def _descend(ptr, idx, w, diagonal, up, resistance, b, x, accuracy, most):
+def _turn(up, resistance, flow, z, beta, p):
+    """p = z + beta p with z the tree's potentials for the currents ``flow``, which is 0 afterwards."""
+    for i in range(up.size):
+        drop = flow[i] * resistance[i]
+        z[i] = drop + z[up[i]] if up[i] >= 0 else drop
+        flow[i] = 0.0
+        p[i] = z[i] + beta * p[i]
+
+
+@jit()
+def _go(alpha, p, q, x, r, up, resistance, flow):
+    """Go alpha along p; the rest as in `_gather`, of the currents r that are still missing."""
+    power = 0.0
+    for i in range(up.size - 1, -1, -1):
+        x[i] += alpha * p[i]
+        r[i] -= alpha * q[i]
+        through = flow[i] + r[i]
+        flow[i] = through
+        if up[i] >= 0:
+            flow[up[i]] += through
+        power += through * through * resistance[i]
+    return power
+
+
+@jit()
+def _descend(up, strength, resistance, one, other, g, b, x, accuracy, most):
     """Preconditioned conjugate gradients in place; returns the number of steps."""
-    q, z, flow = np.empty_like(x), np.empty_like(x), np.zeros_like(x)
-    enough = accuracy * accuracy * _flows(up, resistance, b, flow, z)
-    _apply(ptr, idx, w, diagonal, x, q)
+    q, z, p, flow = np.empty_like(x), np.empty_like(x), np.zeros_like(x), np.zeros_like(x)
+    enough = accuracy * accuracy * _gather(up, resistance, b, flow)
+    flow[:] = 0.0
+    _apply(up, strength, one, other, g, x, q)
     r = b - q
-    power = _flows(up, resistance, r, flow, z)
-    p = z.copy()
+    power = _gather(up, resistance, r, flow)
+    beta = 0.0
     for step in range(most):
         if power <= enough:
             return step
-        alpha = power / _apply(ptr, idx, w, diagonal, p, q)
-        go(alpha, p, q, x, r)
-        new = _flows(up, resistance, r, flow, z)
+        _turn(up, resistance, flow, z, beta, p)
+        new = _go(power / _apply(up, strength, one, other, g, p, q), p, q, x, r, up, resistance, flow)
         beta = new / power
         power = new
-        for i in range(x.size):
-            p[i] = z[i] + beta * p[i]
     return most

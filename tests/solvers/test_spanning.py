@@ -58,16 +58,17 @@ def test_tree_is_the_strongest_within_powers_of_two_and_its_walks_solve_it(seed:
     for e in np.argsort(power_of_two, kind="stable").tolist():
         graph.add_edge(int(a[e]), int(b[e]), weight=power_of_two[e])  # of parallel edges the strongest
     best = networkx.maximum_spanning_tree(graph).size(weight="weight")
-    strength = 1.0 / merged.resistance
-    assert merged.up.size == n and np.frexp(strength * (1.0 + 1e-15))[1].sum() == best
+    assert merged.up.size == n and np.frexp(merged.strength)[1].sum() == best
+    assert np.array_equal(merged.resistance, 1.0 / merged.strength)
     assert (merged.up < np.arange(n)).all() and merged.up.min() == -1
-    z, flow, r = np.empty(n), np.zeros(n), np.empty(n)
+    z, flow, r, p = np.empty(n), np.zeros(n), np.empty(n), np.ones(n)
     r[merged.row[:-1]] = current
-    power = spanning._flows(merged.up, merged.resistance, r, flow, z)
+    power = spanning._gather(merged.up, merged.resistance, r, flow)
+    spanning._turn(merged.up, merged.resistance, flow, z, 2.0, p)
     above = np.where(merged.up < 0, n, merged.up)
-    exact = dense.solve(dense.factor(n, np.arange(n), above, strength), r)[:-1]
+    exact = dense.solve(dense.factor(n, np.arange(n), above, merged.strength), r)[:-1]
     assert np.abs(z - exact).max() < 1e-12 * np.abs(exact).max()
-    assert abs(power - r @ z) < 1e-12 * np.abs(r * z).sum() and not flow.any()
+    assert abs(power - r @ z) < 1e-12 * np.abs(r * z).sum() and not flow.any() and np.array_equal(p, z + 2.0)
 
 
 def test_stretch_is_conductance_times_resistance_of_the_tree() -> None:
