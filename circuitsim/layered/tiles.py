@@ -130,7 +130,7 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
         store(product, o + 3 * width, a3)
 
     @kernel()
-    def one(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
+    def tile(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
         samples = 4 if four else given
         zero = splat(tiles.dtype.type(0), lanes)
         depth = slot.size
@@ -193,7 +193,7 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
         store(product, 2 * width + column, a2)
         store(product, 3 * width + column, a3)
 
-    return one
+    return tile
 
 
 tile_pass, half_pass = _passing(TILE, False), _passing(HALF, False)
@@ -202,7 +202,7 @@ tile_pass_of_four, half_pass_of_four = _passing(TILE, True), _passing(HALF, True
 
 @kernel()
 def any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
-    """The pass over one tile of either kind; see `all_tiles`."""
+    """The pass over one tile, whole or half, for batches of four or others; see `all_tiles`."""
     run = (width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
     column = t * TILE
     whole = 2 * slot.size * (column + TILE) <= tiles.size

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.kernels import COMPILED, kernel
-from circuitsim.program.components import component_labels
-from circuitsim.program.incidence import by_node
+from circuitsim.kernels import kernel
 
 NOISE = 1e-13
 """Currents below this share of the magnitudes they are sums of (and voltages, of the potentials) are rounding."""
@@ -55,52 +53,48 @@ def _join(tail, head, parent, keep):
 
 
 def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> RootedForest:
-    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest."""
-    ptr, position = by_node(n + 1, np.concatenate([tail, head]))
-    touched = np.flatnonzero(ptr[1:] > ptr[:-1])
-    candidates = _roots(n, tail, head, scale, touched)
-    order, edge, parent = (np.full(touched.size, -1, dtype=np.int64) for _ in range(3))
-    seen = np.zeros(n + 1, dtype=np.bool_)
-    walk = kernel(_walk, max(n, tail.size), alike=True)
-    walk(candidates, ptr, position % max(tail.size, 1), tail, head, seen, order, edge, parent)
-    return RootedForest(order, edge, parent)
+    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest, the smaller number on a tie."""
+    f = tail.size
+    order, edge, parent = np.empty(2 * f, np.int64), np.empty(2 * f, np.int64), np.empty(2 * f, np.int64)
+    ptr, free, at = np.zeros(n + 2, np.int64), np.empty(n + 1, np.int64), np.empty(2 * f, np.int64)
+    grow = kernel(_grow, max(n, f), alike=True)
+    count = grow(tail, head, scale, ptr, free, at, np.zeros(n + 1, np.int8), order, edge, parent)
+    return RootedForest(order[:count], edge[:count], parent[:count])
 
 
-def _roots(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray, touched: np.ndarray) -> np.ndarray:
-    """Nodes among which each tree's own of the largest scale comes first, the smaller number where two tie."""
-    if max(n, tail.size) <= COMPILED:
-        return touched[np.argsort(-scale[touched], kind="stable")]
-    best = np.full(n + 1, -1, dtype=np.int64)
-    kernel(_largest, n + tail.size)(component_labels(n + 1, tail, head), scale, touched, best)
-    return best[best >= 0]
-
-
-def _largest(label, scale, touched, best):
-    for k in touched:
-        of = label[k]
-        if best[of] < 0 or scale[k] > scale[best[of]]:
-            best[of] = k
-
-
-def _walk(candidates, ptr, edge_at, tail, head, seen, order, edge, parent):
+def _grow(tail, head, scale, ptr, free, at, seen, order, edge, parent):
+    """Fill in a `RootedForest`; returns its size. Every tree is walked twice: to find its root, and from there."""
+    for ends in (tail, head):
+        for e in range(ends.size):
+            ptr[ends[e] + 1] += 1
+    for k in range(seen.size):
+        ptr[k + 1] += ptr[k]
+        free[k] = ptr[k]
+    for ends in (tail, head):
+        for e in range(ends.size):
+            at[free[ends[e]]] = e
+            free[ends[e]] += 1
     found = 0
-    for root in candidates:
-        if seen[root]:
+    for start in range(seen.size):
+        if seen[start] or ptr[start] == ptr[start + 1]:
             continue
-        seen[root] = True
-        order[found], parent[found] = root, root
-        visited = found
-        found += 1
-        while visited < found:
-            u = order[visited]
-            visited += 1
-            for at in range(ptr[u], ptr[u + 1]):
-                e = edge_at[at]
-                v = head[e] if tail[e] == u else tail[e]
-                if not seen[v]:
-                    seen[v] = True
-                    order[found], edge[found], parent[found] = v, e, u
-                    found += 1
+        begin, root = found, start
+        for walk in (1, 2):
+            found = begin + 1
+            seen[root], order[begin], edge[begin], parent[begin] = walk, root, -1, root
+            visited = begin
+            while visited < found:
+                u = order[visited]
+                visited += 1
+                if walk == 1 and (scale[u] > scale[root] or (scale[u] == scale[root] and u < root)):
+                    root = u
+                for p in range(ptr[u], ptr[u + 1]):
+                    e = at[p]
+                    v = head[e] if tail[e] == u else tail[e]
+                    if seen[v] < walk:
+                        seen[v], order[found], edge[found], parent[found] = walk, v, e, u
+                        found += 1
+    return found
 
 
 def rooted_at_earth(n: int, tail: np.ndarray, head: np.ndarray) -> RootedForest:

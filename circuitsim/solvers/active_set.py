@@ -167,13 +167,15 @@ def polish(network: Network, settled: Settled) -> Settled:
 
 def violation(program: QuadraticProgram, settled: Settled) -> np.ndarray:
     """How far each diode is held forward, V, where that is more than rounding; else 0. Stranded parts are far away."""
-    x, (tail, head) = settled.x, (program.tail, program.head)
-    far = np.sign(settled.stranded)[settled.part] * FAR
-    gap = x[tail] - x[head] - program.bound
-    size = np.abs(x[tail]) + np.abs(x[head]) + np.abs(program.bound)
-    # Among the diodes that could stop a stranded part, the one it meets first counts as the most violated.
-    first_met = 1.0 + 0.5 * gap / (1.0 + np.abs(gap))
-    return np.where(gap > NOISE * size, gap, 0.0) + np.maximum(0.0, far[tail] - far[head]) * first_met
+    xt, xh = settled.x[program.tail], settled.x[program.head]
+    gap = xt - xh - program.bound
+    wrong = np.where(gap > NOISE * (np.abs(xt) + np.abs(xh) + np.abs(program.bound)), gap, 0.0)
+    if settled.stranded.any():
+        far = np.sign(settled.stranded)[settled.part] * FAR
+        # Among the diodes that could stop a stranded part, the one it meets first counts as the most violated.
+        first_met = 1.0 + 0.5 * gap / (1.0 + np.abs(gap))
+        wrong += np.maximum(0.0, far[program.tail] - far[program.head]) * first_met
+    return wrong
 
 
 def dual_method(network: Network, settled: Settled, limit: int) -> tuple[Settled, int]:

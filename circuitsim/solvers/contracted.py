@@ -190,9 +190,11 @@ def refined(network: Network, settled: Settled, extra: np.ndarray | None, thorou
 
 def _tight(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Diodes between shorted super-nodes that are at their bounds (d,)."""
-    tail, head, bound = program.tail, program.head, program.bound
-    gap = np.abs(w[tail] - w[head] - bound)
-    return (last[tail] == last[head]) & (gap <= NOISE * (np.abs(w[tail]) + np.abs(w[head]) + np.abs(bound)))
+    tight = last[program.tail] == last[program.head]
+    d = np.flatnonzero(tight)
+    wt, wh, bound = w[program.tail[d]], w[program.head[d]], program.bound[d]
+    tight[d] = np.abs(wt - wh - bound) <= NOISE * (np.abs(wt) + np.abs(wh) + np.abs(bound))
+    return tight
 
 
 def _group(network: Network, a: np.ndarray, b: np.ndarray) -> np.ndarray:
