@@ -23,23 +23,17 @@ def intervals(structure: Structure, voltages: np.ndarray, carries: np.ndarray) -
     carries : (m,) bool array
         The diodes that carry current.
     """
-    arrays = structure.arrays
-    first, second, n_nodes = arrays.first, arrays.second, arrays.n_nodes
-    rigid = np.concatenate([structure.resistors, structure.voltage_edges, np.flatnonzero(carries)])
-    group = component_labels(n_nodes, first[rigid], second[rigid])
-    # A reference stands for ground in its part: nothing joins the two, so one label serves both.
-    fixed = np.zeros(n_nodes, dtype=bool)
-    fixed[group[GROUND]] = True
-    fixed[group[structure.references]] = True
-    held = fixed[group]
-    touched = np.zeros(n_nodes, dtype=bool)
-    touched[first] = touched[second] = True
-    loose = np.flatnonzero(touched & ~held)
+    if "held" not in structure.memo:
+        # Whether resistors and sources hold everything does not depend on values.
+        structure.memo["held"] = not _loose(structure, np.zeros_like(carries))[0].size
+    if structure.memo["held"]:
+        return {}
+    loose, held, group = _loose(structure, carries)
     if not loose.size:
         return {}
     import networkx
 
-    d = structure.diodes
+    first, second, d = structure.arrays.first, structure.arrays.second, structure.diodes
     up = networkx.DiGraph()
     up.add_nodes_from(["held", *np.unique(group[loose]).tolist()])
     for a, c in zip(first[d].tolist(), second[d].tolist()):
@@ -56,3 +50,18 @@ def intervals(structure: Structure, voltages: np.ndarray, carries: np.ndarray) -
         if lo > 0.0 or hi > 0.0:
             found[k] = (float(voltages[k] - lo), float(voltages[k] + hi))
     return found
+
+
+def _loose(structure: Structure, carries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes that nothing holds while these diodes carry current; for each node whether it is held, and its part."""
+    first, second, n_nodes = structure.arrays.first, structure.arrays.second, structure.arrays.n_nodes
+    rigid = np.concatenate([structure.resistors, structure.voltage_edges, np.flatnonzero(carries)])
+    group = component_labels(n_nodes, first[rigid], second[rigid])
+    # A reference stands for ground in its part: nothing joins the two, so one label serves both.
+    fixed = np.zeros(n_nodes, dtype=bool)
+    fixed[group[GROUND]] = True
+    fixed[group[structure.references]] = True
+    held = fixed[group]
+    touched = np.zeros(n_nodes, dtype=bool)
+    touched[first] = touched[second] = True
+    return np.flatnonzero(touched & ~held), held, group
