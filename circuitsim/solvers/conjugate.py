@@ -83,7 +83,7 @@ def solve(merged: Merged, current: np.ndarray, guess: np.ndarray, accuracy: floa
     x /= merged.root
     if _descend(merged.ptr, merged.idx, merged.w, b, x, accuracy, STEPS) >= STEPS:
         raise ConvergenceError(HOPELESS)
-    return by_node(merged.row, x * merged.root)
+    return at_nodes(merged.row, x * merged.root)
 
 
 @jit()
@@ -99,7 +99,7 @@ def by_unknown(row, k, current, guess):
 
 
 @jit()
-def by_node(row, x):
+def at_nodes(row, x):
     """Potentials of all nodes from those of the unknowns; earth's group is at 0."""
     v = np.empty(row.size)
     for node in range(row.size):

@@ -17,7 +17,7 @@ from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
-from circuitsim.solvers.conjugate import HOPELESS, by_node, by_unknown
+from circuitsim.solvers.conjugate import HOPELESS, at_nodes, by_unknown
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
@@ -119,7 +119,7 @@ def solve(tree: Tree, current: np.ndarray, guess: np.ndarray, accuracy: float) -
     b, x = by_unknown(tree.row, tree.up.size, current, guess)
     if _descend(*tree[1:7], b, x, accuracy, STEPS) >= STEPS:
         raise ConvergenceError(HOPELESS)
-    return by_node(tree.row, x)
+    return at_nodes(tree.row, x)
 
 
 @jit()
@@ -165,22 +165,6 @@ def _apply(up, strength, one, other, g, p, q):
 
 
 @jit()
-def _gather(up, resistance, r, flow):
-    """Currents ``flow``, 0 before, of the tree's edges for injected currents r; the power they take.
-
-    Everything injected beyond an edge flows through it.
-    """
-    power = 0.0
-    for i in range(up.size - 1, -1, -1):
-        through = flow[i] + r[i]
-        flow[i] = through
-        if up[i] >= 0:
-            flow[up[i]] += through
-        power += through * through * resistance[i]
-    return power
-
-
-@jit()
 def _turn(up, resistance, flow, z, beta, p):
     """p = z + beta p with z the tree's potentials for the currents ``flow``, which is 0 afterwards."""
     for i in range(up.size):
@@ -192,7 +176,10 @@ def _turn(up, resistance, flow, z, beta, p):
 
 @jit()
 def _go(alpha, p, q, x, r, up, resistance, flow):
-    """Go alpha along p; the rest as in `_gather`, of the currents r that are still missing."""
+    """Go alpha along p; then the tree's currents ``flow``, 0 before, for those r still missing, and their power.
+
+    Everything injected beyond an edge of the tree flows through it.
+    """
     power = 0.0
     for i in range(up.size - 1, -1, -1):
         x[i] += alpha * p[i]
@@ -208,12 +195,11 @@ def _go(alpha, p, q, x, r, up, resistance, flow):
 @jit()
 def _descend(up, strength, resistance, one, other, g, b, x, accuracy, most):
     """Preconditioned conjugate gradients in place; returns the number of steps."""
-    q, z, p, flow = np.empty_like(x), np.empty_like(x), np.zeros_like(x), np.zeros_like(x)
-    enough = accuracy * accuracy * _gather(up, resistance, b, flow)
-    flow[:] = 0.0
+    q, z, p, flow, r = np.empty_like(x), np.empty_like(x), np.zeros_like(x), np.zeros_like(x), b.copy()
     _apply(up, strength, one, other, g, x, q)
-    r = b - q
-    power = _gather(up, resistance, r, flow)
+    enough = accuracy * accuracy * _go(0.0, p, q, x, r, up, resistance, flow)
+    flow[:] = 0.0
+    power = _go(1.0, p, q, x, r, up, resistance, flow)
     beta = 0.0
     for step in range(most):
         if power <= enough:

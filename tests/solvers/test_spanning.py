@@ -61,9 +61,9 @@ def test_tree_is_the_strongest_within_powers_of_two_and_its_walks_solve_it(seed:
     assert merged.up.size == n and np.frexp(merged.strength)[1].sum() == best
     assert np.array_equal(merged.resistance, 1.0 / merged.strength)
     assert (merged.up < np.arange(n)).all() and merged.up.min() == -1
-    z, flow, r, p = np.empty(n), np.zeros(n), np.empty(n), np.ones(n)
+    z, flow, r, p = np.zeros(n), np.zeros(n), np.empty(n), np.ones(n)
     r[merged.row[:-1]] = current
-    power = spanning._gather(merged.up, merged.resistance, r, flow)
+    power = spanning._go(0.0, p, p, z, r, merged.up, merged.resistance, flow)
     spanning._turn(merged.up, merged.resistance, flow, z, 2.0, p)
     above = np.where(merged.up < 0, n, merged.up)
     exact = dense.solve(dense.factor(n, np.arange(n), above, merged.strength), r)[:-1]
