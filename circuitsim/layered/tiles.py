@@ -99,16 +99,11 @@ def fetch(images, rows):
             prefetch(image, j)
 
 
-def _passing(lanes: int, four: bool) -> Callable[..., Any]:
-    """The pass over one tile of ``lanes`` columns: update with the last mini-batch, sum, multiply with the next.
-
-    The kernel's arguments are those of `all_tiles`, after the number of the tile's first column. With ``four``, there
-    are four samples whatever it is told: a number known beforehand leaves out what rows ask about further samples, a
-    tenth of the time.
-    """
+def _multiplying(lanes: int) -> Callable[..., Any]:
+    """A kernel for the samples beyond the first four: rows of a tile of ``lanes`` columns, times four from ``b`` on."""
 
     @kernel()
-    def rest(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
+    def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
         """Add rows of a tile, times four samples from ``b`` on, to the product."""
         a0 = load(product, o, lanes)
         a1 = load(product, o + width, lanes)
@@ -128,6 +123,18 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
         store(product, o + width, a1)
         store(product, o + 2 * width, a2)
         store(product, o + 3 * width, a3)
+
+    return multiply_rows
+
+
+def _passing(lanes: int, four: bool) -> Callable[..., Any]:
+    """The pass over one tile of ``lanes`` columns: update with the last mini-batch, sum, multiply with the next.
+
+    The kernel's arguments are those of `all_tiles`, after the number of the tile's first column. With ``four``, there
+    are four samples whatever it is told: a number known beforehand leaves out what rows ask about further samples, a
+    tenth of the time.
+    """
+    rest = _multiplying(lanes)
 
     @kernel()
     def tile(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
@@ -226,7 +233,7 @@ def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift
     tiles : (2 · D · columns,) ndarray
         All conductances, updated in place; see `columns_of`.
     width : int
-        Hidden units with padding, ``columns`` or more.
+        Hidden units with padding, a multiple of `TILE`; ``columns`` or one half tile more.
     slot, pixels, next_slot, next_pixels
         As `light` makes them, of the last and of the next mini-batch.
     shift : (samples · width,) ndarray
@@ -240,7 +247,7 @@ def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift
     product : (samples · width,) ndarray
         The same.
     """
-    for t in range(-(-width // TILE)):
+    for t in range(width // TILE):
         any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
 
 
@@ -249,7 +256,7 @@ def all_tiles_in_parallel(
     tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product
 ):
     """`all_tiles`, shared among threads."""
-    for t in prange(-(-width // TILE)):
+    for t in prange(width // TILE):
         any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
 
 
