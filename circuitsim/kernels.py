@@ -47,6 +47,7 @@ def keep_memory() -> None:
 
     glibc hands arrays of more than 128 kiB back to the system until one of them is freed: from then on arrays up to its
     size come from memory that is there already. Without it a third of a solve of tens of thousands of nodes goes into
-    pages that are given back and asked for again. The array made here is never touched; elsewhere this changes nothing.
+    pages that are given back and asked for again (a test counts them). The array made here is never touched; with other
+    C libraries this changes nothing.
     """
     np.empty(KEPT, np.uint8)
