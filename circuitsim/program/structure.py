@@ -46,7 +46,8 @@ class Structure(NamedTuple):
     references : int array
         For each part of the circuit without ground the node whose potential is taken as zero.
     memo : dict
-        What solvers find out about the topology alone (orderings, symbolic factorisations), kept for other values.
+        What is found out later about the topology alone (ends of branches, islands, orderings, symbolic
+        factorisations), kept for other values.
     """
 
     circuit: Circuit
