@@ -62,6 +62,16 @@ def with_threads(threads: int, kernel: Callable[..., Any], *arguments: Any) -> A
 
 
 @intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """a · b + c of doubles in one rounding, whatever fast-math a kernel has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic
 def uncounted(typing_context: Any, array: Any) -> Any:
     """An array's view that nobody counts references of, for kernels whose caller keeps the array.
 

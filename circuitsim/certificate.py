@@ -138,47 +138,53 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
     (2, n_nodes) work space.
     """
     at_node[:] = 0.0
-    worst[:] = 0.0
-    relative[:] = 0.0
+    # In scalars, not in the arrays: the next element need not wait for what the last one stored.
+    kcl = resistor = source = forward = reverse = both = 0.0
+    kcl_share = resistor_share = source_share = forward_share = reverse_share = both_share = 0.0
     for e in range(kind.size):
         a, b = first[e], second[e]
         size = abs(i[e])
         if kind[e] == RESISTOR and zeroable[e] != 0.0:
-            size = abs(1.0 / value[e]) * (abs(v[a]) + abs(v[b]))
+            g = 1.0 / value[e]
+            size = abs(g) * (abs(v[a]) + abs(v[b]))
+            resistor, resistor_share = worse(resistor, resistor_share, abs(i[e] - g * (v[a] - v[b])), size)
         at_node[0, a] += i[e]
         at_node[0, b] -= i[e]
         at_node[1, a] += size
         at_node[1, b] += size
-    gap, gap_scale = 0.0, 0.0
     for k in range(at_node.shape[1]):
-        note(worst, relative, 0, abs(at_node[0, k]), at_node[1, k])
+        kcl, kcl_share = worse(kcl, kcl_share, abs(at_node[0, k]), at_node[1, k])
+    gap, gap_scale = 0.0, 0.0
     for e in range(kind.size):
+        if kind[e] == RESISTOR and zeroable[e] != 0.0:
+            continue
         a, b = first[e], second[e]
         drop, reach = v[a] - v[b], max(abs(v[a]), abs(v[b]))
-        if kind[e] == RESISTOR and zeroable[e] != 0.0:
-            g = 1.0 / value[e]
-            note(worst, relative, 1, abs(i[e] - g * drop), abs(g) * (abs(v[a]) + abs(v[b])))
-        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
+        if kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
             target = value[e] if kind[e] == VOLTAGE else 0.0
-            note(worst, relative, 2, abs(drop - target), max(reach, abs(target)))
+            source, source_share = worse(source, source_share, abs(drop - target), max(reach, abs(target)))
         elif kind[e] == DIODE:
             local = min(at_node[1, a], at_node[1, b])
-            note(worst, relative, 3, max(drop, 0.0), reach)
-            note(worst, relative, 4, max(-i[e], 0.0), local)
-            note(worst, relative, 5, abs(i[e] * drop), local * reach)
+            forward, forward_share = worse(forward, forward_share, max(drop, 0.0), reach)
+            reverse, reverse_share = worse(reverse, reverse_share, max(-i[e], 0.0), local)
+            both, both_share = worse(both, both_share, abs(i[e] * drop), local * reach)
             gap -= i[e] * drop
             gap_scale += local * reach
-    note(worst, relative, 6, abs(gap), gap_scale)
+    worst[0], worst[1], worst[2], worst[3], worst[4], worst[5] = kcl, resistor, source, forward, reverse, both
     worst[6] = gap + 0.0
+    relative[0], relative[1], relative[2] = kcl_share, resistor_share, source_share
+    relative[3], relative[4], relative[5] = forward_share, reverse_share, both_share
+    relative[6] = worse(0.0, 0.0, abs(gap), gap_scale)[1]
 
 
-def note(worst, relative, which, amount, scale):
-    """Keep an amount and its ratio to a scale if they are the worst; without a scale any amount counts as infinite."""
+def worse(worst, share, amount, scale):
+    """The worst amount and the worst share of a scale so far; without a scale any amount counts as infinite."""
     if not amount < np.inf:
-        worst[which] = relative[which] = np.inf
-    elif amount > 0.0:
-        worst[which] = max(worst[which], amount)
-        relative[which] = max(relative[which], amount / scale if scale > 0.0 else np.inf)
+        return np.inf, np.inf
+    # Most are far from the worst, which a product tells faster than the quotient.
+    if amount > 0.0 and not amount < 0.5 * share * scale:
+        share = max(share, amount / scale if scale > 0.0 else np.inf)
+    return max(worst, amount), share
 
 
 def certify(

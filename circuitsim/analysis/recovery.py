@@ -82,14 +82,22 @@ def recover(
     """
     kind, first, second, _, n_nodes = structure.arrays
     idle = np.zeros(kind.size, dtype=bool) if idle is None else idle
-    current, need, scale = _known_currents(structure, value, voltages)
     d = structure.diodes
     va, vc = voltages[first[d]], voltages[second[d]]
     closed = va - vc >= -tight * np.maximum(np.abs(va), np.abs(vc))
     if strict:
         closed &= ~idle[d]
     edges = np.sort(np.concatenate([structure.voltage_edges, d[closed]]))
-    flow = _Flow(n_nodes, first[edges], second[edges], kind[edges] == DIODE, need, scale)
+    # Only the nodes that these edges touch, often few, have anything left to settle.
+    touched = np.zeros(n_nodes, dtype=bool)
+    touched[first[edges]] = touched[second[edges]] = True
+    current, need, scale = _known_currents(structure, value, voltages, touched)
+    nodes = np.flatnonzero(touched)
+    number = np.empty(n_nodes, dtype=np.int64)
+    number[nodes] = np.arange(nodes.size)
+    flow = _Flow(
+        nodes.size, number[first[edges]], number[second[edges]], kind[edges] == DIODE, need[nodes], scale[nodes]
+    )
     carried, unique, noise = _settle_flow(flow, idle[edges])
     current[edges] = carried
     all_unique = np.ones(kind.size, dtype=bool)
@@ -100,15 +108,18 @@ def recover(
 
 
 def _known_currents(
-    structure: Structure, value: np.ndarray, voltages: np.ndarray
+    structure: Structure, value: np.ndarray, voltages: np.ndarray, touched: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Currents of resistors and current sources (m,), what the others have to carry away from each node, its scale."""
+    """Currents of resistors and current sources (m,), what the others have to carry away from each node, its scale.
+
+    The latter two only count at the nodes ``touched``.
+    """
     kind, first, second, _, n_nodes = structure.arrays
     current = np.zeros(kind.size)
     r, sources = structure.resistors, structure.currents
     if kind.size > COMPILED:
         need, scale = np.zeros(n_nodes), np.zeros(n_nodes)
-        kernel(_collect, kind.size)(r, sources, first, second, value, voltages, current, need, scale)
+        kernel(_collect, kind.size)(r, sources, first, second, value, voltages, touched, current, need, scale)
         return current, need, scale
     current[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
     current[sources] = value[sources]
@@ -118,11 +129,14 @@ def _known_currents(
     return current, inward, np.bincount(second, size, n_nodes) + np.bincount(first, size, n_nodes)
 
 
-def _collect(resistors, sources, first, second, value, v, current, need, scale):
+def _collect(resistors, sources, first, second, value, v, touched, current, need, scale):
     for e in resistors:
         a, b = first[e], second[e]
-        amount, size = (v[a] - v[b]) / value[e], (abs(v[a]) + abs(v[b])) / value[e]
+        amount = (v[a] - v[b]) / value[e]
         current[e] = amount
+        if not (touched[a] or touched[b]):
+            continue
+        size = (abs(v[a]) + abs(v[b])) / value[e]
         need[a] -= amount
         need[b] += amount
         scale[a] += size

@@ -117,6 +117,7 @@ class Circuit:
         self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
         self._origins: dict[int, tuple[str, int]] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
+        self._lent = False  # whether columns and names belong to other circuits as well
         self._arrays: CircuitArrays | None = None
 
     # ------------------------------------------------------------------ building
@@ -166,6 +167,7 @@ class Circuit:
         key = name.lower()
         if key in index:
             raise TopologyError(f"{name}: the name is taken already")
+        self._keep_to_itself()
         index[key] = len(self._kind)
         if origin is not None:
             self._origins[len(self._kind)] = origin
@@ -286,16 +288,18 @@ class Circuit:
     def _sharing(self) -> Circuit:
         """A copy of this circuit that has yet to get its values."""
         copy = Circuit(self.title)
+        self._lent = True
         copy.__dict__.update(self.__dict__)
-        copy._arrays = None
-        for shared in ("_kind", "_first", "_second"):
-            setattr(copy, shared, getattr(self, shared)[:])
-        # Numbered names never change; lists may grow on either side.
-        copy._names = self._names[:] if isinstance(self._names, list) else self._names
-        copy._node_names = self._node_names[:] if isinstance(self._node_names, list) else self._node_names
-        copy._index = copy._node_index = None
-        copy._origins = dict(self._origins)
+        copy._arrays = copy._index = copy._node_index = None
         return copy
+
+    def _keep_to_itself(self) -> None:
+        """Before a circuit grows: columns and names that others have too become its own."""
+        if self._lent:
+            self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
+            self._names, self._node_names = list(self._names), list(self._node_names)
+            self._origins = dict(self._origins)
+            self._lent = False
 
     def column(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
         """Values of all elements as a float array (m,).
@@ -328,14 +332,16 @@ class Circuit:
         """
         import numpy as np
 
-        arrays, changed = self.arrays(), self._differs(value)
-        if not changed.any():
+        arrays = self.arrays()
+        changed = self._differs(value).nonzero()[0]
+        if not changed.size:
             return self
-        least = np.array([row.minimum for row in ELEMENTS])[arrays.kind]
-        wrong = changed & ~(np.isfinite(value) & (value >= least))
-        for k in wrong.nonzero()[0].tolist():
+        new, least = value[changed], np.array([row.minimum for row in ELEMENTS])
+        wrong = ~(np.isfinite(new) & (new >= least[arrays.kind[changed]]))
+        for k in changed[wrong].tolist():
             checked_value(int(arrays.kind[k]), self._names[k], float(value[k]))
-        copy, column = self._sharing(), np.where(changed, value, arrays.value)
+        copy, column = self._sharing(), arrays.value.copy()
+        column[changed] = new
         column.flags.writeable = False
         copy._value = array("d", column.tobytes())
         copy._arrays = arrays._replace(value=column)
@@ -349,6 +355,7 @@ class Circuit:
         key = name.lower()
         found = self._node_index.get(key)
         if found is None:
+            self._keep_to_itself()
             found = self._node_index[key] = len(self._node_names)
             self._own(self._node_names).append(name)
             self._arrays = None

@@ -85,7 +85,7 @@ def _register() -> None:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
                 register_jitable(forceinline=module is not plan and function.__name__ not in APART)(function)
     register_jitable(certificate.worst_violations)
-    register_jitable(certificate.note)
+    register_jitable(certificate.worse)
 
 
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:

@@ -105,6 +105,8 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
     UnboundedError
         The nodes of a cut with net current into (or out of) it, and the sources across it.
     """
+    if not structure.currents.size:
+        return
     n = program.n
     island = islands(program)
     earth = island[n]

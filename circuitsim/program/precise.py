@@ -26,17 +26,21 @@ def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def flow_residual(
-    a: np.ndarray, b: np.ndarray, g: np.ndarray, e: np.ndarray, x: np.ndarray, last: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Current into each node k, as an unevaluated sum high + low, through branches g (x_a − x_b + e) from a to b.
+def add_flows(
+    a: np.ndarray, b: np.ndarray, g: np.ndarray, e: np.ndarray, x: np.ndarray, last: np.ndarray,
+    high: np.ndarray, low: np.ndarray, scale: np.ndarray,
+) -> None:  # fmt: skip
+    """Add (in place) the current into each node through branches g (x_a − x_b + e) from a to b.
 
-    Currents count at the nodes ``last[a]`` and ``last[b]``, and not at all where these are the same.
+    Currents count at the nodes ``last[a]`` and ``last[b]``, and not at all where these are the same: exactly in the
+    unevaluated sums high + low (n + 1,), and by the magnitudes they are differences of in ``scale`` (n + 1,).
     """
-    high, low = np.zeros(last.size), np.zeros(last.size)
     if a.size > COMPILED:
-        kernel(_flow_residual, a.size, exact=True)(a, b, g, e, x, last, high, low)
-        return high, low
+        from circuitsim.program import flows
+
+        flows.add_flows(a, b, g, e, x, last, high, low, scale)
+        return
+    size = g * (np.abs(x[a]) + np.abs(x[b]) + np.abs(e))
     drop, drop_low = two_sum(x[a], -x[b])
     drop, e_low = two_sum(drop, e)
     flow, flow_low = two_product(g, drop)
@@ -46,39 +50,7 @@ def flow_residual(
     for end, sign in ((a, -1.0), (b, 1.0)):
         add_at(high, low, end[between], sign * flow[between])
         np.add.at(low, end[between], sign * flow_low[between])
-    return high, low
-
-
-def _flow_residual(a, b, g, e, x, last, high, low):
-    for k in range(a.size):
-        i, j = last[a[k]], last[b[k]]
-        if i == j:
-            continue
-        u, v = x[a[k]], -x[b[k]]
-        s = u + v
-        t = s - u
-        drop_low = (u - (s - t)) + (v - t)
-        u, v = s, e[k]
-        s = u + v
-        t = s - u
-        drop_low += (u - (s - t)) + (v - t)
-        u, v = g[k], s
-        p = u * v
-        u_high = _SPLIT * u - (_SPLIT * u - u)
-        v_high = _SPLIT * v - (_SPLIT * v - v)
-        u_low, v_low = u - u_high, v - v_high
-        p_low = ((u_high * v_high - p) + u_high * v_low + u_low * v_high) + u_low * v_low
-        p_low += u * drop_low
-        c = high[i]
-        s = c - p
-        t = s - c
-        high[i] = s
-        low[i] += (c - (s - t)) + (-p - t) - p_low
-        c = high[j]
-        s = c + p
-        t = s - c
-        high[j] = s
-        low[j] += (c - (s - t)) + (p - t) + p_low
+        np.add.at(scale, end[between], size[between])
 
 
 def add_at(high: np.ndarray, low: np.ndarray, index: np.ndarray, amount: np.ndarray) -> None:

@@ -166,10 +166,12 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     ends = structure.memo.get("ends")
     if ends is None:
         ends = structure.memo["ends"] = _ends(structure)
-    g = 1.0 / value[ends.r]
-    base = _base(structure, ends, g, near)
+    g = _conductances(structure, value[ends.r])
+    inside, base = ends.grouped, _base(structure, ends, g, near)
     # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
-    offset = (offset - offset[base]) + (low - low[base])
+    offset[inside] = (offset[inside] - offset[base]) + (low[inside] - low[base])
+    e, apart = np.zeros(ends.r.size), ends.apart
+    e[apart] = offset[ends.first[apart]] - offset[ends.second[apart]]
     c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     i = structure.currents[value[structure.currents] != 0.0]
     i = i[coordinate[first[i]] != coordinate[second[i]]]
@@ -181,7 +183,7 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     bound = offset[second[d]] - offset[first[d]]
     _check_inner_diodes(structure, d[ends.inner], bound[ends.inner], voltage)
     return QuadraticProgram(
-        n, ends.a, ends.b, g, offset[ends.first] - offset[ends.second], c, c_low, c_scale, origin, target,
+        n, ends.a, ends.b, g, e, c, c_low, c_scale, origin, target,
         ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo,
     )  # fmt: skip
 
@@ -196,12 +198,21 @@ def islands(program: QuadraticProgram) -> np.ndarray:
     return label
 
 
+def _conductances(structure: Structure, resistance: np.ndarray) -> np.ndarray:
+    """One over the resistances; the same array as before for the same resistances, so that nobody compares it again."""
+    kept = structure.memo.get("conductances")
+    if kept is None or not np.array_equal(kept[0], resistance):
+        kept = structure.memo["conductances"] = resistance, 1.0 / resistance
+    return kept[1]
+
+
 class _Ends(NamedTuple):
     """What a program's branches and constraints join; the same for all values.
 
     ``r`` are the resistors between different super-nodes, ``first`` and ``second`` their nodes, ``a`` and ``b`` their
     super-nodes; ``inner`` are the diodes within one, ``diode``, ``tail`` and ``head`` are the others. Nodes of
-    super-nodes of several are ``grouped``; the resistors at them (positions in ``r``) ``at_first`` and ``at_second``.
+    super-nodes of several are ``grouped``; the resistors at them (positions in ``r``) ``at_first`` and ``at_second``,
+    by either end ``apart``. Nodes that are a super-node alone have no offset, nor have resistors between them.
     """
 
     r: np.ndarray
@@ -216,6 +227,7 @@ class _Ends(NamedTuple):
     grouped: np.ndarray
     at_first: np.ndarray
     at_second: np.ndarray
+    apart: np.ndarray
 
 
 def _ends(structure: Structure) -> _Ends:
@@ -227,28 +239,31 @@ def _ends(structure: Structure) -> _Ends:
     several = np.zeros(n_nodes, dtype=bool)
     several[root[root != np.arange(n_nodes)]] = True
     grouped = several[root]
+    at_first, at_second = grouped[first[r]], grouped[second[r]]
     return _Ends(
         r, first[r], second[r], coordinate[first[r]], coordinate[second[r]], inner, d[~inner], tail[~inner],
-        head[~inner], np.flatnonzero(grouped), np.flatnonzero(grouped[first[r]]), np.flatnonzero(grouped[second[r]]),
+        head[~inner], np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
+        np.flatnonzero(at_first | at_second),
     )  # fmt: skip
 
 
 def _base(structure: Structure, ends: _Ends, g: np.ndarray, near: np.ndarray | None) -> np.ndarray:
-    """For each node the node of its super-node whose potential is the unknown; roots, where the potential is fixed.
+    """For each grouped node the one of its super-node whose potential is the unknown; the root, where it is fixed.
 
     The one nearest to zero where potentials are roughly known; else the one with most conductance g through the
     resistors, whose current rounding disturbs most.
     """
-    n_nodes, order = structure.arrays.n_nodes, ends.grouped
+    n_nodes, grouped = structure.arrays.n_nodes, ends.grouped
     if near is None:
         here, there = ends.at_first, ends.at_second
         merit = np.bincount(ends.first[here], g[here], n_nodes) + np.bincount(ends.second[there], g[there], n_nodes)
     else:
         merit = -np.abs(near)
-    root, best = structure.forest.root, np.arange(n_nodes)
-    order = order[np.argsort(merit[order], kind="stable")]
+    root, best = structure.forest.root, np.empty(n_nodes, dtype=np.int64)
+    order = grouped[np.argsort(merit[grouped], kind="stable")]
     best[root[order]] = order
-    return np.where(structure.coordinate < structure.n, best[root], root)
+    root = root[grouped]
+    return np.where(structure.coordinate[grouped] < structure.n, best[root], root)
 
 
 def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray) -> None:

@@ -18,7 +18,6 @@ from circuitsim.program.flow import NOISE, forest_flow
 from circuitsim.solvers.contracted import (
     Network,
     Settled,
-    balanced,
     prepare,
     refined,
     respond,
@@ -31,6 +30,9 @@ from circuitsim.solvers.solution import Solution
 
 FAR = 1e100
 """Where a part with a net current and no path to earth ends up, V: beyond every diode that could stop it."""
+
+BALANCED = 1e-12
+"""Currents below this share of a node's scale are nothing that a certificate could mind."""
 
 STALLED = 0.9
 """A round that leaves more than this share of the fewest wrong diodes so far is followed by one that drops none."""
@@ -92,7 +94,7 @@ class ActiveSet(NamedTuple):
             # Potentials that were rounding before may contradict a diode now that they are exact.
             again, done, more = primal_dual(network, on, settled.x, self.rounds, polish)
             settled, rounds = again if done else settled, rounds + more
-        if network.laplacian.iterative and not balanced(network, settled):
+        if network.laplacian.iterative and not settled.missing <= BALANCED:
             raise ConvergenceError("conjugate gradients left currents beyond rounding: use a factorisation")
         network.laplacian.keep(settled.factored)
         carrying = np.zeros(program.tail.size, dtype=bool)
@@ -159,7 +161,8 @@ def polish(network: Network, settled: Settled) -> Settled:
     """The same linear circuit with everything that carries no current held at exactly equal potentials, and refined."""
     on = np.zeros(network.program.tail.size, dtype=bool)
     on[settled.forest] = True
-    dead = dead_resistors(network.program, settled.last, settled.w)
+    right = settled.x if network.laplacian.iterative else None
+    dead = dead_resistors(network.program, settled.last, settled.w, right)
     if not dead.size:
         return refined(network, settled._replace(x=settled.x.copy()), None, thorough=True)
     return settle(network, on, settled.x, previous=settled.factored, dead=dead)

@@ -61,15 +61,18 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     return Merged(row, ptr, idx, w, root)
 
 
-def solve(merged: Merged, current: np.ndarray, guess: np.ndarray, accuracy: float) -> np.ndarray:
-    """Potentials (n + 1,) for injected currents (n,), each group at one potential and earth's at 0.
+def solve(merged: Merged, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
+    """Potentials (n + 1,) for injected currents (n,), each group at one potential and earth's at 0; what is missing.
+
+    The latter are the currents that the potentials leave unexplained, by unknown (see `at_nodes`): those the steps went
+    by, which differ from the true ones by the rounding of what was injected.
 
     Parameters
     ----------
     merged : Merged
     current : (n,) float array
-    guess : (n + 1,) float array
-        Potentials to start from.
+    guess : (n + 1,) float array, optional
+        Potentials to start from; otherwise 0 V.
     accuracy : float
         Size of the remaining currents against the injected ones, both in the norm scaled by the diagonal.
 
@@ -78,16 +81,23 @@ def solve(merged: Merged, current: np.ndarray, guess: np.ndarray, accuracy: floa
     ConvergenceError
         Not within `STEPS` steps.
     """
-    b, x = by_unknown(merged.row, merged.root.size, current, guess)
+    guess = np.zeros(current.size + 1) if guess is None else guess
+    b, x = _by_unknown(merged.row, merged.root.size, current, guess)
     b *= merged.root
     x /= merged.root
-    if _descend(merged.ptr, merged.idx, merged.w, b, x, accuracy, STEPS) >= STEPS:
+    steps, r = _descend(merged.ptr, merged.idx, merged.w, b, x, accuracy, STEPS)
+    if steps >= STEPS:
         raise ConvergenceError(HOPELESS)
-    return at_nodes(merged.row, x * merged.root)
+    return at_nodes(merged, x * merged.root), r / merged.root
+
+
+def at_nodes(merged: Merged, x: np.ndarray) -> np.ndarray:
+    """Of every node (n + 1,) what is known of the unknowns; 0 for earth's group."""
+    return _at_nodes(merged.row, x)
 
 
 @jit()
-def by_unknown(row, k, current, guess):
+def _by_unknown(row, k, current, guess):
     """Injected currents (n,) and potentials (n + 1,) of the nodes as those of the ``k`` unknowns that ``row`` names."""
     b, x = np.zeros(k), np.zeros(k)
     for node in range(current.size):
@@ -99,8 +109,8 @@ def by_unknown(row, k, current, guess):
 
 
 @jit()
-def at_nodes(row, x):
-    """Potentials of all nodes from those of the unknowns; earth's group is at 0."""
+def _at_nodes(row, x):
+    """See `at_nodes`."""
     v = np.empty(row.size)
     for node in range(row.size):
         v[node] = x[row[node]] if row[node] >= 0 else 0.0
@@ -200,7 +210,7 @@ def go(alpha, p, q, x, r):
 
 @jit()
 def _descend(ptr, idx, w, b, x, accuracy, most):
-    """Conjugate gradients in place; returns the number of steps."""
+    """Conjugate gradients in place; returns the number of steps and what is still missing."""
     r = np.empty_like(x)
     q = np.empty_like(x)
     _apply(ptr, idx, w, x, q)
@@ -214,10 +224,10 @@ def _descend(ptr, idx, w, b, x, accuracy, most):
     enough = accuracy * accuracy * whole
     for step in range(most):
         if square <= enough:
-            return step
+            return step, r
         new = go(square / _apply(ptr, idx, w, p, q), p, q, x, r)
         beta = new / square
         square = new
         for i in range(x.size):
             p[i] = r[i] + beta * p[i]
-    return most
+    return most, r

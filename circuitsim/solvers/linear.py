@@ -67,18 +67,18 @@ class Laplacian(NamedTuple):
         tells is looked for, and left, in ``memo``.
         """
         memo = {} if memo is None else memo
-        unit = float(g.max()) if g.size else 1.0
+        unit, scaled = _scaled(g, memo)
         if n <= DENSE:
-            return cls(n, a, b, g / unit, unit, np.arange(n + 1), None)
+            return cls(n, a, b, scaled, unit, np.arange(n + 1), None)
         iterative = _iterative(n, a[: g.size], b[: g.size], g, memo) if grounded and n >= ITERATIVE else None
         if iterative is not None:
-            return cls(n, a, b, g / unit, unit, np.arange(n + 1), None, iterative, memo)
+            return cls(n, a, b, scaled, unit, np.arange(n + 1), None, iterative, memo)
         from circuitsim.solvers import laplacian
 
         symbolic = memo.get("symbolic")
         if symbolic is None:
             symbolic = memo["symbolic"] = laplacian.analyse(n, a, b)
-        return cls(n, a, b, g / unit, unit, np.append(symbolic.pattern.order, n), symbolic, memo=memo)
+        return cls(n, a, b, scaled, unit, np.append(symbolic.pattern.order, n), symbolic, memo=memo)
 
     @property
     def way(self) -> str:
@@ -138,10 +138,9 @@ class Factored(NamedTuple):
         ----------
         current : (n,) float array
         guess : (n + 1,) float array, optional
-            Potentials that methods of repeated approximation start from, V. Without it, a solution is taken to be a
-            correction, of which the first digits are enough.
+            Potentials that methods of repeated approximation start from, V; otherwise 0.
         accuracy : float
-            What such methods leave of the injected currents where there is a guess.
+            What such methods leave of the injected currents.
 
         Raises
         ------
@@ -150,9 +149,8 @@ class Factored(NamedTuple):
         """
         scaled = current / self.laplacian.unit
         if self.laplacian.iterative:
-            if guess is None:
-                return self.laplacian.iterative.solve(self.raw, scaled, np.zeros(scaled.size + 1), CORRECTION)
-            return self.laplacian.iterative.solve(self.raw, scaled, guess, accuracy)
+            potentials: np.ndarray = self.laplacian.iterative.solve(self.raw, scaled, guess, accuracy)[0]
+            return potentials
         if self.laplacian.symbolic is None:
             return dense.solve(self.raw, scaled)
         from circuitsim.solvers import laplacian
@@ -160,12 +158,37 @@ class Factored(NamedTuple):
         return np.append(laplacian.solve(self.raw, scaled)[0], 0.0)
 
 
+    def correct(self, current: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """A correction (n + 1,), V, for ``current`` (n,), A, of which the first digits are enough, and what it leaves.
+
+        The latter, A, is of every node's group (n,), and of methods of repeated approximation alone.
+        """
+        iterative = self.laplacian.iterative
+        if not iterative:
+            return self.solve(current), None
+        x, missing = iterative.solve(self.raw, current / self.laplacian.unit, None, CORRECTION)
+        return x, self.laplacian.unit * iterative.at_nodes(self.raw, missing)[:-1]
+
+
+def _scaled(g: np.ndarray, memo: dict[str, Any]) -> tuple[float, np.ndarray]:
+    """The largest conductance, S, and all as shares of it."""
+    kept = memo.get("scaled")
+    if kept is None or kept[0] is not g:
+        unit = float(g.max()) if g.size else 1.0
+        kept = memo["scaled"] = g, unit, g / unit
+    return kept[1], kept[2]
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one is other or np.array_equal(one, other)
+
+
 def _merged(laplacian: Laplacian, closed: np.ndarray) -> Any:
     """The network with the edges ``closed`` as shorts, for conjugate gradients; the latest one is kept."""
     n, a, b, g = laplacian[:4]
     memo = {} if laplacian.memo is None else laplacian.memo
     kept = memo.get("merged")
-    if kept is None or not (np.array_equal(kept[0], closed) and np.array_equal(kept[1], g)):
+    if kept is None or not (np.array_equal(kept[0], closed) and _same(kept[1], g)):
         merged = laplacian.iterative.merge(n, a[: g.size], b[: g.size], g, a[closed], b[closed])
         kept = memo["merged"] = closed, g, merged
     return kept[2]
@@ -175,14 +198,16 @@ def _iterative(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, memo: dict[s
     """The kind of conjugate gradients that suits resistors of conductance g between a–b, or None."""
     from circuitsim.solvers import conjugate, spanning
 
-    if g.min() * EVEN >= g.max():
-        from circuitsim.solvers.laplacian.graph import adjacency
+    kept = memo.get("iterative")
+    if kept is None or not _same(kept[0], g):
+        if g.min() * EVEN >= g.max():
+            from circuitsim.solvers.laplacian.graph import adjacency
 
-        if "spreads" not in memo:
-            ptr, idx = adjacency(n, a, b)
-            memo["spreads"] = bool(conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
-        return conjugate if memo["spreads"] else None
-    kept = memo.get("wired")
-    if kept is None or not np.array_equal(kept[0], g):
-        kept = memo["wired"] = g, spanning.suits(n, a, b, g)
-    return spanning if kept[1] else None
+            if "spreads" not in memo:
+                ptr, idx = adjacency(n, a, b)
+                memo["spreads"] = bool(conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
+            kind = conjugate if memo["spreads"] else None
+        else:
+            kind = spanning if spanning.suits(n, a, b, g) else None
+        kept = memo["iterative"] = g, kind
+    return kept[1]

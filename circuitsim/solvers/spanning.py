@@ -17,7 +17,7 @@ from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
-from circuitsim.solvers.conjugate import HOPELESS, at_nodes, by_unknown
+from circuitsim.solvers.conjugate import HOPELESS
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
@@ -28,28 +28,42 @@ SAMPLE = 512
 """How many off-tree edges tell of the others."""
 STEPS = 300
 """Conjugate gradients that need more steps are the wrong method."""
+LONG = 8
+"""Runs of parents that are this long on average are walked as vectors."""
 
 
 class Tree(NamedTuple):
     """A Laplacian with groups of shorted nodes merged, numbered from earth outwards along its strongest spanning tree.
 
+    Unknown 0 is earth. Inner unknowns come first, level by level, so that along parallel wires the parents of
+    neighbours are neighbours too; unknowns without children follow.
+
     Attributes
     ----------
-    row : (n + 1,) int array
-        Unknown of each node; −1 in earth's group.
-    up : (k,) int array
-        Parent of each unknown, always of a smaller number; −1 is earth.
-    strength, resistance : (k,) float array
-        Conductance of the tree's edge to the parent, and one over it.
-    one, other, g : (m,) int and float arrays
-        Ends and conductances of the edges off the tree; ``one`` is never earth, ``other`` is −1 there.
+    row : (n + 1,) uint32 array
+        Unknown of each node; 0 in earth's group.
+    node : (k + 1,) uint32 array
+        A node of each unknown.
+    further : int array
+        The nodes shorted to those.
+    up : (k + 1,) uint32 array
+        Parent of each unknown, always of a smaller number; that of earth is earth.
+    runs : int64 array
+        Where *runs* begin, and after the last one the first unknown outside of runs. Within a run the parents are as
+        far away for all unknowns, and before the run.
+    resistance : (k + 1,) float array
+        One over the conductance of the tree's edge to the parent; 0 for earth.
+    one, other, g : (m,) uint32, uint32 and float arrays
+        Ends and conductances of the edges off the tree.
     stretch : float
         Total stretch of the edges off the tree over the number of unknowns, estimated from `SAMPLE` of them.
     """
 
     row: np.ndarray
+    node: np.ndarray
+    further: np.ndarray
     up: np.ndarray
-    strength: np.ndarray
+    runs: np.ndarray
     resistance: np.ndarray
     one: np.ndarray
     other: np.ndarray
@@ -70,20 +84,43 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     at_earth = np.zeros(n + 1)
     at_earth[group[n]] = 1.0
     order, edge, parent = rooted(n, a[tree], b[tree], at_earth)
-    row = np.full(n + 1, -1)
-    row[order] = np.arange(-1, order.size - 1)
-    up, strength = row[parent[1:]], g[tree[edge[1:]]]
-    resistance = 1.0 / strength
+    inner = np.zeros(n + 1, dtype=bool)
+    inner[parent] = True
+    inner[group[n]] = True
+    last = ~inner[order]
+    along = np.concatenate([np.flatnonzero(~last), np.flatnonzero(last)])
+    row = np.zeros(n + 1, dtype=np.int64)
+    row[order[along]] = np.arange(order.size)
+    up = row[parent[along]].astype(np.uint32)
+    resistance = np.zeros(order.size)
+    resistance[1:] = 1.0 / g[tree[edge[along[1:]]]]
+    runs = _runs(up, order.size - np.count_nonzero(last))
     off = row[a] != row[b]
     off[tree] = False
     cut = np.flatnonzero(off)
     one, other = np.maximum(row[a[cut]], row[b[cut]]), np.minimum(row[a[cut]], row[b[cut]])
-    # One end after the other in memory; only the others jump about.
-    along = np.argsort(one, kind="stable")
-    one, other, g = one[along], other[along], g[cut[along]]
+    # Edges whose ends lie close together in memory follow each other.
+    close = np.argsort(_interleaved(one, other), kind="stable")
+    one, other, g = one[close].astype(np.uint32), other[close].astype(np.uint32), g[cut[close]]
     some = np.linspace(0, cut.size - 1, min(SAMPLE, cut.size)).astype(np.int64)
-    stretch = _stretch(one[some], other[some], g[some], up, resistance) * cut.size / max(1, some.size * up.size)
-    return Tree(row[group], up, strength, resistance, one, other, g, stretch)
+    stretch = _stretch(one[some], other[some], g[some], up, resistance) * cut.size / max(1, some.size * (up.size - 1))
+    node = order[along]
+    further = np.flatnonzero(group != np.arange(n + 1))
+    return Tree(row[group].astype(np.uint32), node.astype(np.uint32), further, up, runs, resistance, one, other, g, stretch)
+
+
+def _interleaved(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The bits of both numbers in turn (Morton 1966): sorted by them, pairs fill square after square."""
+    key = np.zeros(one.size, dtype=np.uint64)
+    for shift, number in enumerate((other, one)):
+        spread = number.astype(np.uint64)
+        for by, mask in (
+            (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F),
+            (2, 0x3333333333333333), (1, 0x5555555555555555),
+        ):  # fmt: skip
+            spread = (spread | spread << np.uint64(by)) & np.uint64(mask)
+        key |= spread << np.uint64(shift)
+    return key
 
 
 def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
@@ -97,15 +134,18 @@ def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
     return merge(n, a, b, g, nothing, nothing).stretch <= STRETCH
 
 
-def solve(tree: Tree, current: np.ndarray, guess: np.ndarray, accuracy: float) -> np.ndarray:
-    """Potentials (n + 1,) for injected currents (n,), each group at one potential and earth's at 0.
+def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
+    """Potentials (n + 1,) for injected currents (n,), each group at one potential and earth's at 0; what is missing.
+
+    The latter are the currents that the potentials leave unexplained, by unknown (see `at_nodes`): those the steps went
+    by, which differ from the true ones by the rounding of what was injected.
 
     Parameters
     ----------
     tree : Tree
     current : (n,) float array
-    guess : (n + 1,) float array
-        Potentials to start from.
+    guess : (n + 1,) float array, optional
+        Potentials to start from; otherwise 0 V.
     accuracy : float
         Size of the remaining currents against the injected ones, both by the power they cost in the tree.
 
@@ -116,10 +156,61 @@ def solve(tree: Tree, current: np.ndarray, guess: np.ndarray, accuracy: float) -
     """
     if not tree.stretch <= TIED:
         raise ConvergenceError(HOPELESS)
-    b, x = by_unknown(tree.row, tree.up.size, current, guess)
-    if _descend(*tree[1:7], b, x, accuracy, STEPS) >= STEPS:
+    b, x = _by_unknown(tree.row, tree.node, tree.further, current), np.zeros(tree.up.size)
+    if guess is not None and guess.any():
+        x[tree.row] = guess
+        x[0] = 0.0
+    steps, r = _descend(*tree[3:9], b, x, accuracy, STEPS)
+    if steps >= STEPS:
         raise ConvergenceError(HOPELESS)
-    return at_nodes(tree.row, x)
+    return at_nodes(tree, x), r
+
+
+def at_nodes(tree: Tree, x: np.ndarray) -> np.ndarray:
+    """Of every node (n + 1,) what is known of the unknowns."""
+    return _at_nodes(tree.row, x)
+
+
+#: Sums in any order, which lets them be vectors: of a preconditioner and of steps that correct themselves.
+_SUMS = {"contract", "reassoc"}
+
+
+@jit()
+def _by_unknown(row, node, further, current):
+    """Currents (n,) injected at the nodes as those injected at the unknowns; 0 for earth."""
+    b = np.empty(node.size)
+    for i in range(1, node.size):
+        b[i] = current[node[i]]
+    for k in further:
+        if k < current.size:
+            b[row[k]] += current[k]
+    b[0] = 0.0
+    return b
+
+
+@jit()
+def _at_nodes(row, x):
+    """See `at_nodes`."""
+    v = np.empty(row.size)
+    for node in range(row.size):
+        v[node] = x[row[node]]
+    return v
+
+
+@jit()
+def _runs(up, inner):
+    """Where runs begin among the unknowns 1…inner − 1, and their end; no runs at all where they would be short."""
+    starts = np.empty(inner + 1, np.int64)
+    count, away = 0, 0
+    for i in range(1, inner):
+        if i - np.int64(up[i]) != away or i - starts[count - 1] == away:
+            away = i - np.int64(up[i])
+            starts[count] = i
+            count += 1
+    if count * LONG > inner:
+        return np.ones(1, np.int64)
+    starts[count] = inner
+    return starts[: count + 1].copy()
 
 
 @jit()
@@ -139,73 +230,100 @@ def _stretch(a, b, g, up, resistance):
     return total
 
 
-@jit()
-def _apply(up, strength, one, other, g, p, q):
-    """q = A p, and p · q: edge by edge, those of the tree in order."""
-    product = 0.0
-    for i in range(p.size):
-        q[i] = 0.0
-    for e in range(g.size):
-        i, j = one[e], other[e]
-        drop = p[i] - p[j] if j >= 0 else p[i]
-        through = g[e] * drop
-        q[i] += through
-        if j >= 0:
-            q[j] -= through
-        product += through * drop
-    for i in range(p.size):
-        above = up[i]
-        drop = p[i] - p[above] if above >= 0 else p[i]
-        through = drop * strength[i]
-        q[i] += through
-        if above >= 0:
-            q[above] -= through
-        product += through * drop
-    return product
-
-
-@jit()
-def _turn(up, resistance, flow, z, beta, p):
-    """p = z + beta p with z the tree's potentials for the currents ``flow``, which is 0 afterwards."""
-    for i in range(up.size):
-        drop = flow[i] * resistance[i]
-        z[i] = drop + z[up[i]] if up[i] >= 0 else drop
-        flow[i] = 0.0
-        p[i] = z[i] + beta * p[i]
-
-
-@jit()
-def _go(alpha, p, q, x, r, up, resistance, flow):
-    """Go alpha along p; then the tree's currents ``flow``, 0 before, for those r still missing, and their power.
+@jit(fastmath=_SUMS)
+def _gather(up, runs, resistance, flow):
+    """From the currents injected at the unknowns (in place) to those of the tree; returns the power they cost.
 
     Everything injected beyond an edge of the tree flows through it.
     """
+    for i in range(flow.size - 1, runs[-1] - 1, -1):
+        flow[up[i]] += flow[i]
+    for k in range(runs.size - 2, -1, -1):
+        lo, hi = runs[k], runs[k + 1]
+        above = np.int64(up[lo])
+        here, there = flow[lo:hi], flow[above : above + hi - lo]
+        for i in range(hi - lo):
+            there[i] += here[i]
     power = 0.0
-    for i in range(up.size - 1, -1, -1):
-        x[i] += alpha * p[i]
-        r[i] -= alpha * q[i]
-        through = flow[i] + r[i]
-        flow[i] = through
-        if up[i] >= 0:
-            flow[up[i]] += through
-        power += through * through * resistance[i]
+    for i in range(1, flow.size):
+        power += flow[i] * flow[i] * resistance[i]
     return power
 
 
+@jit(fastmath=_SUMS)
+def _fall(up, runs, resistance, flow):
+    """From the currents of the tree (in place) to its potentials."""
+    flow[0] = 0.0
+    for k in range(runs.size - 1):
+        lo, hi = runs[k], runs[k + 1]
+        above = np.int64(up[lo])
+        here, there, ohms = flow[lo:hi], flow[above : above + hi - lo], resistance[lo:hi]
+        for i in range(hi - lo):
+            here[i] = here[i] * ohms[i] + there[i]
+    for i in range(runs[-1], flow.size):
+        flow[i] = flow[i] * resistance[i] + flow[up[i]]
+
+
 @jit()
-def _descend(up, strength, resistance, one, other, g, b, x, accuracy, most):
-    """Preconditioned conjugate gradients in place; returns the number of steps."""
-    q, z, p, flow, r = np.empty_like(x), np.empty_like(x), np.zeros_like(x), np.zeros_like(x), b.copy()
-    _apply(up, strength, one, other, g, x, q)
-    enough = accuracy * accuracy * _go(0.0, p, q, x, r, up, resistance, flow)
-    flow[:] = 0.0
-    power = _go(1.0, p, q, x, r, up, resistance, flow)
-    beta = 0.0
+def _across(one, other, g, x, q):
+    """Add the currents out of the unknowns through the edges off the tree."""
+    for e in range(g.size):
+        i, j = one[e], other[e]
+        through = g[e] * (x[i] - x[j])
+        q[i] += through
+        q[j] -= through
+
+
+@jit()
+def _missing(up, resistance, one, other, g, b, x):
+    """b − A x."""
+    r = np.zeros_like(x)
+    _across(one, other, g, x, r)
+    for i in range(1, x.size):
+        through = (x[i] - x[up[i]]) / resistance[i]
+        r[i] += through
+        r[up[i]] -= through
+    for i in range(x.size):
+        r[i] = b[i] - r[i]
+    return r
+
+
+@jit(fastmath=_SUMS)
+def _descend(up, runs, resistance, one, other, g, b, x, accuracy, most):
+    """Preconditioned conjugate gradients in place; returns the number of steps and what is still missing.
+
+    The tree's potentials z for what is missing, r, draw currents r from it, so that A z is r and what flows across.
+    With it A p follows as p does from z: the tree's own edges are not looked at.
+    """
+    flow, r = b.copy(), b.copy()
+    power = _gather(up, runs, resistance, flow)
+    enough = accuracy * accuracy * power
+    for i in range(x.size):
+        if x[i] != 0.0:
+            r = _missing(up, resistance, one, other, g, b, x)
+            flow[:] = r
+            power = _gather(up, runs, resistance, flow)
+            break
+    p, q, beta = np.zeros_like(x), np.zeros_like(x), 0.0
     for step in range(most):
         if power <= enough:
-            return step
-        _turn(up, resistance, flow, z, beta, p)
-        new = _go(power / _apply(up, strength, one, other, g, p, q), p, q, x, r, up, resistance, flow)
+            r[0] = 0.0
+            return step, r
+        z = flow
+        _fall(up, runs, resistance, z)
+        for i in range(x.size):
+            p[i] = z[i] + beta * p[i]
+            q[i] = r[i] + beta * q[i]
+        _across(one, other, g, z, q)
+        product = 0.0
+        for i in range(1, x.size):
+            product += p[i] * q[i]
+        alpha = power / product
+        for i in range(x.size):
+            x[i] += alpha * p[i]
+            r[i] -= alpha * q[i]
+            flow[i] = r[i]
+        new = _gather(up, runs, resistance, flow)
         beta = new / power
         power = new
-    return most
+    return most, r

@@ -40,11 +40,21 @@ def test_potentials_are_those_of_elimination(seed: int) -> None:
     n = current.size
     if seed < 2:
         u = v = NONE
-    x = spanning.solve(spanning.merge(n, a, b, g, u, v), current, np.zeros(n + 1), 1e-14)
+    merged = spanning.merge(n, a, b, g, u, v)
+    x, _ = spanning.solve(merged, current, None, 1e-14)
     shorts = np.full(u.size, dense.SHORT)
     exact = dense.solve(dense.factor(n, np.append(a, u), np.append(b, v), np.append(g, shorts)), current)
     assert np.abs(x - exact).max() < 1e-11 * np.abs(exact).max()
     assert np.array_equal(x[u], x[v]) and x[n] == 0.0
+    # From anywhere; and what is still missing is what the potentials, stopped early, really leave.
+    start = exact + 0.1 * np.random.default_rng(seed).standard_normal(n + 1)[merged.row]
+    start[merged.row == 0] = 0.0
+    x, missing = spanning.solve(merged, current, start, 1e-3)
+    flow = g * (x[a] - x[b])
+    left = current - (np.bincount(a, flow, n + 1) - np.bincount(b, flow, n + 1))[:-1]
+    left = np.bincount(merged.row[:-1], left, merged.up.size)
+    assert 1e-6 < np.abs(missing).max() and np.abs(missing - left)[1:].max() < 1e-11 and missing[0] == 0.0
+    assert np.array_equal(spanning.at_nodes(merged, missing), missing[merged.row])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -58,17 +68,67 @@ def test_tree_is_the_strongest_within_powers_of_two_and_its_walks_solve_it(seed:
     for e in np.argsort(power_of_two, kind="stable").tolist():
         graph.add_edge(int(a[e]), int(b[e]), weight=power_of_two[e])  # of parallel edges the strongest
     best = networkx.maximum_spanning_tree(graph).size(weight="weight")
-    assert merged.up.size == n and np.frexp(merged.strength)[1].sum() == best
-    assert np.array_equal(merged.resistance, 1.0 / merged.strength)
-    assert (merged.up < np.arange(n)).all() and merged.up.min() == -1
-    z, flow, r, p = np.zeros(n), np.zeros(n), np.empty(n), np.ones(n)
+    resistance = merged.resistance[1:]
+    assert merged.up.size == n + 1 and np.frexp(1.0 / resistance)[1].sum() == best
+    assert np.isin(resistance, 1.0 / g).all()
+    assert (merged.up[1:] < np.arange(1, n + 1)).all() and merged.up[0] == merged.resistance[0] == 0
+    assert np.array_equal(merged.row[merged.node], np.arange(n + 1)) and not merged.further.size
+    r = np.append(0.0, np.empty(n))
     r[merged.row[:-1]] = current
-    power = spanning._go(0.0, p, p, z, r, merged.up, merged.resistance, flow)
-    spanning._turn(merged.up, merged.resistance, flow, z, 2.0, p)
-    above = np.where(merged.up < 0, n, merged.up)
-    exact = dense.solve(dense.factor(n, np.arange(n), above, merged.strength), r)[:-1]
-    assert np.abs(z - exact).max() < 1e-12 * np.abs(exact).max()
-    assert abs(power - r @ z) < 1e-12 * np.abs(r * z).sum() and not flow.any() and np.array_equal(p, z + 2.0)
+    z = r.copy()
+    power = spanning._gather(merged.up, merged.runs, merged.resistance, z)
+    spanning._fall(merged.up, merged.runs, merged.resistance, z)
+    above = np.where(merged.up[1:] == 0, n, merged.up[1:].astype(int) - 1)
+    exact = dense.solve(dense.factor(n, np.arange(n), above, 1.0 / resistance), r[1:])[:-1]
+    assert np.abs(z[1:] - exact).max() < 1e-12 * np.abs(exact).max() and z[0] == 0.0
+    assert abs(power - r @ z) < 1e-12 * np.abs(r * z).sum()
+
+
+def comb(wires: int, length: int, seed: int) -> tuple[np.ndarray, ...]:
+    """Wires from earth, some shorter, with a twig at some nodes, numbered at random, and weak links between them."""
+    rng = np.random.default_rng(seed)
+    a, b, count = [], [], 1
+    for _ in range(wires):
+        above = 0
+        for _ in range(length - int(rng.integers(0, 3))):
+            a.append(count), b.append(above)
+            above, count = count, count + 1
+    for k in rng.integers(1, count, wires):
+        a.append(count), b.append(int(k))
+        count += 1
+    strong = len(a)
+    g = np.append(np.exp(0.1 * rng.standard_normal(strong)), np.full(3 * wires, 1e-4))
+    number = rng.permutation(count)
+    number[number == count - 1], number[0] = number[0], count - 1  # earth is last
+    ends = (np.append(k, rng.integers(0, count, 3 * wires)) for k in (a, b))
+    return *(number[k] for k in ends), g, rng.standard_normal(count - 1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parallel_wires_are_walked_in_runs_and_their_order_changes_nothing(seed: int) -> None:
+    a, b, g, current = comb(wires=37, length=20, seed=seed)
+    n = current.size
+    merged = spanning.merge(n, a, b, g, NONE, NONE)
+    runs, up = merged.runs, merged.up.astype(int)
+    assert 2 <= runs.size <= 20 * 6
+    for lo, hi in zip(runs[:-1].tolist(), runs[1:].tolist()):
+        away = np.arange(lo, hi) - up[lo:hi]
+        assert np.unique(away).size == 1 and hi - lo <= away[0]  # parents in a row, and all of them before
+    leaves = np.setdiff1d(np.arange(1, n + 1), up)
+    assert np.array_equal(leaves, np.arange(runs[-1], n + 1))
+    x, _ = spanning.solve(merged, current, None, 1e-14)
+    one_by_one = merged._replace(runs=np.ones(1, dtype=np.int64))
+    assert np.abs(spanning.solve(one_by_one, current, None, 1e-14)[0] - x).max() < 1e-12 * np.abs(x).max()
+
+
+def test_edges_are_ordered_by_squares() -> None:
+    one, other = (k.ravel() for k in np.meshgrid(np.arange(16), np.arange(16), indexing="ij"))
+    order = np.argsort(spanning._interleaved(one, other), kind="stable")
+    for size in (2, 4, 8):
+        squares = (one[order] // size * 16 + other[order] // size).reshape(-1, size * size)
+        assert (squares == squares[:, :1]).all()
+    large = np.array([2**31 + 5, 2**31 + 4])
+    assert np.array_equal(np.argsort(spanning._interleaved(large, large)), [1, 0])
 
 
 def test_stretch_is_conductance_times_resistance_of_the_tree() -> None:
@@ -76,7 +136,7 @@ def test_stretch_is_conductance_times_resistance_of_the_tree() -> None:
     n = current.size
     merged = spanning.merge(n, a, b, g, NONE, NONE)
     tree = networkx.Graph()
-    for k in range(n):
+    for k in range(1, n + 1):
         tree.add_edge(k, int(merged.up[k]), resistance=merged.resistance[k])
     ends = zip(merged.row[a].tolist(), merged.row[b].tolist(), g.tolist())
     whole = sum(networkx.shortest_path_length(tree, i, j, "resistance") * s for i, j, s in ends)
@@ -144,7 +204,7 @@ def test_too_many_steps_and_too_strong_links_are_refused(monkeypatch: pytest.Mon
         merged = spanning.merge(current.size, a, b, g, NONE, NONE)
         monkeypatch.setattr(spanning, "STEPS", steps)
         with pytest.raises(ConvergenceError, match="did not converge"):
-            spanning.solve(merged, current, np.zeros(current.size + 1), 1e-14)
+            spanning.solve(merged, current, None, 1e-14)
 
 
 def test_explanations_name_the_way_of_the_linear_circuits() -> None:
