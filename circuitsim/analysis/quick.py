@@ -15,9 +15,10 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import RESISTOR
+from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.compact.kernels import compact
-from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
+from circuitsim.compact.samples import CLEAN
+from circuitsim.compact.settle import FREE, NO_REST, NOISE, SETTLED, SHARED
 from circuitsim.compact.single import NUMBERS, part
 from circuitsim.errors import Problem
 
@@ -81,14 +82,26 @@ class Quick:
 
         The diodes that conduct in ``start`` are the first guess.
         """
+        return self._run(value, _NO_GUESS if start is None else start.currents, ROUNDS)
+
+    def confirm(self, value: np.ndarray, point: OperatingPoint) -> OperatingPoint | None:
+        """What the kernel makes of an operating point that is known already; None if nothing as good."""
+        kind, first, second, _, _ = self.circuit.arrays()
+        va, vc = point.voltages[first], point.voltages[second]
+        equal = (kind == DIODE) & (va - vc >= -NOISE * np.maximum(np.abs(va), np.abs(vc)))
+        guess = equal.astype(np.float64)
+        guess.flags.writeable = False
+        found = self._run(value, guess, 0)
+        return found if isinstance(found, OperatingPoint) and found.certificate.worst <= CLEAN else None
+
+    def _run(self, value: np.ndarray, guess: np.ndarray, rounds: int) -> OperatingPoint | Claim | str:
         try:
             memory = self._spare.pop()
         except IndexError:  # the first call, or all are in use
             memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
         out = np.empty(self._size)
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
-        guess = _NO_GUESS if start is None else start.currents
-        status, worst = compact("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
+        status, worst = compact("solve_once", self._nodes)(*memory, guess, rounds, out)
         self._spare.append(memory)
         if status == SETTLED and worst <= self.tolerance:
             out.setflags(write=False)

@@ -91,8 +91,17 @@ class Prepared:
         """
         quick = self.quick
         value = self._column(values)
-        found = quick if isinstance(quick, str) else quick.solve(value, start)
-        return found if isinstance(found, OperatingPoint) else self._general(value, start, found)
+        if isinstance(quick, str):
+            return self._general(value, start, quick)
+        found = quick.solve(value, start)
+        if isinstance(found, OperatingPoint):
+            return found
+        point = self._general(value, start, found)
+        if start is None and isinstance(found, str):
+            # Perhaps it found no rest only from where it began; then the answer is that from any other beginning.
+            again = quick.confirm(value, point)
+            return point if again is None else again
+        return point
 
     def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
         """The values of all elements."""

@@ -340,6 +340,33 @@ def uniqueness(plan, v, flow, closed, space, factor):
     return SETTLED if found == count else SHARED
 
 
+def beyond_doubt(plan, v, flow, closed, space):
+    """Whether rounds that begin elsewhere end with the same diodes closed, if they end: all others clearly block.
+
+    Where much larger conductances meet at its ends, rounding of their currents hides what a diode carries or blocks: by
+    the resistance between any two nodes times the conductance at a third, which is at most the spread of conductances
+    times the number of nodes. So much clearer than rounding the signs must be.
+    """
+    if space.g.size == 0:
+        return False
+    least, most, largest = space.g[0], space.g[0], 0.0
+    for r in range(space.g.size):
+        least, most = min(least, space.g[r]), max(most, space.g[r])
+    for k in range(v.size):
+        largest = max(largest, abs(v[k]))
+    clear = NOISE * (most / least) * v.size
+    if not 0.0 < clear < 1.0:
+        return False
+    for d in range(closed.size):
+        va, vc = v[plan.anode[d]], v[plan.cathode[d]]
+        if closed[d]:
+            if not flow[d] > clear * space.noise[d]:
+                return False
+        elif not vc - va > max(clear * max(abs(va), abs(vc)), NOISE * largest):
+            return False
+    return True
+
+
 def branch_currents(plan, kind, first, second, value, v, flow, need, current):
     """Every element's current in SPICE signs, A: Ohm's law, the sources, the diodes; then what is left at the nodes
     flows through the voltage constraints (leaf elimination from the leaves of their trees).

@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.samples import injections, measure
-from circuitsim.compact.settle import offsets, settle, take_conductances
+from circuitsim.compact.settle import SETTLED, beyond_doubt, offsets, settle, take_conductances
 from circuitsim.compact.workspace import kept, room, workspace
 
 OTHER_TOPOLOGY, OUT_OF_RANGE = 5, 6
@@ -21,9 +21,10 @@ became zero or ceased to be; a value is out of range."""
 
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
-N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 8)
+N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, KNOWN, HEAD = range(ARRAYS + 1, ARRAYS + 9)
 """Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
-factor, and how much memory a `circuitsim.compact.workspace.Workspace` takes."""
+factor, how much memory a `circuitsim.compact.workspace.Workspace` takes, and whether the diodes left closed there are a
+guess at the next."""
 
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
@@ -119,6 +120,9 @@ def take_values(plan, kind, values, ohms):
 def solve_once(packed, numbers, guess, rounds, out):
     """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
 
+    The rounds begin with the diodes that conducted in the last call. The answer is that of rounds that begin with none,
+    to the bit; where it might not be, they do.
+
     Parameters
     ----------
     packed : int64 array
@@ -126,9 +130,9 @@ def solve_once(packed, numbers, guess, rounds, out):
     numbers : (packed[NUMBERS],) float array
         Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
     guess : (m,) float array
-        Branch currents of an operating point whose conducting diodes are the first guess, or nothing.
+        Branch currents of an operating point whose conducting diodes are the first guess instead, or nothing.
     rounds : int
-        Most linear circuits to solve.
+        Most linear circuits to solve; 0: one, since the guess is right.
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; branch currents, A; worst
         absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`); linear circuits solved;
@@ -156,12 +160,20 @@ def solve_once(packed, numbers, guess, rounds, out):
         return status, np.inf
     if changed or stamp[-1] == 0:
         take_conductances(plan, values, space)
-    closed = space.closed
-    for d in range(closed.size):
-        closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
+    closed, known = space.closed, packed[KNOWN] != 0 and guess.size == 0
+    if not known:
+        for d in range(closed.size):
+            closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
     injections(kind, first, second, values, space.injected)
-    status, count = settle(plan, space.injected, space.offset, rounds, space, closed, v, space.flow)
+    while True:
+        status, count = settle(plan, space.injected, space.offset, rounds, space, closed, v, space.flow)
+        sure = status == SETTLED and beyond_doubt(plan, v, space.flow, closed, space)
+        if sure or not known:
+            break
+        known = False
+        closed[:] = False
+    packed[KNOWN] = sure
     out[at + 14] = count
     for d in range(closed.size):
         out[at + 15 + d] = closed[d]

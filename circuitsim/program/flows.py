@@ -28,7 +28,7 @@ def add_flows(a, b, g, e, x, last, high, low, scale):
         t = s - u
         drop_low += (u - (s - t)) + (v - t)
         p = g[k] * s
-        p_low = fma(g[k], s, -p) + g[k] * drop_low
+        p_low = fma(g[k], s, -p) + g[k] * drop_low  # type: ignore[call-arg]
         c = high[i]
         s = c - p
         t = s - c

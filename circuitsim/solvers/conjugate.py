@@ -61,11 +61,10 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     return Merged(row, ptr, idx, w, root)
 
 
-def solve(merged: Merged, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials (n + 1,) for injected currents (n,), each group at one potential and earth's at 0; what is missing.
-
-    The latter are the currents that the potentials leave unexplained, by unknown (see `at_nodes`): those the steps went
-    by, which differ from the true ones by the rounding of what was injected.
+def solve(
+    merged: Merged, current: np.ndarray, guess: np.ndarray | None, accuracy: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Potentials for injected currents, each group at one potential and earth's at 0, and the currents they leave.
 
     Parameters
     ----------
@@ -75,6 +74,13 @@ def solve(merged: Merged, current: np.ndarray, guess: np.ndarray | None, accurac
         Potentials to start from; otherwise 0 V.
     accuracy : float
         Size of the remaining currents against the injected ones, both in the norm scaled by the diagonal.
+
+    Returns
+    -------
+    x : (n + 1,) float array
+    missing : (k,) float array
+        Injected currents that the potentials leave unexplained, by unknown (see `at_nodes`): those the steps went by,
+        which differ from the true ones by the rounding of what was injected.
 
     Raises
     ------

@@ -78,7 +78,7 @@ def refine(
     grouped = not np.array_equal(last, np.arange(last.size))
     share = np.inf
     for count in range(12):
-        leaks = not iterative and _leaks(np.abs(x), reach)
+        leaks = False if iterative else _leaks(np.abs(x), reach)
         if not leaks and not thorough:
             break
         net, scale = exact_residual(program, last, x, extra, grouped)
@@ -97,7 +97,7 @@ def refine(
         else:
             # What a correction leaves is known to it; the sum with x is rounded once.
             share = _largest_share(missing, scale[last] if grouped else scale)
-            done = share <= ROUNDED and bool((moved <= NEAR * size).all())
+            done = bool(share <= ROUNDED and (moved <= NEAR * size).all())
         thorough = thorough and not done and count < 3
     return share
 

@@ -104,9 +104,9 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     one, other, g = one[close].astype(np.uint32), other[close].astype(np.uint32), g[cut[close]]
     some = np.linspace(0, cut.size - 1, min(SAMPLE, cut.size)).astype(np.int64)
     stretch = _stretch(one[some], other[some], g[some], up, resistance) * cut.size / max(1, some.size * (up.size - 1))
-    node = order[along]
     further = np.flatnonzero(group != np.arange(n + 1))
-    return Tree(row[group].astype(np.uint32), node.astype(np.uint32), further, up, runs, resistance, one, other, g, stretch)
+    node, row = order[along].astype(np.uint32), row[group].astype(np.uint32)
+    return Tree(row, node, further, up, runs, resistance, one, other, g, stretch)
 
 
 def _interleaved(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -135,10 +135,7 @@ def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
 
 
 def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials (n + 1,) for injected currents (n,), each group at one potential and earth's at 0; what is missing.
-
-    The latter are the currents that the potentials leave unexplained, by unknown (see `at_nodes`): those the steps went
-    by, which differ from the true ones by the rounding of what was injected.
+    """Potentials for injected currents, each group at one potential and earth's at 0, and the currents they leave.
 
     Parameters
     ----------
@@ -148,6 +145,13 @@ def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: f
         Potentials to start from; otherwise 0 V.
     accuracy : float
         Size of the remaining currents against the injected ones, both by the power they cost in the tree.
+
+    Returns
+    -------
+    x : (n + 1,) float array
+    missing : (k + 1,) float array
+        Injected currents that the potentials leave unexplained, by unknown (see `at_nodes`): those the steps went by,
+        which differ from the true ones by the rounding of what was injected.
 
     Raises
     ------
@@ -201,7 +205,7 @@ def _at_nodes(row, x):
 def _runs(up, inner):
     """Where runs begin among the unknowns 1…inner − 1, and their end; no runs at all where they would be short."""
     starts = np.empty(inner + 1, np.int64)
-    count, away = 0, 0
+    count, away = 0, np.int64(0)
     for i in range(1, inner):
         if i - np.int64(up[i]) != away or i - starts[count - 1] == away:
             away = i - np.int64(up[i])
