@@ -36,9 +36,9 @@ def add_flows(
     unevaluated sums high + low (n + 1,), and by the magnitudes they are differences of in ``scale`` (n + 1,).
     """
     if a.size > COMPILED:
-        from circuitsim.program import flows
+        from circuitsim.program import compensated
 
-        flows.add_flows(a, b, g, e, x, last, high, low, scale)
+        compensated.add_flows(a, b, g, e, x, last, high, low, scale)
         return
     size = g * (np.abs(x[a]) + np.abs(x[b]) + np.abs(e))
     drop, drop_low = two_sum(x[a], -x[b])

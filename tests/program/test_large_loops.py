@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from circuitsim.kernels import COMPILED, kernel
-from circuitsim.program import flows, precise
+from circuitsim.program import compensated, precise
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted
 from circuitsim.program.strong import _tarjan, strong_labels
@@ -50,7 +50,7 @@ def test_residuals_are_right_to_twice_double_precision_in_both_forms() -> None:
     between = last[a] != last[b]
     magnitudes = np.where(between, g * (np.abs(x[a]) + np.abs(x[b]) + np.abs(e)), 0.0)
     scale = np.bincount(last[a], magnitudes, n) + np.bincount(last[b], magnitudes, n)
-    for add in (precise.add_flows, flows.add_flows):
+    for add in (precise.add_flows, compensated.add_flows):
         found = np.zeros((3, n))
         add(a, b, g, e, x, last, *found)
         np.testing.assert_allclose(found[2], scale, rtol=1e-13)
