@@ -84,6 +84,9 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     at_earth = np.zeros(n + 1)
     at_earth[group[n]] = 1.0
     order, edge, parent = rooted(n, a[tree], b[tree], at_earth)
+    if not order.size:
+        # Every node is shorted to earth: no edge leads anywhere.
+        order, edge, parent = group[n:], np.array([-1]), group[n:]
     inner = np.zeros(n + 1, dtype=bool)
     inner[parent] = True
     inner[group[n]] = True

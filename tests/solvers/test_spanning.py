@@ -121,6 +121,27 @@ def test_parallel_wires_are_walked_in_runs_and_their_order_changes_nothing(seed:
     assert np.abs(spanning.solve(one_by_one, current, None, 1e-14)[0] - x).max() < 1e-12 * np.abs(x).max()
 
 
+def test_nothing_is_left_to_solve_where_every_node_is_shorted_to_earth() -> None:
+    a, b, g, current, *_ = wired(0)
+    n = current.size
+    merged = spanning.merge(n, a, b, g, np.arange(n), np.arange(1, n + 1))
+    assert merged.up.size == merged.node.size == 1 and not merged.row.any()
+    x, missing = spanning.solve(merged, current, None, 1e-14)
+    assert np.array_equal(x, np.zeros(n + 1)) and np.array_equal(missing, [0.0])
+
+
+@pytest.mark.parametrize("family", ["crossbar", "crossbar-1d1r"])
+def test_without_sources_every_potential_and_current_is_exactly_zero(family: str) -> None:
+    circuit = make(family, 4000, 0)
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    dark = np.where(np.isin(kind, (VOLTAGE, CURRENT)), 0.0, value)
+    ready = prepared(circuit)
+    for _ in range(2):
+        ready.solve()
+        point = ready.solve(dark)
+        assert not point.voltages.any() and not point.currents.any() and point.certificate.ok
+
+
 def test_edges_are_ordered_by_squares() -> None:
     one, other = (k.ravel() for k in np.meshgrid(np.arange(16), np.arange(16), indexing="ij"))
     order = np.argsort(spanning._interleaved(one, other), kind="stable")
