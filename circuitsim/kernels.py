@@ -20,13 +20,12 @@ COMPILED = 400
 """Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
 
 
-def kernel(function: Callable[..., Any], size: int, exact: bool = False, alike: bool = False) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Callable[..., Any]:
     """``function`` itself for few items, its compiled form for many.
 
-    ``exact`` kernels round every operation on its own, as error-free transformations need it: no a·b + c in one.
     ``alike`` kernels have the same bits in both forms (no products at all): once others are compiled, they always are.
     """
-    return _compiled(function, exact) if size > COMPILED or (alike and loaded()) else function
+    return _compiled(function) if size > COMPILED or (alike and loaded()) else function
 
 
 def loaded() -> bool:
@@ -35,10 +34,11 @@ def loaded() -> bool:
 
 
 @cache
-def _compiled(function: Callable[..., Any], exact: bool) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
-    return jit(fastmath=False)(function) if exact else jit()(function)
+    compiled: Callable[..., Any] = jit()(function)
+    return compiled
 
 
 @cache

@@ -40,6 +40,9 @@ _LEFT = {
     FREE: "sources close a loop, or only blocking diodes hold some potential",
     NO_REST: f"{ROUNDS} rounds of the kernel were not enough, or there is no steady state",
 }
+RESTLESS = f"general solver: {_LEFT[NO_REST]}"
+"""Why there is no answer where another beginning might have led to one."""
+
 _DIGITS = "the kernel's digits did not satisfy the certificate"
 
 

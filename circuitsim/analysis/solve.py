@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.quick import Claim, Quick, quick
+from circuitsim.analysis.quick import RESTLESS, Claim, Quick, quick
 from circuitsim.analysis.recovery import Branches, recover
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
@@ -97,8 +97,8 @@ class Prepared:
         if isinstance(found, OperatingPoint):
             return found
         point = self._general(value, start, found)
-        if start is None and isinstance(found, str):
-            # Perhaps it found no rest only from where it began; then the answer is that from any other beginning.
+        if start is None and found == RESTLESS:
+            # From where the rounds began; the answer is to be that from any other beginning.
             again = quick.confirm(value, point)
             return point if again is None else again
         return point

@@ -114,7 +114,7 @@ def _leaks(size: np.ndarray, reach: float) -> bool:
 
 
 def exact_residual(
-    program: QuadraticProgram, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None, grouped: bool = True
+    program: QuadraticProgram, last: np.ndarray, x: np.ndarray, extra: np.ndarray | None, grouped: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Net current that is missing from each group of shorted super-nodes (n,), A, rounded once at the end.
 
@@ -161,30 +161,22 @@ def dead_resistors(
     fed[label[r:][label[r:] >= 0]] = True
     if x is not None and not fed.all():
         least = CLEAR * max(np.abs(x).max(), np.abs(program.e).max(initial=0.0))
-        kernel(_note_drops, r)(program.a, program.b, program.e, x, cross, label, least, fed)
+        alone, nothing = np.arange(n + 1), np.zeros(n + 1)
+        kernel(_feed, r)(program.a, program.b, program.e, nothing, x, alone, cross, label, least, fed)
     if not fed.all():
         # Without current sources a block is dead iff its branch offsets add up to nothing around every cycle.
         e = program.e[tree]
         if w.any():
             e += w[program.a[tree]] - w[program.b[tree]]
         u = tight_potentials(n, *ends, -e, forest)
-        kernel(_feed, r)(program.a, program.b, program.e, w, u, last, cross, label, fed)
+        kernel(_feed, r)(program.a, program.b, program.e, w, u, last, cross, label, 0.0, fed)
     return between[:0] if fed.all() else between[~fed[label[between]]]
 
 
-def _note_drops(a, b, e, x, cross, label, least, fed):
-    """Mark the blocks in which some voltage across a resistor is more than ``least``."""
-    left = fed.size - fed.sum()
-    for k in cross:
-        if left == 0:
-            return
-        if not fed[label[k]] and abs(x[a[k]] - x[b[k]] + e[k]) > least:
-            fed[label[k]] = True
-            left -= 1
-
-
-def _feed(a, b, e, w, u, last, cross, label, fed):
-    """Mark the blocks around whose cycles offsets add up to something: u does not fit across some edge."""
+def _feed(a, b, e, w, u, last, cross, label, least, fed):
+    """Mark the blocks in which u misses some edge's offset by more than rounding and than ``least``: around a cycle the
+    offsets add up to something.
+    """
     left = fed.size - fed.sum()
     for k in cross:
         if left == 0:
@@ -194,7 +186,7 @@ def _feed(a, b, e, w, u, last, cross, label, fed):
         i, j = a[k], b[k]
         offset = e[k] + w[i] - w[j]
         ui, uj = u[last[i]], u[last[j]]
-        if abs(ui - uj + offset) > 1e-14 * (abs(ui) + abs(uj) + abs(offset)):
+        if abs(ui - uj + offset) > max(least, 1e-14 * (abs(ui) + abs(uj) + abs(offset))):
             fed[label[k]] = True
             left -= 1
 

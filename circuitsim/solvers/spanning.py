@@ -89,7 +89,6 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
         order, edge, parent = group[n:], np.array([-1]), group[n:]
     inner = np.zeros(n + 1, dtype=bool)
     inner[parent] = True
-    inner[group[n]] = True
     last = ~inner[order]
     along = np.concatenate([np.flatnonzero(~last), np.flatnonzero(last)])
     row = np.zeros(n + 1, dtype=np.int64)

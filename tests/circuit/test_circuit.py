@@ -47,6 +47,18 @@ def test_copies_with_other_values_leave_the_original_alone() -> None:
     assert len(circuit) == 5 and len(copy) == 6 and "R3" not in circuit
 
 
+def test_a_circuit_that_grows_leaves_its_copies_alone() -> None:
+    circuit = divider()
+    copies = circuit.with_values({"V1": 3.0}), circuit.with_column(2.0 * circuit.arrays().value)
+    again = copies[0].with_values({"V1": 4.0})
+    circuit.resistor("R3", "out", "new", 1.0)
+    assert len(circuit) == 6 and circuit.node_index("new") == len(copies[0].node_names)
+    for copy in (*copies, again):
+        assert len(copy) == len(copy.names) == 5 and "new" not in copy.node_names and copy.arrays().kind.size == 5
+    again.diode("D9", "out", "elsewhere")
+    assert len(again) == 6 and len(copies[0]) == 5 and "elsewhere" not in copies[0].node_names
+
+
 def test_copies_with_a_column_of_values_are_those_with_the_values_by_name() -> None:
     circuit = divider()
     own = circuit.arrays().value
