@@ -314,9 +314,8 @@ class BatchSolver:
         d = self.plan.diode.size
         if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
             return None
-        # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 updates. Small circuits take
-        # microseconds either way.
-        if self.circuit.arrays().n_nodes > ALIKE and d**3 / 24.0 > ROUNDS_ALIKE * self._updates:
+        # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 updates.
+        if d**3 / 24.0 > ROUNDS_ALIKE * self._updates:
             return None
         if stiffness not in self._known_ports:
             kernel = compact("ports", d * self.circuit.arrays().n_nodes)

@@ -87,7 +87,7 @@ class Quick:
         """
         return self._run(value, _NO_GUESS if start is None else start.currents, ROUNDS)
 
-    def confirm(self, value: np.ndarray, point: OperatingPoint) -> OperatingPoint | None:
+    def confirm(self, value: np.ndarray, point: OperatingPoint) -> OperatingPoint | Claim | None:
         """What the kernel makes of an operating point that is known already; None if nothing as good."""
         kind, first, second, _, _ = self.circuit.arrays()
         va, vc = point.voltages[first], point.voltages[second]
@@ -95,7 +95,9 @@ class Quick:
         guess = equal.astype(np.float64)
         guess.flags.writeable = False
         found = self._run(value, guess, 0)
-        return found if isinstance(found, OperatingPoint) and found.certificate.worst <= CLEAN else None
+        if isinstance(found, OperatingPoint) and found.certificate.worst > CLEAN:
+            return None
+        return None if isinstance(found, str) else found
 
     def _run(self, value: np.ndarray, guess: np.ndarray, rounds: int) -> OperatingPoint | Claim | str:
         try:

@@ -100,6 +100,8 @@ class Prepared:
         if start is None and found == RESTLESS:
             # From where the rounds began; the answer is to be that from any other beginning.
             again = quick.confirm(value, point)
+            if isinstance(again, Claim):
+                return self._general(value, None, again)
             return point if again is None else again
         return point
 

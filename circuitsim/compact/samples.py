@@ -16,6 +16,7 @@ from circuitsim.compact.settle import (
     offsets,
     refactor,
     settle,
+    settle_next,
     take_conductances,
 )
 from circuitsim.compact.workspace import fresh
@@ -61,15 +62,15 @@ def solve_samples(
     status, count : (samples,) int arrays
         Filled: see `circuitsim.compact.settle.settle`.
     """
-    own, space = value.copy(), fresh(plan)
-    offset, injected = space.offset, space.injected
+    own, space, known = value.copy(), fresh(plan), False
     take_conductances(plan, value, space)
     for s in range(begin, end):
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
-        offsets(plan, kind, first, own, offset)
-        injections(kind, first, second, own, injected)
-        status[s], count[s] = settle(plan, injected, offset, rounds, space, closed[s], v[s], space.flow)
+        offsets(plan, kind, first, own, space.offset)
+        injections(kind, first, second, own, space.injected)
+        known = known and not closed[s].any()  # a guess of one's own may be the better one
+        status[s], count[s], known = settle_next(plan, rounds, space, closed[s], v[s], known, False)
         measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
 
 
@@ -102,7 +103,7 @@ def solve_by_ports(
         measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
         if count[s] == 0 or not clean(relative[s]):
             closed[s] = guess
-            status[s], count[s] = settle(plan, injected, offset, rounds, space, closed[s], v[s], space.flow)
+            status[s], count[s], _ = settle_next(plan, rounds, space, closed[s], v[s], False, False)
             measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
 
 

@@ -17,6 +17,11 @@ NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
 TIGHT = 1e-12
 """Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
+ROUNDED = 1e-15
+"""What is left over at a node is rounding: this share of the currents there, of which each potential has a share of its
+own."""
+NEAR_ZERO = 1e-3
+"""Share of the largest potential below which equal potentials may be so by chance."""
 
 SETTLED, SHARED, FREE, NO_REST, NOT_CONVEX = range(5)
 """How a sample ended: potentials and currents unique; currents may be shared among loops of diodes in other ways too;
@@ -35,8 +40,13 @@ def offsets(plan, kind, first, value, offset):
 
 def take_conductances(plan, value, space):
     """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten."""
+    least, most = np.inf, 0.0
     for r in range(space.g.size):
-        space.g[r] = 1.0 / value[plan.resistor[r]]
+        g = 1.0 / value[plan.resistor[r]]
+        space.g[r] = g
+        if g != 0.0:
+            least, most = min(least, g), max(most, g)
+    space.spread[0] = most / least if 0.0 < least < np.inf else np.inf
     assemble(plan, space.g, space.base)
     space.stamp[:] = 0
 
@@ -160,6 +170,9 @@ def close(plan, space, closed):
     """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``."""
     node, parent, edge, last = space.forest
     some, root = space.some, space.root
+    if space.grown[0] > 0 and same(space.spanned, closed):
+        found = space.grown[0] - 1
+        return Forest(node[:found], parent[:found], edge[:found], last)
     count = diode_ends(plan, closed, some, space.a, space.b)
     found = grow_forest(plan.n + 1, count, space.a, space.b, plan.n, space.tracks, node, parent, edge, root)
     for k in range(plan.n + 1):
@@ -173,6 +186,9 @@ def close(plan, space, closed):
     for k in range(found):
         edge[k] = some[edge[k]]
         closed[edge[k]] = True
+    for e in range(closed.size):
+        space.spanned[e] = closed[e]
+    space.grown[0] = found + 1
     return Forest(node[:found], parent[:found], edge[:found], last)
 
 
@@ -200,19 +216,28 @@ def node_potentials(plan, forest, x, offset, v):
 
 
 def forest_currents(plan, forest, space, flow):
-    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding in ``space.noise``."""
-    flow[:] = 0.0
-    if forest.node.size == 0:
-        return
+    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding in ``space.noise``.
+
+    Returns
+    -------
+    bool
+        Whether only rounding is left over, at every group of coordinates that conducting diodes join.
+    """
     need, size = space.change, space.w
     gather(plan, space.need, need)
     gather(plan, space.size, size)
+    flow[:] = 0.0
     for k in range(forest.node.size - 1, -1, -1):
         d, u, v = forest.diode[k], forest.parent[k], forest.node[k]
         flow[d] = need[v] if plan.coordinate[plan.anode[d]] == v else -need[v]
         space.noise[d] = size[v]
         need[u] += need[v]
         size[u] += size[v]
+        need[v] = 0.0
+    rounded = True
+    for k in range(plan.n):
+        rounded = rounded and abs(need[k]) <= ROUNDED * size[k]
+    return rounded
 
 
 def begin(plan, injected, offset, forest, space, v):
@@ -275,7 +300,8 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
     Returns
     -------
     status, rounds : int
-        See `SETTLED`; the linear circuits solved.
+        `SETTLED` (whether uniquely is another question: `uniqueness`), `NO_REST` or `NOT_CONVEX`; the linear circuits
+        solved.
     """
     count = 0
     while True:
@@ -290,9 +316,9 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
             improve(plan, injected, offset, forest, space, factor, v)
             if not refined:
                 far_away(plan, space, factor)
-            forest_currents(plan, forest, space, flow)
+            rounded = forest_currents(plan, forest, space, flow)
             wrong = judge(plan, v, space, flow, closed)
-            if refined or (wrong and count <= rounds):
+            if refined or rounded or (wrong and count <= rounds):
                 break
             refined = True
         if not wrong or count > rounds:
@@ -304,67 +330,127 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
             stray = stray or space.far[k] != 0.0
         if stray:
             return NO_REST, count
-    return uniqueness(plan, v, flow, closed, space, factor), count
+    return SETTLED, count
 
 
-def uniqueness(plan, v, flow, closed, space, factor):
+def uniqueness(plan, v, flow, closed, space):
     """`SETTLED`, `SHARED` or `FREE`: whether other potentials or other currents are an operating point too.
 
-    Potentials are unique where every coordinate is held by resistors and by diodes that really carry something;
-    currents where the diodes whose ends are equal (but for rounding) close no loop.
+    Potentials are unique where every coordinate is held by resistors and by diodes that really carry something
+    (``space.carries``, filled in here); currents where the diodes whose ends are equal (but for rounding) close no loop.
     """
     if not plan.regular:
         return FREE
-    carries, tight = space.wanted, space.tight
-    idle, more = False, False
+    carries = space.carries
     for d in range(closed.size):
-        carries[d] = tight[d] = closed[d]
-        if closed[d]:
-            carries[d] = flow[d] > NOISE * space.noise[d]
-            idle = idle or not carries[d]
-        else:
-            va, vc = v[plan.anode[d]], v[plan.cathode[d]]
-            tight[d] = vc - va <= TIGHT * max(abs(va), abs(vc))
-            more = more or tight[d]
-    if idle:
-        factor = refactor(plan, space, carries)
+        carries[d] = closed[d] and abs(flow[d]) > NOISE * space.noise[d]
+    factor = refactor(plan, space, carries)
     if factor < 0 or not space.held[factor]:
         return FREE
-    if not more:
-        return SETTLED  # the closed diodes are a forest
-    count = diode_ends(plan, tight, space.some, space.a, space.b)
-    node, parent, edge, _ = space.forest
-    found = grow_forest(
-        plan.n + 1, count, space.a, space.b, plan.n, space.tracks, node, parent, edge, space.root
-    )  # fmt: skip
-    return SETTLED if found == count else SHARED
+    # The closed diodes are a forest, rooted when it was grown: which of the others would join two of its trees?
+    joined = space.tracks.put
+    for k in range(plan.n + 1):
+        joined[k] = space.root[k]
+    for d in range(closed.size):
+        if closed[d] or not nearly(v, plan.anode[d], plan.cathode[d], TIGHT):
+            continue
+        a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+        while joined[a] != a:
+            a = joined[a]
+        while joined[c] != c:
+            c = joined[c]
+        if a == c:
+            return SHARED
+        joined[max(a, c)] = min(a, c)
+    return SETTLED
+
+
+def nearly(v, anode, cathode, share):
+    """Whether a diode blocks, if it does, less than this share of its ends' potentials."""
+    return v[cathode] - v[anode] <= share * max(abs(v[anode]), abs(v[cathode]))
 
 
 def beyond_doubt(plan, v, flow, closed, space):
-    """Whether rounds that begin elsewhere end with the same diodes closed, if they end: all others clearly block.
+    """Whether rounds that begin elsewhere end at the same point, if they end: each diode clearly carries or blocks, or
+    does neither but for rounding.
 
     Where much larger conductances meet at its ends, rounding of their currents hides what a diode carries or blocks: by
     the resistance between any two nodes times the conductance at a third, which is at most the spread of conductances
     times the number of nodes. So much clearer than rounding the signs must be.
     """
-    if space.g.size == 0:
-        return False
-    least, most, largest = space.g[0], space.g[0], 0.0
-    for r in range(space.g.size):
-        least, most = min(least, space.g[r]), max(most, space.g[r])
+    largest = 0.0
     for k in range(v.size):
         largest = max(largest, abs(v[k]))
-    clear = NOISE * (most / least) * v.size
-    if not 0.0 < clear < 1.0:
+    clear = max(10.0 * TIGHT, NOISE * space.spread[0] * v.size)
+    if not clear < 1.0:
         return False
     for d in range(closed.size):
         va, vc = v[plan.anode[d]], v[plan.cathode[d]]
+        reach = max(abs(va), abs(vc))
         if closed[d]:
-            if not flow[d] > clear * space.noise[d]:
-                return False
-        elif not vc - va > max(clear * max(abs(va), abs(vc)), NOISE * largest):
+            sure = flow[d] > clear * space.noise[d]
+            nothing = abs(flow[d]) <= 0.1 * NOISE * space.noise[d]
+        else:
+            sure = vc - va > max(clear * reach, NOISE * largest)
+            nothing = abs(vc - va) <= 0.1 * NOISE * reach
+        # Near zero volts a potential may be nothing but rounding, and no measure of it.
+        if not (sure or (nothing and reach > NEAR_ZERO * largest)):
             return False
     return True
+
+
+def settle_next(plan, rounds, space, closed, v, known, merged):
+    """The operating point of one of several samples, with the sources in the workspace.
+
+    Which one it is does not depend on where the rounds begin: diodes that are closed but carry nothing are opened in
+    the end. Where conducting diodes close loops, the currents are those of some forest that came out conducting; with
+    ``merged``, for callers who choose currents themselves, the potentials are those with all diodes closed whose ends
+    are equal.
+
+    Parameters
+    ----------
+    closed : (d,) bool array
+        The diodes to start with; on return those of a forest that conduct.
+    known : bool
+        Whether the sample before was beyond doubt: the rounds begin with its diodes, whose factor is at hand. Should
+        this sample be in doubt, they begin again with ``closed``.
+    merged : bool
+
+    Returns
+    -------
+    status, rounds : int
+        See `SETTLED`; the linear circuits solved.
+    known : bool
+        Whether this one is beyond doubt.
+    """
+    injected, offset, flow = space.injected, space.offset, space.flow
+    if known:
+        copy(closed, space.guess)
+        copy(space.rest, closed)
+    sure, last = False, False
+    while True:
+        rest, count = settle(plan, injected, offset, 0 if last else rounds, space, closed, v, flow)
+        if last:
+            break
+        status = uniqueness(plan, v, flow, closed, space) if rest == SETTLED else rest
+        sure = (status == SETTLED or (merged and status == SHARED)) and beyond_doubt(plan, v, flow, closed, space)
+        if known and not sure:
+            known = False
+            copy(space.guess, closed)
+            continue
+        tried = count
+        copy(closed, space.rest)
+        if status == SETTLED:
+            copy(space.carries, closed)
+        elif merged and status == SHARED:
+            for d in range(closed.size):
+                closed[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
+        if same(closed, space.rest):
+            break
+        if status == SETTLED:
+            copy(closed, space.rest)
+        last = True
+    return status, tried, sure
 
 
 def branch_currents(plan, kind, first, second, value, v, flow, need, current):

@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.samples import injections, measure
-from circuitsim.compact.settle import SETTLED, beyond_doubt, offsets, settle, take_conductances
+from circuitsim.compact.settle import NOISE, offsets, settle_next, take_conductances
 from circuitsim.compact.workspace import kept, room, workspace
 
 OTHER_TOPOLOGY, OUT_OF_RANGE = 5, 6
@@ -136,7 +136,7 @@ def solve_once(packed, numbers, guess, rounds, out):
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; branch currents, A; worst
         absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`); linear circuits solved;
-        1 for each diode that conducts.
+        1 for each diode that carries something.
 
     Returns
     -------
@@ -160,23 +160,16 @@ def solve_once(packed, numbers, guess, rounds, out):
         return status, np.inf
     if changed or stamp[-1] == 0:
         take_conductances(plan, values, space)
-    closed, known = space.closed, packed[KNOWN] != 0 and guess.size == 0
-    if not known:
-        for d in range(closed.size):
-            closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
+    closed = space.closed
+    for d in range(closed.size):
+        closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
     injections(kind, first, second, values, space.injected)
-    while True:
-        status, count = settle(plan, space.injected, space.offset, rounds, space, closed, v, space.flow)
-        sure = status == SETTLED and beyond_doubt(plan, v, space.flow, closed, space)
-        if sure or not known:
-            break
-        known = False
-        closed[:] = False
-    packed[KNOWN] = sure
+    known = packed[KNOWN] != 0 and guess.size == 0
+    status, count, packed[KNOWN] = settle_next(plan, rounds, space, closed, v, known, True)
     out[at + 14] = count
     for d in range(closed.size):
-        out[at + 15 + d] = closed[d]
+        out[at + 15 + d] = closed[d] and space.flow[d] > NOISE * space.noise[d]
     measure(plan, kind, first, second, values, v, space, current, worst, relative)
     for k in range(m, at):
         out[k] += 0.0  # nobody wants to read −0.0

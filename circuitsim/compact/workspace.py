@@ -26,6 +26,7 @@ class Workspace(NamedTuple):
     """Conductances, factors at hand (one a row) and scratch; sizes in `workspace`."""
 
     g: np.ndarray  # of plan.resistor, S
+    spread: np.ndarray  # (1,): the largest of them over the least
     base: np.ndarray  # the slots' conductances without diodes, S
     weight: np.ndarray
     multiplier: np.ndarray
@@ -47,15 +48,19 @@ class Workspace(NamedTuple):
     injected: np.ndarray
     at_node: np.ndarray
     forest: Forest
+    grown: np.ndarray  # (1,): 1 + the diodes of the forest at hand, 0 if there is none
     root: np.ndarray
     tracks: Tracks
     some: np.ndarray
     a: np.ndarray
     b: np.ndarray
     dirty: np.ndarray
+    spanned: np.ndarray  # the diodes of the forest at hand
     closed: np.ndarray
+    guess: np.ndarray
     wanted: np.ndarray
-    tight: np.ndarray
+    carries: np.ndarray
+    rest: np.ndarray  # the diodes at which the last rounds came to rest
 
 
 def factors(fill, n):
@@ -67,8 +72,8 @@ def room(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = plan.resistor.size + fill + n + f * (2 * fill + 2 * n) + 5 * (n + 1) + n + 2 * d + 6 * nodes
-    return numbers, f + 1 + 8 * (n + 1) + 1 + 5 * d, f * d + f + n + 1 + 3 * d
+    numbers = plan.resistor.size + fill + n + f * (2 * fill + 2 * n) + 5 * (n + 1) + n + 2 * d + 6 * nodes + 1
+    return numbers, f + 1 + 8 * (n + 1) + 1 + 5 * d + 1, f * d + f + n + 1 + 6 * d
 
 
 def workspace(plan, numbers, places, marks):
@@ -83,6 +88,7 @@ def workspace(plan, numbers, places, marks):
     m = f * d + f
     return Workspace(
         numbers[:r],
+        numbers[k + 6 * nodes : k + 6 * nodes + 1],
         numbers[r : r + s],
         numbers[r + s : r + s + f * s].reshape(f, s),
         numbers[r + s + f * s : r + s + f * (s + fill)].reshape(f, fill),
@@ -105,6 +111,7 @@ def workspace(plan, numbers, places, marks):
         numbers[k + 4 * nodes : k + 6 * nodes].reshape(2, nodes),
         Forest(places[p : p + c], places[p + c : p + 2 * c], places[p + 2 * c : p + 3 * c],
                places[p + 3 * c : p + 4 * c]),
+        places[q + 5 * d : q + 5 * d + 1],
         places[p + 4 * c : p + 5 * c],
         Tracks(places[p + 5 * c : p + 6 * c + 1], places[p + 6 * c + 1 : p + 7 * c + 1], places[q : q + 2 * d],
                places[p + 7 * c + 1 : q]),
@@ -115,6 +122,9 @@ def workspace(plan, numbers, places, marks):
         marks[m + c : m + c + d],
         marks[m + c + d : m + c + 2 * d],
         marks[m + c + 2 * d : m + c + 3 * d],
+        marks[m + c + 3 * d : m + c + 4 * d],
+        marks[m + c + 4 * d : m + c + 5 * d],
+        marks[m + c + 5 * d : m + c + 6 * d],
     )  # fmt: skip
 
 
