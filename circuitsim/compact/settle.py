@@ -336,8 +336,8 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
 def uniqueness(plan, v, flow, closed, space):
     """`SETTLED`, `SHARED` or `FREE`: whether other potentials or other currents are an operating point too.
 
-    Potentials are unique where every coordinate is held by resistors and by diodes that really carry something
-    (``space.carries``, filled in here); currents where the diodes whose ends are equal (but for rounding) close no loop.
+    Potentials are unique where every coordinate is held by resistors and by diodes that really carry something, which
+    ``space.carries`` tells afterwards; currents where the diodes whose ends are equal (but for rounding) close no loop.
     """
     if not plan.regular:
         return FREE
