@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.quick import LARGEST, ROUNDS, UPDATES
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
+from circuitsim.analysis.quick import LARGEST
 from circuitsim.compact.kernels import compact
-from circuitsim.compact.single import unpack
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE
 from circuitsim.solvers.active_set import ActiveSet
 
 TOGETHER = 500
 """Nodes of parts that are solved together."""
-ACCURATE = 1e-9
-"""The kernel's answer counts if its certificate holds to this; what is left over is the next pass's business."""
 
 
 def least_norm_currents(
@@ -75,30 +71,12 @@ def _by_kernel(
     free[roots] = False
     number = np.zeros(need.size, dtype=np.int64)
     number[free] = np.arange(1, int(free.sum()) + 1)
-    diodes, fed = np.flatnonzero(one_way), np.flatnonzero(free & (need != 0.0))
-    middle = np.arange(diodes.size) + int(free.sum()) + 1
-    n_nodes = int(free.sum()) + diodes.size + 1
+    n_nodes = int(free.sum()) + int(one_way.sum()) + 1
     if n_nodes > LARGEST:
         return None
-    ends = number[second].copy()
-    ends[diodes] = middle
-    a = np.concatenate([number[first], middle, np.zeros(fed.size, dtype=np.int64)])
-    b = np.concatenate([ends, number[second[diodes]], number[fed]])
-    kind = np.repeat(np.array([RESISTOR, DIODE, CURRENT], dtype=np.int8), [first.size, diodes.size, fed.size])
-    value = np.concatenate([np.ones(first.size), np.full(diodes.size, np.nan), need[fed]])
-    plan = unpack(compact("prepare", n_nodes)(kind, a, b, value, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES))
-    if not plan.resistor.size:
-        return None
-    v, current = np.empty((1, n_nodes)), np.empty((1, kind.size))
-    worst, relative = np.empty((1, 7)), np.empty((1, 7))
-    status, count = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
-    closed = np.zeros((1, diodes.size), dtype=bool)
-    compact("solve_samples", n_nodes)(
-        plan, kind, a, b, value, np.zeros(0, dtype=np.int64), np.zeros((1, 0)), ROUNDS, 0, 1,
-        closed, v, current, worst, relative, status, count,
-    )  # fmt: skip
-    # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
-    return current[0, : first.size] if relative.max() <= ACCURATE else None
+    numbered = np.append(0.0, need[free])
+    good, found = compact("least_norm", n_nodes)(number[first], number[second], one_way, numbered)
+    return found if good else None
 
 
 def _by_solver(

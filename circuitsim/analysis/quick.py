@@ -1,8 +1,8 @@
 """The fast way for small circuits: one kernel from columns to a certified operating point.
 
-It answers where everything is unique and proven. Where only currents in loops of diodes leave a choice it hands on its
-potentials; in any other case (loops of sources, free potentials, no steady state, digits lost) it says nothing, and the
-general solver takes the circuit.
+It answers where potentials are unique and all is proven. Where loops of diodes leave a choice of currents that it does
+not make (loops through sources, or large ones) it hands on its potentials; in any other case (loops of sources, free
+potentials, no steady state, digits lost) it says nothing, and the general solver takes the circuit.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status
+from circuitsim.analysis.remarks import choice
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.compact.kernels import compact
+from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP
+from circuitsim.compact.plan import UPDATES
 from circuitsim.compact.samples import CLEAN
-from circuitsim.compact.settle import FREE, NO_REST, NOISE, SETTLED, SHARED
+from circuitsim.compact.settle import FREE, NO_REST, NOISE, ROUNDS, SETTLED, SHARED
 from circuitsim.compact.single import NUMBERS, part
 from circuitsim.errors import Problem
+from circuitsim.program.circulation import unchangeable
 
 LARGEST = 1500
 """Most nodes of a circuit for which the kernel (dense tables while planning, scalar elimination) is worth trying."""
-ROUNDS = 40
-"""Most linear circuits it solves before the general solver's dual method takes over."""
 
 _NO_GUESS = np.zeros(0)
 _NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
 
 WHY = f"one kernel for the whole circuit: at most {LARGEST:,} nodes"
-UPDATES = 400_000
-"""Most updates of one elimination (about a millisecond); beyond, panels of columns beat one entry at a time."""
-
+LOOPS = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
 TOO_LARGE = f"general solver: more than {LARGEST:,} nodes"
 TOO_DENSE = f"general solver: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
@@ -107,8 +107,12 @@ class Quick:
         out = np.empty(self._size)
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = compact("solve_once", self._nodes)(*memory, guess, rounds, out)
+        proven = status == SETTLED and worst <= self.tolerance
+        if status == SHARED:
+            chosen, worst = compact("share_once", self._nodes)(*memory, out)
+            proven = chosen and worst <= CLEAN
         self._spare.append(memory)
-        if status == SETTLED and worst <= self.tolerance:
+        if proven:
             out.setflags(write=False)
             return QuickPoint(self, out)
         if status == SHARED:
@@ -117,13 +121,18 @@ class Quick:
 
     def _claim(self, out: np.ndarray) -> Claim:
         idle = np.zeros(self.value.size, dtype=bool)
-        idle[self._diode[out[self.rounds + 1 :] == 0.0]] = True
-        why = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
-        return Claim(out[self.voltages], idle, self.info(out) | {"why": why})
+        idle[self._diode[out[self.rounds + 1 :] == IDLE]] = True
+        return Claim(out[self.voltages], idle, self.info(out, LOOPS))
 
-    def info(self, out: np.ndarray) -> dict[str, object]:
+    def info(self, out: np.ndarray, why: str) -> dict[str, object]:
         """The method, why it was chosen, counts of its work."""
-        return {"name": "active-set", "why": WHY, "rounds": int(out[self.rounds]), "steps": 0}
+        return {"name": "active-set", "why": why, "rounds": int(out[self.rounds]), "steps": 0}
+
+    def loops(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The diodes on loops of equal potentials, and which of them carry something."""
+        state = out[self.rounds + 1 :]
+        there = state >= ON_LOOP
+        return self._diode[there], state[there] == ON_LOOP + CARRIES
 
 
 class _Part:
@@ -166,6 +175,10 @@ class QuickPoint(OperatingPoint):
     @_Part
     def unique(self) -> np.ndarray:
         unique = np.ones(self._quick.value.size, dtype=bool)
+        diodes, carry = self._quick.loops(self._out)
+        if diodes.size:
+            arrays = self._quick.circuit.arrays()
+            unique[diodes] = unchangeable(arrays.n_nodes, arrays.first[diodes], arrays.second[diodes], carry)
         unique.flags.writeable = False
         return unique
 
@@ -176,11 +189,12 @@ class QuickPoint(OperatingPoint):
 
     @_Part
     def solver(self) -> dict[str, object]:
-        return self._quick.info(self._out)
+        return self._quick.info(self._out, LOOPS if self._quick.loops(self._out)[0].size else WHY)
 
     @_Part
     def warnings(self) -> tuple[Problem, ...]:
-        return self._quick.circuit.notes
+        circuit = self._quick.circuit
+        return circuit.notes if self.unique.all() else (*circuit.notes, choice(circuit, self.unique))
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings")

@@ -14,16 +14,14 @@ import numpy as np
 
 from circuitsim.analysis.loops import least_norm_currents
 from circuitsim.circuit.elements import DIODE
+from circuitsim.compact.loops import PASSES
 from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
+from circuitsim.program.circulation import unchangeable
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest
-from circuitsim.program.strong import strong_labels
-
-PASSES = 8
-"""Most passes over the currents of loops; each resolves twelve decades more."""
 
 
 class Branches(NamedTuple):
@@ -183,7 +181,9 @@ def _settle_flow(flow: _Flow, idle: np.ndarray) -> tuple[np.ndarray, np.ndarray,
         local = _Flow(nodes.size, first, second, flow.one_way[inside], (flow.need - shed)[nodes], flow.scale[nodes])
         _, part = np.unique(component_labels(nodes.size, first, second), return_inverse=True)
         carried[inside], noise[inside] = _least_norm_flow(local, part)
-        unique[inside] = _unique(local, carried[inside], noise[inside])
+        # A diode's current may fall only where there is one.
+        falls = ~local.one_way | (carried[inside] > NOISE * noise[inside])
+        unique[inside] = unchangeable(local.n_nodes, first, second, falls)
     return carried, unique, noise
 
 
@@ -218,20 +218,3 @@ def _least_norm_flow(flow: _Flow, part: np.ndarray) -> tuple[np.ndarray, np.ndar
             carried[kept], _ = forest_flow(n - 1, flow.first[kept], flow.second[kept], need, flow.scale)
             return carried, noise
     return carried, noise
-
-
-def _unique(flow: _Flow, carried: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Which currents no circulation can change.
-
-    A circulation may run backwards through a diode only where that carries current. Within a strongly connected part of
-    the remaining directions every edge but a bridge lies on a cycle.
-    """
-    both_ways = np.flatnonzero(~flow.one_way | (carried > NOISE * noise))
-    tail = np.concatenate([flow.first, flow.second[both_ways]])
-    head = np.concatenate([flow.second, flow.first[both_ways]])
-    strong = strong_labels(flow.n_nodes, tail, head)
-    inside = np.flatnonzero(strong[flow.first] == strong[flow.second])
-    label = block_labels(flow.n_nodes, flow.first[inside], flow.second[inside])
-    unique = np.ones(flow.first.size, dtype=bool)
-    unique[inside] = np.bincount(label)[label] == 1 if inside.size else True
-    return unique

@@ -14,13 +14,14 @@ from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.quick import RESTLESS, Claim, Quick, quick
 from circuitsim.analysis.recovery import Branches, recover
+from circuitsim.analysis.remarks import remarks
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.compact.kernels import compiled
-from circuitsim.errors import ConvergenceError, Problem, TopologyError
+from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import (
     QuadraticProgram,
@@ -199,7 +200,7 @@ def _operating_point(
         raise ConvergenceError(_why_not(str(info["name"]), doubt, certificate))
     circuit = structure.circuit
     free = intervals(structure, voltages, branches.carries)
-    warnings = (*circuit.notes, *_remarks(structure, free, branches.unique))
+    warnings = (*circuit.notes, *remarks(structure, free, branches.unique))
     named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     return OperatingPoint(
         circuit, voltages, branches.current, named, branches.unique, certificate, info, warnings,
@@ -293,48 +294,3 @@ def _why_not(solver: str, doubt: str, certificate: Certificate) -> str:
         f"{certificate.relative[worst]:.1e} of its local scale, tolerance {certificate.tolerance:.0e}); {hint}, or "
         "accept less with a larger --tolerance"
     )
-
-
-def _remarks(structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray) -> list[Problem]:
-    """Warnings about what the circuit leaves open: parts without ground, free nodes, currents that are a choice."""
-    circuit = structure.circuit
-    remarks = []
-    for reference in structure.references.tolist():
-        nodes = _part_nodes(structure, reference)
-        where = circuit.node_names[reference]
-        message = f"no path to ground from {_listed(nodes)}: potentials are relative to node {where}"
-        remarks.append(Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes))
-    if free:
-        nodes = [circuit.node_names[k] for k in free]
-        remarks.append(
-            Problem(
-                "free-potential",
-                f"nothing but blocking diodes holds {_listed(nodes)}: one consistent value each is shown, "
-                "'intervals' has the range",
-                names=nodes,
-            )
-        )
-    if not unique.all():
-        names = [circuit.names[k] for k in np.flatnonzero(~unique).tolist()]
-        remarks.append(
-            Problem(
-                "free-current",
-                f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): "
-                "the choice of least norm is shown",
-                names=names,
-            )
-        )
-    return remarks
-
-
-def _part_nodes(structure: Structure, reference: int) -> list[str]:
-    from circuitsim.circuit.elements import CAPACITOR, CURRENT
-
-    kind, first, second, _, n_nodes = structure.arrays
-    carries = (kind != CURRENT) & (kind != CAPACITOR)
-    part = component_labels(n_nodes, first[carries], second[carries])
-    return [structure.circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
-
-
-def _listed(names: list[str], shown: int = 8) -> str:
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from circuitsim import certificate
-from circuitsim.compact import linear, plan, ports, samples, settle, single, workspace
+from circuitsim.compact import linear, loops, plan, ports, samples, settle, single, workspace
 
 PATIENCE = 400
 """Nodes that a process solves interpreted (about half a second) before it loads the compiled kernels."""
 
-_MODULES = (plan, workspace, linear, settle, ports, samples, single)
+_MODULES = (plan, workspace, linear, settle, ports, samples, loops, single)
 
-APART = ("factorise", "settle_ports")
+APART = ("factorise", "settle_ports", "solve_samples", "least_norm")
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
 _done = 0
@@ -66,7 +66,7 @@ def _plain(name: str) -> Callable[..., Any]:
 
 
 def _find(name: str) -> Callable[..., Any]:
-    home = {"plan": plan, "ports": ports, "prepare": single, "solve_once": single}.get(name, samples)
+    home = next(module for module in (plan, ports, samples, loops, single) if name in vars(module))
     function: Callable[..., Any] = getattr(home, name)
     return function
 

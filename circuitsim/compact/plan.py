@@ -16,6 +16,9 @@ from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 LONG = 24
 """Consecutive rows from which on vector instructions beat what it takes to set them up."""
 
+UPDATES = 400_000
+"""Most updates of one elimination (about a millisecond); beyond, panels of columns beat one entry at a time."""
+
 NOWHERE = -1
 """Slot of a branch whose ends are held by the same tree of voltage sources."""
 
@@ -95,11 +98,13 @@ def incident(n, m, first, second, tracks):
         put[second[e]] += 1
 
 
-def grow_forest(n, m, first, second, start, tracks, node, parent, edge, root):
+def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge, root):
     """Breadth-first spanning forest of m edges over n nodes, grown from ``start`` first.
 
     Parameters
     ----------
+    strength : (n,) float array
+        The strongest node of each other tree is its root; the smallest number on a tie.
     tracks : Tracks
     node, parent, edge : int arrays
         Filled in the order found: each node that is not a root, its parent, the edge between them.
@@ -124,21 +129,33 @@ def grow_forest(n, m, first, second, start, tracks, node, parent, edge, root):
         seed = start if step == 0 else (step - 1 if step <= start else step)
         if root[seed] >= 0:
             continue
-        root[seed] = seed
-        queue[0] = seed
-        head, tail = 0, 1
-        while head < tail:
-            u = queue[head]
-            head += 1
-            for p in range(tracks.ptr[u], tracks.ptr[u + 1]):
-                e = tracks.edge[p]
-                v = first[e] + second[e] - u
-                if root[v] < 0:
-                    root[v] = seed
-                    node[found], parent[found], edge[found] = v, u, e
-                    found += 1
-                    queue[tail] = v
-                    tail += 1
+        begin = found
+        while True:
+            root[seed] = seed
+            queue[0] = seed
+            head, tail = 0, 1
+            while head < tail:
+                u = queue[head]
+                head += 1
+                for p in range(tracks.ptr[u], tracks.ptr[u + 1]):
+                    e = tracks.edge[p]
+                    v = first[e] + second[e] - u
+                    if root[v] < 0:
+                        root[v] = seed
+                        node[found], parent[found], edge[found] = v, u, e
+                        found += 1
+                        queue[tail] = v
+                        tail += 1
+            strongest = seed
+            for k in range(begin, found):
+                v = node[k]
+                if strength[v] > strength[strongest] or (strength[v] == strength[strongest] and v < strongest):
+                    strongest = v
+            if step == 0 or strongest == seed:
+                break
+            for k in range(tail):
+                root[queue[k]] = -1
+            found, seed = begin, strongest
     return found
 
 
@@ -148,7 +165,7 @@ def voltage_forest(n, first, second):
     tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * m, np.int64), np.empty(n, np.int64))
     node, parent, edge = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m, np.int64)
     root = np.empty(n, np.int64)
-    found = grow_forest(n, m, first, second, 0, tracks, node, parent, edge, root)
+    found = grow_forest(n, m, first, second, 0, np.zeros(n), tracks, node, parent, edge, root)
     return node[:found], parent[:found], edge[:found], root
 
 

@@ -17,6 +17,8 @@ NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
 TIGHT = 1e-12
 """Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
+ROUNDS = 40
+"""Most linear circuits to solve before the general solver's dual method takes over."""
 ROUNDED = 1e-15
 """What is left over at a node is rounding: this share of the currents there, of which each potential has a share of its
 own."""
@@ -39,16 +41,20 @@ def offsets(plan, kind, first, value, offset):
 
 
 def take_conductances(plan, value, space):
-    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten."""
-    least, most = np.inf, 0.0
+    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, and the forest they rooted."""
+    least, most, strength = np.inf, 0.0, space.strength
+    strength[:] = 0.0
     for r in range(space.g.size):
         g = 1.0 / value[plan.resistor[r]]
         space.g[r] = g
+        strength[plan.coordinate[plan.resistor_first[r]]] += g
+        strength[plan.coordinate[plan.resistor_second[r]]] += g
         if g != 0.0:
             least, most = min(least, g), max(most, g)
     space.spread[0] = most / least if 0.0 < least < np.inf else np.inf
     assemble(plan, space.g, space.base)
     space.stamp[:] = 0
+    space.grown[0] = 0
 
 
 def refactor(plan, space, closed):
@@ -167,14 +173,19 @@ def diode_ends(plan, chosen, some, a, b):
 
 
 def close(plan, space, closed):
-    """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``."""
+    """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
+
+    Trees are rooted where most conductance meets: what is left over from rounding stays there (`forest_currents`).
+    """
     node, parent, edge, last = space.forest
     some, root = space.some, space.root
     if space.grown[0] > 0 and same(space.spanned, closed):
         found = space.grown[0] - 1
         return Forest(node[:found], parent[:found], edge[:found], last)
     count = diode_ends(plan, closed, some, space.a, space.b)
-    found = grow_forest(plan.n + 1, count, space.a, space.b, plan.n, space.tracks, node, parent, edge, root)
+    found = grow_forest(
+        plan.n + 1, count, space.a, space.b, plan.n, space.strength, space.tracks, node, parent, edge, root
+    )  # fmt: skip
     for k in range(plan.n + 1):
         last[k] = k
     for k in range(plan.n + 1):
@@ -378,9 +389,9 @@ def beyond_doubt(plan, v, flow, closed, space):
     the resistance between any two nodes times the conductance at a third, which is at most the spread of conductances
     times the number of nodes. So much clearer than rounding the signs must be.
     """
-    largest = 0.0
+    largest, most = 0.0, 0.0
     for k in range(v.size):
-        largest = max(largest, abs(v[k]))
+        largest, most = max(largest, abs(v[k])), max(most, space.size[k])
     clear = max(10.0 * TIGHT, NOISE * space.spread[0] * v.size)
     if not clear < 1.0:
         return False
@@ -388,12 +399,12 @@ def beyond_doubt(plan, v, flow, closed, space):
         va, vc = v[plan.anode[d]], v[plan.cathode[d]]
         reach = max(abs(va), abs(vc))
         if closed[d]:
-            sure = flow[d] > clear * space.noise[d]
+            sure = flow[d] > max(clear * space.noise[d], NOISE * most)
             nothing = abs(flow[d]) <= 0.1 * NOISE * space.noise[d]
         else:
             sure = vc - va > max(clear * reach, NOISE * largest)
             nothing = abs(vc - va) <= 0.1 * NOISE * reach
-        # Near zero volts a potential may be nothing but rounding, and no measure of it.
+        # Near zero a potential or a current may be nothing but rounding, and no measure of it.
         if not (sure or (nothing and reach > NEAR_ZERO * largest)):
             return False
     return True
@@ -405,7 +416,7 @@ def settle_next(plan, rounds, space, closed, v, known, merged):
     Which one it is does not depend on where the rounds begin: diodes that are closed but carry nothing are opened in
     the end. Where conducting diodes close loops, the currents are those of some forest that came out conducting; with
     ``merged``, for callers who choose currents themselves, the potentials are those with all diodes closed whose ends
-    are equal.
+    are equal (``space.equal``).
 
     Parameters
     ----------
@@ -445,6 +456,7 @@ def settle_next(plan, rounds, space, closed, v, known, merged):
         elif merged and status == SHARED:
             for d in range(closed.size):
                 closed[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
+                space.equal[d] = closed[d]
         if same(closed, space.rest):
             break
         if status == SETTLED:

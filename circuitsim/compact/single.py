@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.compact.loops import CARRIES, IDLE, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.samples import injections, measure
-from circuitsim.compact.settle import NOISE, offsets, settle_next, take_conductances
+from circuitsim.compact.settle import NOISE, SETTLED, offsets, settle_next, take_conductances
 from circuitsim.compact.workspace import kept, room, workspace
 
 OTHER_TOPOLOGY, OUT_OF_RANGE = 5, 6
@@ -134,9 +135,9 @@ def solve_once(packed, numbers, guess, rounds, out):
     rounds : int
         Most linear circuits to solve; 0: one, since the guess is right.
     out : (m + n_nodes + m + 15 + d,) float array
-        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; branch currents, A; worst
-        absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`); linear circuits solved;
-        1 for each diode that carries something.
+        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where all is unique, branch
+        currents, A, and worst absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`);
+        linear circuits solved; what each diode does (`circuitsim.compact.loops.IDLE`).
 
     Returns
     -------
@@ -168,12 +169,44 @@ def solve_once(packed, numbers, guess, rounds, out):
     known = packed[KNOWN] != 0 and guess.size == 0
     status, count, packed[KNOWN] = settle_next(plan, rounds, space, closed, v, known, True)
     out[at + 14] = count
+    state = out[at + 15 :]
     for d in range(closed.size):
-        out[at + 15 + d] = closed[d] and space.flow[d] > NOISE * space.noise[d]
+        state[d] = CARRIES if closed[d] and space.flow[d] > NOISE * space.noise[d] else IDLE
+    if status != SETTLED:
+        return status, np.inf
     measure(plan, kind, first, second, values, v, space, current, worst, relative)
+    return status, finish(out, m, n_nodes)
+
+
+def finish(out, m, n_nodes):
+    """Make every −0.0 a 0.0, which nobody wants to read; returns the largest relative violation."""
+    at = n_nodes + 2 * m
     for k in range(m, at):
-        out[k] += 0.0  # nobody wants to read −0.0
+        out[k] += 0.0
     error = 0.0
-    for k in range(7):
-        error = max(error, relative[k])
-    return status, error
+    for k in range(at + 7, at + 14):
+        error = max(error, out[k])
+    return error
+
+
+def share_once(packed, numbers, out):
+    """Choose the currents in loops of diodes where `solve_once` has just ended with `SHARED`; the same arguments.
+
+    Returns
+    -------
+    good : bool
+        Whether they could be chosen (`circuitsim.compact.loops.share`).
+    worst : float
+        Largest relative violation.
+    """
+    packed, numbers, out = kept(packed), kept(numbers), kept(out)
+    plan = unpack(packed)
+    space = desk(plan, packed, numbers)
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m, n_nodes = kind.size, plan.coordinate.size
+    at = n_nodes + 2 * m
+    if not share(plan, space.equal, space, space.flow, out[at + 15 :]):
+        return False, np.inf
+    v, current, worst, relative = out[m : m + n_nodes], out[m + n_nodes : at], out[at : at + 7], out[at + 7 : at + 14]
+    measure(plan, kind, first, second, out[:m], v, space, current, worst, relative)
+    return True, finish(out, m, n_nodes)

@@ -27,6 +27,7 @@ class Workspace(NamedTuple):
 
     g: np.ndarray  # of plan.resistor, S
     spread: np.ndarray  # (1,): the largest of them over the least
+    strength: np.ndarray  # what meets at each coordinate, S
     base: np.ndarray  # the slots' conductances without diodes, S
     weight: np.ndarray
     multiplier: np.ndarray
@@ -60,6 +61,7 @@ class Workspace(NamedTuple):
     guess: np.ndarray
     wanted: np.ndarray
     carries: np.ndarray
+    equal: np.ndarray  # the diodes whose ends are equal, where they close loops
     rest: np.ndarray  # the diodes at which the last rounds came to rest
 
 
@@ -72,8 +74,8 @@ def room(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = plan.resistor.size + fill + n + f * (2 * fill + 2 * n) + 5 * (n + 1) + n + 2 * d + 6 * nodes + 1
-    return numbers, f + 1 + 8 * (n + 1) + 1 + 5 * d + 1, f * d + f + n + 1 + 6 * d
+    numbers = plan.resistor.size + fill + n + f * (2 * fill + 2 * n) + 5 * (n + 1) + n + 2 * d + 6 * nodes + 1 + n + 1
+    return numbers, f + 1 + 8 * (n + 1) + 1 + 5 * d + 1, f * d + f + n + 1 + 7 * d
 
 
 def workspace(plan, numbers, places, marks):
@@ -89,6 +91,7 @@ def workspace(plan, numbers, places, marks):
     return Workspace(
         numbers[:r],
         numbers[k + 6 * nodes : k + 6 * nodes + 1],
+        numbers[k + 6 * nodes + 1 : k + 6 * nodes + 1 + c],
         numbers[r : r + s],
         numbers[r + s : r + s + f * s].reshape(f, s),
         numbers[r + s + f * s : r + s + f * (s + fill)].reshape(f, fill),
@@ -125,6 +128,7 @@ def workspace(plan, numbers, places, marks):
         marks[m + c + 3 * d : m + c + 4 * d],
         marks[m + c + 4 * d : m + c + 5 * d],
         marks[m + c + 5 * d : m + c + 6 * d],
+        marks[m + c + 6 * d : m + c + 7 * d],
     )  # fmt: skip
 
 
