@@ -7,6 +7,7 @@ import io
 import math
 import os
 import platform
+import statistics
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -21,6 +22,10 @@ the successful one is timed; ours is compiled before the clock starts (a minute 
 the problems are our trade: general solvers know nothing of networks. To us: a foreign answer is judged by whichever
 tolerance for "equal ends" of a diode makes it look best, ends so close are made equal, and nothing is charged for its
 lack of a certificate, which our times include. Every measurement is a process of its own with one thread."""
+
+
+INSIDE_SIZES = ((10, 50), (100, 150), (1000, 2500))
+"""Numbers of unknowns, from and to, that are summed up for solves inside a running program."""
 
 
 def markdown(rows: list[dict[str, Any]], settings: str) -> str:
@@ -186,19 +191,44 @@ def _approximate(rows: list[dict[str, Any]]) -> list[str]:
         for row in case[1:]:
             if "off" in row and "failure" not in row and "failure" not in ours:
                 ratios = [f"{_ms(row[kind])} ({times(row[kind] / ours[kind])})" for kind in ("cold", "prepared")]
-                alone = f"{_ms(row['inside'])} ({times(row['inside'] / ours['prepared'])})" if "inside" in row else "–"
-                cells = [row["competitor"], row["family"], f"{row['unknowns']:,}", *ratios, alone, f"{row['off']:.1e}"]
-                lines.append("| " + " | ".join(cells) + " |")
+                alone, batch = "–", "–"
+                if "inside" in row:
+                    alone = f"{_ms(row['inside'])} ({times(row['inside'] / ours['prepared'])})"
+                    batch = times(row["inside"] / ours["batch"]) if "batch" in ours else "–"
+                cells = [row["competitor"], row["family"], f"{row['unknowns']:,}", *ratios, alone, batch]
+                lines.append("| " + " | ".join([*cells, f"{row['off']:.1e}"]) + " |")
     if not lines:
         return []
     head = [
-        "With diodes that are only nearly ideal: whole processes, and one solve inside a running one (both without",
-        "start-up; against our new values). *Off*: largest difference of a potential against the largest potential.",
+        "With diodes that are only nearly ideal: whole processes, and one solve *inside* a running one, which repeats",
+        "it in a loop of its own: against our new values, one call from Python each, and against a sample of our",
+        "batch, a loop of ours; both without start-up, both on one thread. *Off*: largest difference of a potential",
+        "against the largest potential.",
         "",
-        "| program | family | unknowns | process (against ours cold) | new values | inside | off |",
-        "|---|---|---|---|---|---|---|",
+        "| program | family | unknowns | process (ours cold) | new values | inside (new values) | (batch) | off |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    return [*head, *lines, ""]
+    return [*head, *lines, "", *_inside_means(rows)]
+
+
+def _inside_means(rows: list[dict[str, Any]]) -> list[str]:
+    """Geometric means over families of one solve inside a running program against ours."""
+    lines = []
+    for low, high in INSIDE_SIZES:
+        found: dict[str, list[float]] = {"prepared": [], "batch": []}
+        for case in _cases(rows):
+            inside = next((row["inside"] for row in case if "inside" in row and "failure" not in row), None)
+            if inside is not None and low <= case[0]["unknowns"] <= high and "failure" not in case[0]:
+                for kind, ratios in found.items():
+                    if kind in case[0]:
+                        ratios.append(inside / case[0][kind])
+        if all(found.values()):
+            means = [f"{times(math.exp(statistics.fmean(map(math.log, x))))} ({len(x)})" for x in found.values()]
+            lines.append(f"| {low:,} to {high:,} | {' | '.join(means)} |")
+    if not lines:
+        return []
+    head = ["One solve inside, geometric means over so many families:", "", "| unknowns | new values | batch |"]
+    return [*head, "|---|---|---|", *lines, ""]
 
 
 def shifted_mean(times: list[float]) -> float:

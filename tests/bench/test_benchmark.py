@@ -163,7 +163,14 @@ def test_programs_with_nearly_ideal_diodes_are_shown_apart() -> None:
         | {"cold": 0.02, "error": 0.1, "off": 0.008, "inside": 0.005},
     ]
     text = report.markdown(rows, "settings")
-    assert "| ngspice | grid | 100 | 20 (10×) | 0.5 (1.0×) | 5 (10×) | 8.0e-03 |" in text
+    assert "| ngspice | grid | 100 | 20 (10×) | 0.5 (1.0×) | 5 (10×) | 50× | 8.0e-03 |" in text
+    for k, (family, batch) in enumerate((("grid", 1e-4), ("ladder", 4e-4))):
+        rows[2 * k :] = [
+            runner.Case(family, 100, 0, OURS)._asdict() | TIMES | {"batch": batch},
+            runner.Case(family, 100, 0, "ngspice")._asdict() | TIMES | {"off": 0.008, "inside": 0.005},
+        ]
+    text = report.markdown(rows, "settings")
+    assert "| 5 (10×) | 12× | 8.0e-03 |" in text and "| 100 to 150 | 10× (2) | 25× (2) |" in text
     assert "| none | – |" in text
 
 
