@@ -125,7 +125,7 @@ def _line(case: list[dict[str, Any]]) -> str:
 
 def times(ratio: float) -> str:
     """A ratio to two digits or three."""
-    return f"{ratio:.0f}×" if ratio >= 100 else f"{ratio:#.2g}×".replace(".×", "×")
+    return f"{ratio:.0f}×" if ratio >= 99.5 else f"{ratio:#.2g}×".replace(".×", "×")
 
 
 def _ms(seconds: float) -> str:

@@ -103,9 +103,10 @@ def test_a_competitor_that_lies_is_a_failure_not_a_ratio(monkeypatch: pytest.Mon
 
 def test_runs_resume_even_after_a_line_was_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measured: list[runner.Case] = []
+    unlimited: list[runner.Case] = []
 
-    def fake(case: runner.Case, limit: float, budget: float) -> dict[str, object]:
-        measured.append(case)
+    def fake(case: runner.Case, limit: float | None, budget: float) -> dict[str, object]:
+        (unlimited if limit is None else measured).append(case)
         return case._asdict() | {"failure": "out of time (1 s)"} if case.competitor != OURS else case._asdict() | TIMES
 
     monkeypatch.setattr(runner, "_measured", fake)
@@ -113,13 +114,16 @@ def test_runs_resume_even_after_a_line_was_cut(tmp_path: Path, monkeypatch: pyte
     lines: list[str] = []
     rows = runner.run(wanted, tmp_path, 1.0, 1.0, lines.append)
     # The larger case of a competitor that ran out of time is not tried.
-    assert [case.competitor for case in measured] == [OURS, "osqp", OURS] and len(lines) == 4
+    assert [case.competitor for case in measured] == [OURS, "osqp", OURS] and len(lines) == 5
+    # Kernels that a measurement would have to compile first count as installed.
+    assert [case.unknowns for case in unlimited] == [10] and "compiling" in lines[0]
     assert rows[-1]["failure"] == "not tried: out of time at a smaller size"
     path = tmp_path / runner.RESULTS
     path.write_text(path.read_text()[:-40])
     measured.clear()
     runner.run(wanted, tmp_path, 1.0, 1.0, lines.append)
     assert measured == [] or measured == [wanted[-1]]
+    assert len(unlimited) == 1  # nothing of ours was left to measure
     assert len(runner.finished(tmp_path)) == 4
 
 
