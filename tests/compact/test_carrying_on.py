@@ -123,8 +123,12 @@ def test_where_conductances_differ_by_many_decades_every_solve_begins_with_none(
         assert kept.solve(value).solver["rounds"] == fresh(circuit, value).solver["rounds"]
 
 
-def test_a_point_that_rounds_do_not_reach_from_everywhere_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    circuit = make("grid", 100, 0)
+@pytest.mark.parametrize("unknowns", [100, 900])
+def test_a_point_that_rounds_do_not_reach_from_everywhere_has_the_same_bits(
+    unknowns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The larger one has loops of diodes."""
+    circuit = make("grid", unknowns, 0)
     whole = circuitsim.solve(circuit)
     assert int(str(whole.solver["rounds"])) > 2
     monkeypatch.setattr(quick, "ROUNDS", 1)
