@@ -152,7 +152,7 @@ def _small(rows: list[dict[str, Any]]) -> list[str]:
                 if case[0]["unknowns"] <= SMALL and other is not None and own in case[0]:
                     found.append((other[kind] / case[0][own], f"{case[0]['family']} {case[0]['unknowns']}"))
             if found:
-                mean = math.exp(sum(math.log(ratio) for ratio, _ in found) / len(found))
+                mean = statistics.geometric_mean(ratio for ratio, _ in found)
                 worst, where = min(found)
                 what = "new values" if kind == "prepared" else kind
                 what += " against our batch" if own == "batch" else ""
@@ -223,7 +223,7 @@ def _inside_means(rows: list[dict[str, Any]]) -> list[str]:
                     if kind in case[0]:
                         ratios.append(inside / case[0][kind])
         if all(found.values()):
-            means = [f"{times(math.exp(statistics.fmean(map(math.log, x))))} ({len(x)})" for x in found.values()]
+            means = [f"{times(statistics.geometric_mean(x))} ({len(x)})" for x in found.values()]
             lines.append(f"| {low:,} to {high:,} | {' | '.join(means)} |")
     if not lines:
         return []

@@ -44,9 +44,14 @@ class Case(NamedTuple):
     competitor: str
 
 
-WARM_UP = (Case("grid", 400, 0, OURS), Case("drn", 10, 0, OURS), Case("grid", 2000, 0, OURS))
-"""Measurements without a limit that compile kernels (loops of diodes and batches, ports, large circuits), so that no
-other measurement has to."""
+WARM_UP = tuple(
+    Case(family, unknowns, 0, OURS)
+    for family, unknowns in (
+        ("drn", 10), ("grid", 400), ("grid", 2000), ("crossbar", 2048), ("erdos-renyi", 5000)
+    )
+)  # fmt: skip
+"""Measurements without a limit that compile kernels, so that no other measurement has to: batches and ports, loops of
+diodes, factors of large circuits, conjugate gradients along a tree and without."""
 
 
 def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:

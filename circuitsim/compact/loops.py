@@ -24,10 +24,12 @@ ACCURATE = 1e-9
 """A pass counts if its certificate holds to this; what is left over is the next one's business."""
 
 
-def loop_diodes(made, equal, space, on_loop):
-    """Mark the diodes on loops, given the forest at hand of all diodes whose ends are ``equal`` (d,); False if voltage
-    constraints could take part in one.
+def loop_diodes(made, space, on_loop):
+    """Mark the diodes on loops, given the forest at hand of all whose ends are equal.
+
+    False where voltage constraints could take part in a loop.
     """
+    equal = space.equal
     n, found = made.n, space.grown[0] - 1
     node, parent, edge, _ = space.forest
     above, by, depth = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -94,41 +96,35 @@ def number_loops(made, on_loop, scale, part, number):
     return count
 
 
-def share(made, equal, space, flow, state):
+def share(made, space, state):
     """Replace the currents of diodes on loops by those of least norm.
 
     Parameters
     ----------
     made : Plan
-    equal : (d,) bool array
-        The diodes whose ends are equal; the forest at hand spans them.
     space : Workspace
-        With what the nodes need at the potentials found.
-    flow : (d,) float array
-        Currents on that forest, A; changed.
+        As `circuitsim.compact.settle.settle_next` left it: the diodes whose ends are equal, a forest that spans them,
+        what the nodes need, and currents on that forest, which are changed.
     state : (d,) float array
-        Filled: `IDLE` or `CARRIES`, and `ON_LOOP`.
+        What each diode does on that forest, `IDLE` or `CARRIES`; changed for those on loops, with `ON_LOOP` added.
 
     Returns
     -------
     bool
         Whether that is done; False where loops are many, or go through voltage constraints.
     """
-    on_loop = np.zeros(equal.size, np.bool_)
-    if not loop_diodes(made, equal, space, on_loop):
+    equal, flow, on_loop = space.equal, space.flow, np.zeros(state.size, np.bool_)
+    if not loop_diodes(made, space, on_loop):
         return False
     need, scale = space.change, space.w
     gather(made, space.need, need)
     gather(made, space.size, scale)
     edges = 0
     for d in range(equal.size):
-        carries = abs(flow[d]) > NOISE * space.noise[d]
-        state[d] = CARRIES if equal[d] and carries else IDLE
-        if on_loop[d]:
-            edges += 1
+        if on_loop[d] or state[d] == IDLE:
+            edges += on_loop[d]
             flow[d] = 0.0
-        elif equal[d]:
-            flow[d] = flow[d] if carries else 0.0
+        else:
             need[made.coordinate[made.anode[d]]] -= flow[d]
             need[made.coordinate[made.cathode[d]]] += flow[d]
     if edges > MOST:

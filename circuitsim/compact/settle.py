@@ -444,7 +444,7 @@ def settle_next(plan, rounds, space, closed, v, known, merged):
         copy(closed, space.guess)
         copy(space.rest, closed)
     sure, last = False, False
-    while True:
+    while True:  # one call of `settle`, since wherever it stands it is compiled anew
         rest, count = settle(plan, injected, offset, 0 if last else rounds, space, closed, v, flow)
         if last:
             break

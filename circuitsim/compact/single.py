@@ -151,10 +151,9 @@ def solve_once(packed, numbers, guess, rounds, out):
     space = desk(plan, packed, numbers)
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     ohms, stamp = numbers[: plan.resistor.size], space.stamp
-    m, n_nodes = kind.size, plan.coordinate.size
-    at = n_nodes + 2 * m
-    values, v, current = out[:m], out[m : m + n_nodes], out[m + n_nodes : at]
-    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    m = kind.size
+    tail = 2 * m + plan.coordinate.size + 14
+    values, v = out[:m], out[m : m + plan.coordinate.size]
     status, changed = take_values(plan, kind, values, ohms)
     if status != 0:
         stamp[:] = 0
@@ -168,24 +167,26 @@ def solve_once(packed, numbers, guess, rounds, out):
     injections(kind, first, second, values, space.injected)
     known = packed[KNOWN] != 0 and guess.size == 0
     status, count, packed[KNOWN] = settle_next(plan, rounds, space, closed, v, known, True)
-    out[at + 14] = count
-    state = out[at + 15 :]
+    out[tail] = count
     for d in range(closed.size):
-        state[d] = CARRIES if closed[d] and space.flow[d] > NOISE * space.noise[d] else IDLE
-    if status != SETTLED:
-        return status, np.inf
-    measure(plan, kind, first, second, values, v, space, current, worst, relative)
-    return status, finish(out, m, n_nodes)
+        carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
+        out[tail + 1 + d] = CARRIES if carries else IDLE
+    return status, prove(plan, packed, space, out) if status == SETTLED else np.inf
 
 
-def finish(out, m, n_nodes):
-    """Make every −0.0 a 0.0, which nobody wants to read; returns the largest relative violation."""
-    at = n_nodes + 2 * m
+def prove(plan, packed, space, out):
+    """Fill in branch currents and the certificate's word; returns the largest relative violation."""
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m = kind.size
+    i = m + plan.coordinate.size
+    at = i + m
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    measure(plan, kind, first, second, out[:m], out[m:i], space, out[i:at], worst, relative)
     for k in range(m, at):
-        out[k] += 0.0
+        out[k] += 0.0  # nobody wants to read −0.0
     error = 0.0
-    for k in range(at + 7, at + 14):
-        error = max(error, out[k])
+    for k in range(7):
+        error = max(error, relative[k])
     return error
 
 
@@ -202,11 +203,6 @@ def share_once(packed, numbers, out):
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
     plan = unpack(packed)
     space = desk(plan, packed, numbers)
-    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
-    m, n_nodes = kind.size, plan.coordinate.size
-    at = n_nodes + 2 * m
-    if not share(plan, space.equal, space, space.flow, out[at + 15 :]):
+    if not share(plan, space, out[out.size - plan.diode.size :]):
         return False, np.inf
-    v, current, worst, relative = out[m : m + n_nodes], out[m + n_nodes : at], out[at : at + 7], out[at + 7 : at + 14]
-    measure(plan, kind, first, second, out[:m], v, space, current, worst, relative)
-    return True, finish(out, m, n_nodes)
+    return True, prove(plan, packed, space, out)

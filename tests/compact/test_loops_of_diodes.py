@@ -9,7 +9,7 @@ import circuitsim
 from circuitsim.analysis.quick import LOOPS, QuickPoint
 from circuitsim.analysis.recovery import recover
 from circuitsim.bench.families import make
-from circuitsim.compact.loops import carry_away
+from circuitsim.compact.loops import MOST, carry_away
 from circuitsim.compact.plan import Tracks, grow_forest
 from circuitsim.program import analyse
 
@@ -76,6 +76,19 @@ def test_loops_through_sources_are_left_to_the_general_way() -> None:
     assert not isinstance(point, QuickPoint) and point.certificate.ok
     assert point.current("D1") + point.current("D2") == pytest.approx(1.0)
     assert point.current("D1") == pytest.approx(2.0 / 3.0) and not point.unique.all()
+
+
+def test_very_many_loops_are_left_to_the_general_way() -> None:
+    circuit = circuitsim.Circuit("chain of pairs")
+    pairs = MOST // 2 + 1
+    circuit.current_source("I1", "0", "n0", 1.0)
+    for k in range(pairs):
+        circuit.diode(f"D{k}", f"n{k}", f"n{k + 1}")
+        circuit.diode(f"E{k}", f"n{k}", f"n{k + 1}")
+    circuit.resistor("R1", f"n{pairs}", "0", 1.0)
+    point = circuitsim.solve(circuit)
+    assert not isinstance(point, QuickPoint) and point.solver["why"] == LOOPS
+    assert point.currents[1:-1] == pytest.approx(np.full(2 * pairs, 0.5), rel=1e-12)
 
 
 def test_trees_are_rooted_where_most_conductance_meets() -> None:
