@@ -14,6 +14,7 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
+from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow
 from circuitsim.solvers.contracted import (
     Network,
@@ -24,6 +25,7 @@ from circuitsim.solvers.contracted import (
     scatter,
     settle,
 )
+from circuitsim.solvers.doubt import beyond_doubt
 from circuitsim.solvers.linear import ACCURACY, ROUGH
 from circuitsim.solvers.refinement import dead_resistors
 from circuitsim.solvers.solution import Solution
@@ -69,16 +71,33 @@ class ActiveSet(NamedTuple):
         ConvergenceError
             The diode constraints contradict each other after all: the circuit is beyond double precision.
         """
-        on = np.zeros(program.tail.size, dtype=bool) if on is None else on
         network = prepare(program)
-        if not network.laplacian.iterative:
-            return self._settled(network, start, on)
-        try:
-            return self._settled(network, start, on)
-        except ConvergenceError:
-            return self._settled(prepare(program, direct=True), start, on)
+        none = np.zeros(program.tail.size, dtype=bool)
+        on = none if on is None else on
+        if network.laplacian.iterative:
+            try:
+                return self._settled(network, start, on)[0]
+            except ConvergenceError:
+                network = prepare(program, direct=True)
+        memo = {} if program.memo is None else program.memo
+        known = memo.pop("conducting", None)
+        if known is not None and known.size == on.size and not on.any():
+            try:
+                solution, equal = self._settled(network, start, known)
+            except ConvergenceError:
+                equal = None
+            if equal is not None:
+                memo["conducting"] = equal
+                return solution
+        solution, equal = self._settled(network, start, on)
+        if equal is not None:
+            memo["conducting"] = equal
+        return solution
 
-    def _settled(self, network: Network, start: np.ndarray, on: np.ndarray) -> Solution:
+    def _settled(self, network: Network, start: np.ndarray, on: np.ndarray) -> tuple[Solution, np.ndarray | None]:
+        """The solution of rounds that begin with the diodes ``on``; where they could begin with any others, the diodes
+        whose ends are equal (d,).
+        """
         program, rounds = network.program, 0
         if network.laplacian.iterative and on.size:
             rough, _, rounds = primal_dual(network, on, start, self.rounds, accuracy=ROUGH)
@@ -94,7 +113,10 @@ class ActiveSet(NamedTuple):
             # Potentials that were rounding before may contradict a diode now that they are exact.
             again, done, more = primal_dual(network, on, settled.x, self.rounds, polish)
             settled, rounds = again if done else settled, rounds + more
-        if network.laplacian.iterative and not settled.missing <= BALANCED:
+        equal = None
+        if not network.laplacian.iterative:
+            settled, equal = canonical(network, settled)
+        elif not settled.missing <= BALANCED:
             raise ConvergenceError("conjugate gradients left currents beyond rounding: use a factorisation")
         network.laplacian.keep(settled.factored)
         carrying = np.zeros(program.tail.size, dtype=bool)
@@ -102,7 +124,7 @@ class ActiveSet(NamedTuple):
         closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
         doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
         info: dict[str, object] = {"rounds": rounds, "steps": steps, "linear": network.laplacian.way}
-        return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt)
+        return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt), equal
 
 
 def primal_dual(
@@ -133,7 +155,7 @@ def primal_dual(
         wrong, on = _judge(network, settled)
         if not wrong:
             return settled, not settled.stranded.any(), count
-        carrying = np.zeros(on.size, dtype=bool)
+        carrying = settled.equal.copy()
         carrying[settled.forest] = True
         many = int((on != carrying).sum())
         if many >= STALLED * fewest and (on & ~carrying).any():
@@ -148,24 +170,55 @@ def primal_dual(
 
 
 def _judge(network: Network, settled: Settled) -> tuple[bool, np.ndarray]:
-    """Whether a diode conducts backwards or is held forward, and which diodes should conduct next (d,)."""
+    """Whether a diode conducts backwards or is held forward, and which diodes should conduct next (d,).
+
+    Among these are all whose ends stay equal, also where fewer would carry the current.
+    """
+    program, forest = network.program, settled.forest
     negative = settled.flow < -NOISE * settled.noise
-    on = violation(network.program, settled) > 0.0
-    on[settled.forest] = False
+    on = violation(program, settled) > 0.0
+    on[forest] = False
     wrong = bool(negative.any() or on.any())
-    on[settled.forest[~negative]] = True
-    return wrong, on
+    kept = forest[~negative]
+    on[kept] = True
+    spare = settled.equal & ~on
+    if negative.any():
+        part = component_labels(program.n + 1, program.tail[kept], program.head[kept])
+        spare &= part[program.tail] == part[program.head]
+    return wrong, on | spare
 
 
 def polish(network: Network, settled: Settled) -> Settled:
     """The same linear circuit with everything that carries no current held at exactly equal potentials, and refined."""
-    on = np.zeros(network.program.tail.size, dtype=bool)
-    on[settled.forest] = True
     right = settled.x if network.laplacian.iterative else None
     dead = dead_resistors(network.program, settled.last, settled.w, right)
     if not dead.size:
         return refined(network, settled._replace(x=settled.x.copy()), None, thorough=True)
-    return settle(network, on, settled.x, previous=settled.factored, dead=dead)
+    return settle(network, settled.on, settled.x, previous=settled.factored, dead=dead)
+
+
+def canonical(network: Network, settled: Settled) -> tuple[Settled, np.ndarray | None]:
+    """The same operating point, solved for with all diodes as shorts whose ends are equal in it.
+
+    Which rounds led there is then forgotten, to the last bit. Returns these diodes (d,) too where that is beyond doubt.
+    """
+    found = settled
+    for _ in range(3):
+        equal = _equal(network.program, found)
+        if np.array_equal(found.on, equal):
+            return found, equal if beyond_doubt(network, found) else None
+        found = polish(network, settle(network, equal, found.x, previous=found.factored))
+        if _judge(network, found)[0]:
+            break
+    return settled, None
+
+
+def _equal(program: QuadraticProgram, settled: Settled) -> np.ndarray:
+    """The diodes whose ends are equal (d,), be it that shorts join them or that they block nothing but rounding."""
+    xt, xh = settled.x[program.tail], settled.x[program.head]
+    gap = xt - xh - program.bound
+    near: np.ndarray = np.abs(gap) <= NOISE * (np.abs(xt) + np.abs(xh) + np.abs(program.bound))
+    return near | settled.equal
 
 
 def violation(program: QuadraticProgram, settled: Settled) -> np.ndarray:

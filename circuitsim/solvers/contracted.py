@@ -65,6 +65,10 @@ class Settled(NamedTuple):
     missing : float
         The largest current that conjugate gradients left missing at a group, as a share of the scale of its rounding;
         infinite where it is not known.
+    on : (d,) bool array
+        The diodes that were to be shorts.
+    equal : (d,) bool array
+        All diodes within groups of shorted nodes, at their bounds: those of the forest and those that close loops.
     """
 
     x: np.ndarray
@@ -77,6 +81,8 @@ class Settled(NamedTuple):
     last: np.ndarray
     w: np.ndarray
     missing: float
+    on: np.ndarray
+    equal: np.ndarray
 
 
 def prepare(program: QuadraticProgram, direct: bool = False) -> Network:
@@ -183,24 +189,24 @@ def settle(
         )
     stranded = _anchor(network, x, part, before, extra)
     nothing = np.zeros(0)
-    found = Settled(x, closed[closed >= r] - r, nothing, nothing, part, stranded, factored, last, w, np.inf)
+    found = Settled(x, closed[closed >= r] - r, nothing, nothing, part, stranded, factored, last, w, np.inf, on, on)
     return refined(network, found, extra, thorough=dead is not None)
 
 
 def refined(network: Network, settled: Settled, extra: np.ndarray | None, thorough: bool) -> Settled:
     """The same linear circuit with its potentials corrected in place (see `refine`), and the currents that follow."""
-    program, (x, forest, _, _, part, _, factored, last, w, _) = network.program, settled
+    program, (x, forest, _, _, part, _, factored, last, w, *_) = network.program, settled
     n = program.n
     missing = refine(program, factored, last, part, x, extra, thorough)
+    equal = _tight(program, last, w)
     if not forest.size:
-        return settled._replace(missing=missing)
+        return settled._replace(missing=missing, equal=equal)
     need, scale = demand(program, x)
     if extra is not None:
         need, scale = need + extra, scale + np.abs(extra)
     flow, noise = forest_flow(n, program.tail[forest], program.head[forest], need, scale)
-    tight = _tight(program, last, w)
-    forest, flow, noise = exchange(program.tail, program.head, last, tight, forest, flow, noise, need, scale)
-    return settled._replace(forest=forest, flow=flow, noise=noise, missing=missing)
+    forest, flow, noise = exchange(program.tail, program.head, last, equal, forest, flow, noise, need, scale)
+    return settled._replace(forest=forest, flow=flow, noise=noise, missing=missing, equal=equal)
 
 
 def _tight(program: QuadraticProgram, last: np.ndarray, w: np.ndarray) -> np.ndarray:
