@@ -29,7 +29,7 @@ from circuitsim.compact.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
-"""Most nodes for the compact kernels (their planning table has nodes² entries); larger circuits go one by one."""
+"""Most nodes of a circuit whose samples go through the compact kernels; those of larger ones are solved one by one."""
 MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 ALIKE = 200

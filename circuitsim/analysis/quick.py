@@ -26,13 +26,13 @@ from circuitsim.compact.single import NUMBERS, part
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
 
-LARGEST = 1500
-"""Most nodes of a circuit for which the kernel (dense tables while planning, scalar elimination) is worth trying."""
+LARGEST = 20_000
+"""Most nodes of a circuit for which a plan is worth trying: beyond, few are sparse enough for scalar elimination."""
 
 _NO_GUESS = np.zeros(0)
 _NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
 
-WHY = f"one kernel for the whole circuit: at most {LARGEST:,} nodes"
+WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
 LOOPS = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
 TOO_LARGE = f"general solver: more than {LARGEST:,} nodes"
 TOO_DENSE = f"general solver: one elimination takes more than {UPDATES:,} updates"

@@ -79,8 +79,10 @@ def number_loops(made, on_loop, scale, part, number):
             a, c = made.coordinate[made.anode[d]], made.coordinate[made.cathode[d]]
             number[a] = number[c] = 0
             while part[a] != a:
+                part[a] = part[part[a]]
                 a = part[a]
             while part[c] != c:
+                part[c] = part[part[c]]
                 c = part[c]
             # The larger scale stands for both; of equals, the later one.
             if scale[a] < scale[c] or (scale[a] == scale[c] and a < c):

@@ -16,8 +16,12 @@ from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 LONG = 24
 """Consecutive rows from which on vector instructions beat what it takes to set them up."""
 
-UPDATES = 400_000
-"""Most updates of one elimination (about a millisecond); beyond, panels of columns beat one entry at a time."""
+UPDATES = 2_000_000
+"""Most updates of one elimination (one to two milliseconds); beyond, panels of columns beat one entry at a time."""
+
+WIDE = 5_000
+"""Most coordinates that may be left when each is joined to three others or more: meshes and crossbars of as many take more
+updates than that, which counting would take milliseconds to find out."""
 
 NOWHERE = -1
 """Slot of a branch whose ends are held by the same tree of voltage sources."""
@@ -172,8 +176,10 @@ def voltage_forest(n, first, second):
 def eliminate(n, a, b, late, limit):
     """Minimum-degree order of a graph (edges a–b over 0 … n, n is earth) and the factor's pattern.
 
-    The graph is a table of who is joined to whom, beside a list for every coordinate: at these sizes nothing cleverer
-    pays. Coordinates marked ``late`` come after all others. Gives up beyond ``limit`` updates of a factorisation.
+    Every coordinate has a list of those that it is joined to, in a stretch of memory that is twice as long wherever a
+    list outgrows its place. Who is joined to nobody beyond the neighbours of the one just eliminated goes with it: no
+    list changes but that it is gone, which the next who reads one sees. Coordinates marked ``late`` come after all
+    others. Gives up where a factorisation will take more than ``limit`` updates, as far as can be foreseen.
 
     Returns
     -------
@@ -182,44 +188,49 @@ def eliminate(n, a, b, late, limit):
     ptr, members : int arrays
         For each step the coordinates that the eliminated one is joined to then.
     """
-    joined = np.zeros((n, n), np.bool_)
-    near = np.empty((n, n), np.int32)
-    count = np.zeros(n, np.int64)
-    for e in range(a.size):
-        i, j = a[e], b[e]
-        if i < n and j < n and i != j and not joined[i, j]:
-            joined[i, j] = joined[j, i] = True
-            near[i, count[i]] = j
-            near[j, count[j]] = i
-            count[i] += 1
-            count[j] += 1
+    near, at, room, count = neighbours(n, a, b)
+    used_up = at[n]
+    mark = np.full(n, n, np.uint32)
     gone = 4 * n
     degree = np.empty(n, np.int64)
+    alike = np.zeros(2 * n + 1, np.int64)  # coordinates of each degree
     for k in range(n):
         degree[k] = count[k] + n * late[k]
+        alike[degree[k]] += 1
     position = np.empty(n, np.int64)
     ptr = np.zeros(n + 1, np.int64)
     members = np.empty(2 * a.size + n, np.int64)
-    low, cursor, step, updates = 0, 0, 0, 0
+    # Who has come to be joined to fewer than the one eliminated, the latest on top; all others wait for their turn.
+    fewer, waiting = np.empty(n, np.int64), 0
+    turn, low, step, updates = 0, 0, 0, 0
     while step < n:
-        k, least = -1, gone
-        for t in range(n):
-            i = cursor + t if cursor + t < n else cursor + t - n
-            if degree[i] < least:
-                k, least = i, degree[i]
-                if least <= low:
-                    break
-        cursor, low = k, least
-        used, size = ptr[step], count[k]
+        while alike[low] == 0:
+            low += 1
+        while waiting > 0 and degree[fewer[waiting - 1]] != low:
+            waiting -= 1
+        if waiting > 0:
+            k = fewer[waiting - 1]
+        else:
+            while degree[turn] != low:  # round and round
+                turn = turn + 1 if turn + 1 < n else 0
+            k = turn
+        level = low
+        used, size = ptr[step], low - n * late[k]
         updates += size * size
-        if updates > limit:
+        # About so much is still to come, be it a mesh's last separators or a block in which all are joined to all (whose
+        # updates go faster).
+        rest = n - step
+        if updates + rest * size * size // 8 > limit or (size >= 3 and rest > WIDE):
             return position[:0], ptr, members
-        if used + size > members.size:
-            members = lengthened(members, used, 2 * members.size + size)
-        for q in range(size):
-            members[used + q] = near[k, q]
+        if used + size * (size + 3) // 2 >= members.size:
+            members = lengthened(members, used, 2 * members.size + size * (size + 3) // 2 + 1)
+        put = used
+        for q in range(at[k], at[k] + count[k]):
+            members[put] = near[q]
+            put += degree[near[q]] < gone
         ptr[step + 1] = used + size
         position[k] = step
+        alike[low] -= 1
         degree[k] = gone
         step += 1
         if size == n - step:  # all that is left is joined to all that is left
@@ -227,22 +238,93 @@ def eliminate(n, a, b, late, limit):
             break
         for p in range(used, used + size):
             j = members[p]
-            length = count[j]
-            for q in range(length):
-                if near[j, q] == k:
-                    near[j, q] = near[j, length - 1]
-                    length -= 1
-                    break
+            begin, length = at[j], count[j]
+            if length + size > room[j]:
+                if used_up + 2 * (length + size) > near.size:
+                    near = lengthened(near, used_up, 2 * near.size + 2 * (length + size))
+                for q in range(length):
+                    near[used_up + q] = near[begin + q]
+                begin, at[j], room[j] = used_up, used_up, 2 * (length + size)
+                used_up += room[j]
+            mark[j] = j
+            kept = begin
+            for q in range(begin, begin + length):
+                i = near[q]
+                mark[i] = j
+                near[kept] = i
+                kept += degree[i] < gone  # without a branch, which half of the time would be foretold wrongly
             for q in range(used, used + size):
                 i = members[q]
-                if not joined[j, i] and i != j:
-                    joined[j, i] = True
-                    near[j, length] = i
-                    length += 1
-            count[j] = length
-            degree[j] = length + n * late[j]
+                near[kept] = i
+                kept += mark[i] != j
+            count[j] = kept - begin
+            alike[degree[j]] -= 1
+            degree[j] = count[j] + n * late[j]
+            alike[degree[j]] += 1
             low = min(low, degree[j])
+            if degree[j] < level and waiting < n:
+                fewer[waiting] = j
+                waiting += 1
+        begin, end = used, used + size
+        for p in range(begin, end):
+            j = members[p]
+            if degree[j] != end - begin - 1:
+                continue
+            members[p], members[begin] = members[begin], j
+            begin += 1
+            rest = end - begin
+            position[j] = step
+            for q in range(begin, end):
+                members[ptr[step] + q - begin] = members[q]
+            ptr[step + 1] = ptr[step] + rest
+            alike[degree[j]] -= 1
+            degree[j] = gone
+            updates += rest * rest
+            step += 1
+            for q in range(begin, end):
+                i = members[q]
+                alike[degree[i]] -= 1
+                degree[i] -= 1
+                alike[degree[i]] += 1
+                low = min(low, degree[i])
+                if degree[i] < level and waiting < n:
+                    fewer[waiting] = i
+                    waiting += 1
     return position, ptr, members[: ptr[n]]
+
+
+def neighbours(n, a, b):
+    """The lists of a graph's neighbours, without repeats: all in one array, where each begins, how many fit in its place
+    and how many there are."""
+    count = np.zeros(n + 1, np.int64)
+    for e in range(a.size):
+        if a[e] < n and b[e] < n and a[e] != b[e]:
+            count[a[e]] += 1
+            count[b[e]] += 1
+    at = np.zeros(n + 1, np.int64)
+    for k in range(n):
+        at[k + 1] = at[k] + count[k]
+    room = count.copy()
+    count[:] = 0
+    near = np.empty(4 * at[n] + n, np.uint32)
+    for e in range(a.size):
+        i, j = a[e], b[e]
+        if i < n and j < n and i != j:
+            near[at[i] + count[i]] = j
+            near[at[j] + count[j]] = i
+            count[i] += 1
+            count[j] += 1
+    mark = np.full(n, -1, np.int64)
+    for k in range(n):
+        kept = at[k]
+        for q in range(at[k], at[k] + count[k]):
+            j = near[q]
+            if mark[j] != k:
+                mark[j] = k
+                near[kept] = j
+                kept += 1
+        count[k] = kept - at[k]
+    return near, at, room, count
 
 
 def finish(ptr, members, position, step, rest):
@@ -260,7 +342,7 @@ def finish(ptr, members, position, step, rest):
 
 def lengthened(members, used, size):
     """A longer list that starts with the first ``used`` members."""
-    longer = np.empty(size, np.int64)
+    longer = np.empty(size, members.dtype)
     for q in range(used):
         longer[q] = members[q]
     return longer

@@ -372,8 +372,10 @@ def uniqueness(plan, v, flow, closed, space):
             continue
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
         while joined[a] != a:
+            joined[a] = joined[joined[a]]
             a = joined[a]
         while joined[c] != c:
+            joined[c] = joined[joined[c]]
             c = joined[c]
         if a == c:
             return SHARED

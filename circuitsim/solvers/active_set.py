@@ -49,10 +49,13 @@ class ActiveSet(NamedTuple):
         Most rounds of the primal–dual method before the dual method takes over.
     steps : int
         Most steps of the dual method per diode.
+    soon : int
+        Most rounds that begin with the diodes of the solve before.
     """
 
     rounds: int = 40
     steps: int = 20
+    soon: int = 8
 
     def solve(self, program: QuadraticProgram, start: np.ndarray, on: np.ndarray | None = None) -> Solution:
         """Minimise the program.
@@ -72,59 +75,92 @@ class ActiveSet(NamedTuple):
             The diode constraints contradict each other after all: the circuit is beyond double precision.
         """
         network = prepare(program)
-        none = np.zeros(program.tail.size, dtype=bool)
-        on = none if on is None else on
-        if network.laplacian.iterative:
-            try:
-                return self._settled(network, start, on)[0]
-            except ConvergenceError:
-                network = prepare(program, direct=True)
+        if on is not None and on.any():
+            return self._solved(network, start, on)[0]
         memo = {} if program.memo is None else program.memo
         known = memo.pop("conducting", None)
-        if known is not None and known.size == on.size and not on.any():
-            try:
-                solution, equal = self._settled(network, start, known)
-            except ConvergenceError:
-                equal = None
-            if equal is not None:
+        if known is not None:
+            solution, equal = self._carried_on(network, start, known)
+            if solution is not None and equal is not None:
                 memo["conducting"] = equal
                 return solution
-        solution, equal = self._settled(network, start, on)
+        solution, equal = self._solved(network, start, np.zeros(program.tail.size, dtype=bool))
         if equal is not None:
             memo["conducting"] = equal
         return solution
 
-    def _settled(self, network: Network, start: np.ndarray, on: np.ndarray) -> tuple[Solution, np.ndarray | None]:
+    def _carried_on(
+        self, network: Network, start: np.ndarray, known: np.ndarray
+    ) -> tuple[Solution | None, np.ndarray | None]:
+        """As `_solved`, with rounds that begin with the diodes ``known`` and keep all that they can; None where these
+        are not done soon.
+        """
+        try:
+            settled, done, rounds = primal_dual(network, known, start, self.soon, keep=True)
+            found, equal = canonical(network, settled) if done else (None, None)
+        except ConvergenceError:
+            return None, None
+        return None if found is None else _solution(network, found, rounds), equal
+
+    def _solved(self, network: Network, start: np.ndarray, on: np.ndarray) -> tuple[Solution, np.ndarray | None]:
         """The solution of rounds that begin with the diodes ``on``; where they could begin with any others, the diodes
         whose ends are equal (d,).
         """
-        program, rounds = network.program, 0
-        if network.laplacian.iterative and on.size:
+        if network.laplacian.iterative:
+            try:
+                return self._approached(network, start, on), None
+            except ConvergenceError:
+                network = prepare(network.program, direct=True)
+        settled, done, rounds = primal_dual(network, on, start, self.rounds)
+        steps, limit = 0, self.steps * (on.size + 10)
+        if not done:
+            settled, steps = dual_method(network, settled, limit)
+        doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
+        found, equal = canonical(network, settled)
+        if found is None:
+            settled = settle(network, settled.on, settled.x)  # its factor has been used up
+            settled, more = self._settled_exactly(network, settled)
+            rounds += more
+            found, equal = canonical(network, settled)
+        return _solution(network, settled if found is None else found, rounds, steps, doubt), equal
+
+    def _settled_exactly(self, network: Network, settled: Settled) -> tuple[Settled, int]:
+        """Potentials that were rounding before may contradict a diode once they are exact: polished, after more rounds
+        (how many is returned too) if it takes some.
+        """
+        settled = polish(network, settled)
+        wrong, on = _judge(network, settled)
+        if not wrong:
+            return settled, 0
+        again, done, rounds = primal_dual(network, on, settled.x, self.rounds, polish)
+        return again if done else settled, rounds
+
+    def _approached(self, network: Network, start: np.ndarray, on: np.ndarray) -> Solution:
+        """The solution by conjugate gradients."""
+        rounds = 0
+        if on.size:
             rough, _, rounds = primal_dual(network, on, start, self.rounds, accuracy=ROUGH)
             start, on = rough.x, _judge(network, rough)[1]
         settled, done, more = primal_dual(network, on, start, self.rounds)
-        rounds += more
-        steps, limit = 0, self.steps * (program.tail.size + 10)
+        steps, limit = 0, self.steps * (on.size + 10)
         if not done:
             settled, steps = dual_method(network, settled, limit)
-        settled = polish(network, settled)
-        wrong, on = _judge(network, settled)
-        if wrong:
-            # Potentials that were rounding before may contradict a diode now that they are exact.
-            again, done, more = primal_dual(network, on, settled.x, self.rounds, polish)
-            settled, rounds = again if done else settled, rounds + more
-        equal = None
-        if not network.laplacian.iterative:
-            settled, equal = canonical(network, settled)
-        elif not settled.missing <= BALANCED:
+        settled, further = self._settled_exactly(network, settled)
+        if not settled.missing <= BALANCED:
             raise ConvergenceError("conjugate gradients left currents beyond rounding: use a factorisation")
-        network.laplacian.keep(settled.factored)
-        carrying = np.zeros(program.tail.size, dtype=bool)
-        carrying[settled.forest] = True
-        closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
         doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
-        info: dict[str, object] = {"rounds": rounds, "steps": steps, "linear": network.laplacian.way}
-        return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt), equal
+        return _solution(network, settled, rounds + more + further, steps, doubt)
+
+
+def _solution(network: Network, settled: Settled, rounds: int, steps: int = 0, doubt: str = "") -> Solution:
+    """What a settled circuit says; its factor is kept for other values."""
+    program = network.program
+    network.laplacian.keep(settled.factored)
+    carrying = np.zeros(program.tail.size, dtype=bool)
+    carrying[settled.forest] = True
+    closed = carrying | (settled.x[program.tail] - settled.x[program.head] >= program.bound)
+    info: dict[str, object] = {"rounds": rounds, "steps": steps, "linear": network.laplacian.way}
+    return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt)
 
 
 def primal_dual(
@@ -134,10 +170,12 @@ def primal_dual(
     rounds: int,
     finish: Callable[[Network, Settled], Settled] = lambda network, settled: settled,
     accuracy: float = ACCURACY,
+    keep: bool = False,
 ) -> tuple[Settled, bool, int]:
     """Drop every conducting diode with a negative current, add every violated one, until neither exists.
 
-    Every linear circuit is handed to ``finish`` before it is judged.
+    Every linear circuit is handed to ``finish`` before it is judged. With ``keep``, diodes whose ends are equal stay
+    closed also where fewer carry the current: good where few change, but then trees that `exchange` found are forgotten.
 
     Returns
     -------
@@ -152,10 +190,10 @@ def primal_dual(
     fewest = network.program.tail.size + 1
     settled = finish(network, settle(network, on, before, previous=network.laplacian.kept(), accuracy=accuracy))
     for count in range(1, rounds + 1):
-        wrong, on = _judge(network, settled)
+        wrong, on = _judge(network, settled, keep)
         if not wrong:
             return settled, not settled.stranded.any(), count
-        carrying = settled.equal.copy()
+        carrying = settled.equal.copy() if keep else np.zeros(on.size, dtype=bool)
         carrying[settled.forest] = True
         many = int((on != carrying).sum())
         if many >= STALLED * fewest and (on & ~carrying).any():
@@ -169,10 +207,10 @@ def primal_dual(
     raise AssertionError("unreachable")
 
 
-def _judge(network: Network, settled: Settled) -> tuple[bool, np.ndarray]:
+def _judge(network: Network, settled: Settled, keep: bool = False) -> tuple[bool, np.ndarray]:
     """Whether a diode conducts backwards or is held forward, and which diodes should conduct next (d,).
 
-    Among these are all whose ends stay equal, also where fewer would carry the current.
+    With ``keep``, also those beside the forest whose ends stay equal.
     """
     program, forest = network.program, settled.forest
     negative = settled.flow < -NOISE * settled.noise
@@ -181,11 +219,13 @@ def _judge(network: Network, settled: Settled) -> tuple[bool, np.ndarray]:
     wrong = bool(negative.any() or on.any())
     kept = forest[~negative]
     on[kept] = True
-    spare = settled.equal & ~on
-    if negative.any():
-        part = component_labels(program.n + 1, program.tail[kept], program.head[kept])
-        spare &= part[program.tail] == part[program.head]
-    return wrong, on | spare
+    if keep:
+        spare = settled.equal & ~on
+        if negative.any():
+            part = component_labels(program.n + 1, program.tail[kept], program.head[kept])
+            spare &= part[program.tail] == part[program.head]
+        on |= spare
+    return wrong, on
 
 
 def polish(network: Network, settled: Settled) -> Settled:
@@ -197,20 +237,22 @@ def polish(network: Network, settled: Settled) -> Settled:
     return settle(network, settled.on, settled.x, previous=settled.factored, dead=dead)
 
 
-def canonical(network: Network, settled: Settled) -> tuple[Settled, np.ndarray | None]:
-    """The same operating point, solved for with all diodes as shorts whose ends are equal in it.
+def canonical(network: Network, settled: Settled) -> tuple[Settled | None, np.ndarray | None]:
+    """The same operating point, polished, with all diodes as shorts whose ends are equal in it.
 
-    Which rounds led there is then forgotten, to the last bit. Returns these diodes (d,) too where that is beyond doubt.
+    Which rounds led there is then forgotten, to the last bit. None where this leads elsewhere. Returns these diodes
+    (d,) too, if it is beyond doubt that rounds from anywhere end with them.
     """
-    found = settled
     for _ in range(3):
-        equal = _equal(network.program, found)
-        if np.array_equal(found.on, equal):
-            return found, equal if beyond_doubt(network, found) else None
-        found = polish(network, settle(network, equal, found.x, previous=found.factored))
-        if _judge(network, found)[0]:
+        on = _equal(network.program, settled)
+        if not np.array_equal(on, settled.on):
+            settled = settle(network, on, settled.x, previous=settled.factored)
+        settled = polish(network, settled)
+        if _judge(network, settled)[0] or settled.stranded.any():
             break
-    return settled, None
+        if np.array_equal(on, _equal(network.program, settled)):
+            return settled, on if beyond_doubt(network, settled) else None
+    return None, None
 
 
 def _equal(program: QuadraticProgram, settled: Settled) -> np.ndarray:
