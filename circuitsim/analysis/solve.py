@@ -273,7 +273,10 @@ def _node_voltages(structure: Structure, program: QuadraticProgram, solution: So
     voltages = x + program.offset
     if solution.closed is not None and solution.closed.any():
         diodes = program.diode[solution.closed]
-        group = component_labels(voltages.size, structure.arrays.first[diodes], structure.arrays.second[diodes])
+        first, second = structure.arrays.first[diodes], structure.arrays.second[diodes]
+        if (voltages[first] == voltages[second]).all():
+            return voltages
+        group = component_labels(voltages.size, first, second)
         finest = np.arange(voltages.size)
         several = np.zeros(voltages.size, dtype=bool)
         several[group[group != finest]] = True

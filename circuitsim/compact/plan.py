@@ -202,7 +202,7 @@ def eliminate(n, a, b, late, limit):
     members = np.empty(2 * a.size + n, np.int64)
     # Who has come to be joined to fewer than the one eliminated, the latest on top; all others wait for their turn.
     fewer, waiting = np.empty(n, np.int64), 0
-    turn, low, step, updates = 0, 0, 0, 0
+    turn, low, step, updates, ends = 0, 0, 0, 0, count.sum()
     while step < n:
         while alike[low] == 0:
             low += 1
@@ -217,10 +217,10 @@ def eliminate(n, a, b, late, limit):
         level = low
         used, size = ptr[step], low - n * late[k]
         updates += size * size
-        # About so much is still to come, be it a mesh's last separators or a block in which all are joined to all (whose
-        # updates go faster).
+        # By how many they are joined to, the rest will take about so many, be it a mesh's last separators or a block in
+        # which all are joined to all (whose updates go faster).
         rest = n - step
-        if updates + rest * size * size // 8 > limit or (size >= 3 and rest > WIDE):
+        if updates + ends * ends // (8 * rest) > limit or (size >= 3 and rest > WIDE):
             return position[:0], ptr, members
         if used + size * (size + 3) // 2 >= members.size:
             members = lengthened(members, used, 2 * members.size + size * (size + 3) // 2 + 1)
@@ -232,6 +232,7 @@ def eliminate(n, a, b, late, limit):
         position[k] = step
         alike[low] -= 1
         degree[k] = gone
+        ends -= size
         step += 1
         if size == n - step:  # all that is left is joined to all that is left
             members = finish(ptr, members, position, step, late_last(members[used : used + size], late))
@@ -259,6 +260,7 @@ def eliminate(n, a, b, late, limit):
                 kept += mark[i] != j
             count[j] = kept - begin
             alike[degree[j]] -= 1
+            ends += count[j] + n * late[j] - degree[j]
             degree[j] = count[j] + n * late[j]
             alike[degree[j]] += 1
             low = min(low, degree[j])
@@ -280,6 +282,7 @@ def eliminate(n, a, b, late, limit):
             alike[degree[j]] -= 1
             degree[j] = gone
             updates += rest * rest
+            ends -= 2 * rest
             step += 1
             for q in range(begin, end):
                 i = members[q]

@@ -230,8 +230,8 @@ def _judge(network: Network, settled: Settled, keep: bool = False) -> tuple[bool
 
 def polish(network: Network, settled: Settled) -> Settled:
     """The same linear circuit with everything that carries no current held at exactly equal potentials, and refined."""
-    right = settled.x if network.laplacian.iterative else None
-    dead = dead_resistors(network.program, settled.last, settled.w, right)
+    iterative = network.laplacian.iterative is not None
+    dead = dead_resistors(network.program, settled.last, settled.w, settled.x, iterative)
     if not dead.size:
         return refined(network, settled._replace(x=settled.x.copy()), None, thorough=True)
     return settle(network, settled.on, settled.x, previous=settled.factored, dead=dead)

@@ -29,6 +29,9 @@ NEAR = 1e-6
 CLEAR = 1e-6
 """A voltage above this share of the largest potential is no error of conjugate gradients."""
 
+FIRM = 1e-9
+"""Nor is one above this share an error of factors."""
+
 ROUNDED = 4 * np.finfo(float).eps
 """Missing currents below this share of a node's scale are what rounding its potentials leaves."""
 
@@ -138,7 +141,7 @@ def _largest_share(amount: np.ndarray, scale: np.ndarray) -> float:
 
 
 def dead_resistors(
-    program: QuadraticProgram, last: np.ndarray, w: np.ndarray, x: np.ndarray | None = None
+    program: QuadraticProgram, last: np.ndarray, w: np.ndarray, x: np.ndarray, iterative: bool
 ) -> np.ndarray:
     """Resistors in blocks without any source, given which super-nodes are shorted: they carry no current at all.
 
@@ -152,15 +155,20 @@ def dead_resistors(
         For each super-node the one that stands for its group of shorted nodes.
     w : (n + 1,) float array
         Potentials within each group, V.
-    x : (n + 1,) float array, optional
-        Potentials that are right to many digits, V: blocks in which they differ by more than `CLEAR` are not looked at.
+    x : (n + 1,) float array
+        Potentials that are right to many digits, V: where every resistor's ends clearly differ, none is dead.
+    iterative : bool
+        Whether they come from conjugate gradients: then blocks in which they clearly differ are not looked at either.
     """
     n, r = program.n, program.a.size
+    largest = max(np.abs(x).max(), np.abs(program.e).max(initial=0.0))
+    least = (CLEAR if iterative else FIRM) * largest
+    if not kernel(_any_alike, r)(program.a, program.b, program.e, x, last, least):
+        return np.zeros(0, dtype=np.int64)
     label, between, cross, tree, ends, forest = _blocks(program, last)
     fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
     fed[label[r:][label[r:] >= 0]] = True
-    if x is not None and not fed.all():
-        least = CLEAR * max(np.abs(x).max(), np.abs(program.e).max(initial=0.0))
+    if iterative and not fed.all():
         alone, nothing = np.arange(n + 1), np.zeros(n + 1)
         kernel(_feed, r)(program.a, program.b, program.e, nothing, x, alone, cross, label, least, fed)
     if not fed.all():
@@ -171,6 +179,15 @@ def dead_resistors(
         u = tight_potentials(n, *ends, -e, forest)
         kernel(_feed, r)(program.a, program.b, program.e, w, u, last, cross, label, 0.0, fed)
     return between[:0] if fed.all() else between[~fed[label[between]]]
+
+
+def _any_alike(a, b, e, x, last, least):
+    """Whether some resistor between groups has ends that differ by less than ``least``."""
+    for k in range(a.size):
+        i, j = a[k], b[k]
+        if abs(x[i] - x[j] + e[k]) <= least and last[i] != last[j]:
+            return True
+    return False
 
 
 def _feed(a, b, e, w, u, last, cross, label, least, fed):
