@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from circuitsim import certificate
-from circuitsim.compact import linear, loops, plan, ports, samples, settle, single, workspace
+from circuitsim.compact import linear, loops, order, plan, ports, samples, settle, single, workspace
 
 PATIENCE = 400
 """Nodes that a process solves interpreted (about half a second) before it loads the compiled kernels."""
 
-_MODULES = (plan, workspace, linear, settle, ports, samples, loops, single)
+_MODULES = (order, plan, workspace, linear, settle, ports, samples, loops, single)
 
 APART = ("factorise", "settle_ports", "solve_samples", "least_norm")
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
@@ -83,7 +83,7 @@ def _register() -> None:
             own = isinstance(function, FunctionType) and function.__module__ == module.__name__
             if own and function is not workspace.kept:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
-                register_jitable(forceinline=module is not plan and function.__name__ not in APART)(function)
+                register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
     register_jitable(certificate.worst_violations)
     register_jitable(certificate.worse)
 

@@ -175,7 +175,7 @@ def primal_dual(
     """Drop every conducting diode with a negative current, add every violated one, until neither exists.
 
     Every linear circuit is handed to ``finish`` before it is judged. With ``keep``, diodes whose ends are equal stay
-    closed also where fewer carry the current: good where few change, but then trees that `exchange` found are forgotten.
+    closed also where fewer carry the current: good where few change, but trees that `exchange` found are forgotten.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from circuitsim.bench.families import make
 from circuitsim.certificate import EQUATIONS, certify, worst_violations
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.compact import kernels, plan, ports, samples, single
+from circuitsim.compact import kernels, order, plan, ports, samples, single
 from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
 from circuitsim.errors import TopologyError
 
@@ -107,7 +107,7 @@ def test_the_pattern_holds_all_fill_and_late_coordinates_come_last() -> None:
         a, b = rng.integers(0, n + 1, m), rng.integers(0, n + 1, m)
         late = np.zeros(n + 1, dtype=bool)
         late[rng.choice(n, 4, replace=False)] = True
-        position, ptr, members = plan.eliminate(n, a, b, late, 2**62)
+        position, ptr, members = order.eliminate(n, a, b, late, 2**62)
         assert sorted(position.tolist()) == list(range(n))
         assert set(position[late[:n]].tolist()) == set(range(n - 4, n))
         rows, _, col, slot = plan.arrange(n, position, ptr, members)

@@ -11,7 +11,7 @@ import circuitsim
 from circuitsim.analysis import quick
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
-from circuitsim.compact import plan
+from circuitsim.compact import order
 from circuitsim.compact.kernels import _plain, compiled
 
 UNLIMITED = 2**62
@@ -29,7 +29,7 @@ def graph(seed: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("seed", range(40))
 def test_an_order_of_least_degrees_with_the_pattern_that_elimination_makes(seed: int) -> None:
     n, a, b, late = graph(seed)
-    position, ptr, members = plan.eliminate(n, a, b, late, UNLIMITED)
+    position, ptr, members = order.eliminate(n, a, b, late, UNLIMITED)
     assert sorted(position.tolist()) == list(range(n))
     joined: list[set[int]] = [set() for _ in range(n)]
     for i, j in zip(a.tolist(), b.tolist()):
@@ -58,9 +58,9 @@ def test_it_gives_up_where_there_is_too_much_to_do(monkeypatch: pytest.MonkeyPat
     late = np.zeros(81, dtype=bool)
     updates = sum(k * k for k in range(40)) + 40
     for limit, done in ((updates, True), (updates // 4, False)):
-        assert (plan.eliminate(80, a, b, late, limit)[0].size == 80) is done
-    monkeypatch.setattr(plan, "WIDE", 39)
-    assert not plan.eliminate(80, a, b, late, UNLIMITED)[0].size
+        assert (order.eliminate(80, a, b, late, limit)[0].size == 80) is done
+    monkeypatch.setattr(order, "WIDE", 39)
+    assert not order.eliminate(80, a, b, late, UNLIMITED)[0].size
 
 
 def test_whatever_is_sparse_enough_has_a_plan_however_many_nodes_it_has() -> None:
