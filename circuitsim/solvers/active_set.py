@@ -67,7 +67,8 @@ class ActiveSet(NamedTuple):
         start : (n + 1,) float array
             Potentials, V, that parts left free stay near.
         on : (d,) bool array, optional
-            A guess at the diodes that conduct; otherwise none.
+            A guess at the diodes that conduct. Otherwise the rounds begin with those of the solve before (of this
+            program's structure, if any), but only where that cannot show: else with none.
 
         Raises
         ------
@@ -75,19 +76,18 @@ class ActiveSet(NamedTuple):
             The diode constraints contradict each other after all: the circuit is beyond double precision.
         """
         network = prepare(program)
-        if on is not None and on.any():
-            return self._solved(network, start, on)[0]
         memo = {} if program.memo is None else program.memo
-        known = memo.pop("conducting", None)
-        if known is not None:
-            solution, equal = self._carried_on(network, start, known)
-            if solution is not None and equal is not None:
-                memo["conducting"] = equal
-                return solution
-        solution, equal = self._solved(network, start, np.zeros(program.tail.size, dtype=bool))
+        on = np.zeros(program.tail.size, dtype=bool) if on is None else on
+        asked = bool(on.any())
+        guess = on if asked else memo.pop("conducting", None)
+        found, equal = None, None
+        if guess is not None and not network.laplacian.iterative:
+            found, equal = self._carried_on(network, start, guess)
+        if found is None or (equal is None and not asked):
+            found, equal = self._solved(network, start, on)
         if equal is not None:
             memo["conducting"] = equal
-        return solution
+        return found
 
     def _carried_on(
         self, network: Network, start: np.ndarray, known: np.ndarray
