@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-WIDE = 5_000
-"""Most coordinates that may be left when each is joined to three others or more: meshes and crossbars of as many take
-millions of updates, which counting would take milliseconds to find out."""
+WIDE = 2_600
+"""Most coordinates that may be left when each is joined to five others or more: of meshes and crossbars with as many
+left (half of theirs) millions of updates are still to come, which counting would take milliseconds to find out."""
+
+PATIENCE = 4
+"""Entries of lists to read for each update that may be made: a node joined to thousands is read again whenever one of
+them is eliminated."""
 
 
 def eliminate(n, a, b, late, limit):
@@ -19,7 +23,8 @@ def eliminate(n, a, b, late, limit):
     Every coordinate has a list of those that it is joined to, in a stretch of memory that is twice as long wherever a
     list outgrows its place. Who is joined to nobody beyond the neighbours of the one just eliminated goes with it: no
     list changes but that it is gone, which the next who reads one sees. Coordinates marked ``late`` come after all
-    others. Gives up where a factorisation will take more than ``limit`` updates, as far as can be foreseen.
+    others. Gives up where a factorisation will take more than ``limit`` updates, as far as can be foreseen, or finding
+    the order does.
 
     Returns
     -------
@@ -42,7 +47,7 @@ def eliminate(n, a, b, late, limit):
     members = np.empty(2 * a.size + n, np.int64)
     # Who has come to be joined to fewer than the one eliminated, the latest on top; all others wait for their turn.
     fewer, waiting = np.empty(n, np.int64), 0
-    turn, low, step, updates, ends = 0, 0, 0, 0, count.sum()
+    turn, low, step, updates, read, ends = 0, 0, 0, 0, 0, count.sum()
     while step < n:
         while alike[low] == 0:
             low += 1
@@ -60,7 +65,7 @@ def eliminate(n, a, b, late, limit):
         # By how many they are joined to, the rest will take about so many, be it a mesh's last separators or a block in
         # which all are joined to all (whose updates go faster).
         rest = n - step
-        if updates + ends * ends // (8 * rest) > limit or (size >= 3 and rest > WIDE):
+        if updates + ends * ends // (8 * rest) > limit or (size >= 5 and rest > WIDE) or read // PATIENCE > limit:
             return position[:0], ptr, members
         if used + size * (size + 3) // 2 >= members.size:
             members = lengthened(members, used, 2 * members.size + size * (size + 3) // 2 + 1)
@@ -77,9 +82,15 @@ def eliminate(n, a, b, late, limit):
         if size == n - step:  # all that is left is joined to all that is left
             members = finish(ptr, members, position, step, late_last(members[used : used + size], late))
             break
+        if size == 1:  # a leaf: its neighbour will see that it is gone
+            j = members[used]
+            ends -= 1
+            low, waiting = recount(j, degree[j] - 1, level, degree, alike, low, fewer, waiting)
+            continue
         for p in range(used, used + size):
             j = members[p]
             begin, length = at[j], count[j]
+            read += length + size
             if length + size > room[j]:
                 if used_up + 2 * (length + size) > near.size:
                     near = lengthened(near, used_up, 2 * near.size + 2 * (length + size))
@@ -99,14 +110,9 @@ def eliminate(n, a, b, late, limit):
                 near[kept] = i
                 kept += mark[i] != j
             count[j] = kept - begin
-            alike[degree[j]] -= 1
-            ends += count[j] + n * late[j] - degree[j]
-            degree[j] = count[j] + n * late[j]
-            alike[degree[j]] += 1
-            low = min(low, degree[j])
-            if degree[j] < level and waiting < n:
-                fewer[waiting] = j
-                waiting += 1
+            now = count[j] + n * late[j]
+            ends += now - degree[j]
+            low, waiting = recount(j, now, level, degree, alike, low, fewer, waiting)
         begin, end = used, used + size
         for p in range(begin, end):
             j = members[p]
@@ -126,14 +132,25 @@ def eliminate(n, a, b, late, limit):
             step += 1
             for q in range(begin, end):
                 i = members[q]
-                alike[degree[i]] -= 1
-                degree[i] -= 1
-                alike[degree[i]] += 1
-                low = min(low, degree[i])
-                if degree[i] < level and waiting < n:
-                    fewer[waiting] = i
-                    waiting += 1
+                low, waiting = recount(i, degree[i] - 1, level, degree, alike, low, fewer, waiting)
     return position, ptr, members[: ptr[n]]
+
+
+def recount(k, now, level, degree, alike, low, fewer, waiting):
+    """Note by how many a coordinate is joined to others now, and that it waits if these are fewer than ``level``.
+
+    Returns
+    -------
+    low, waiting : int
+        A bound for the least degree; how many wait.
+    """
+    alike[degree[k]] -= 1
+    degree[k] = now
+    alike[now] += 1
+    if now < level and waiting < fewer.size:
+        fewer[waiting] = k
+        waiting += 1
+    return min(low, now), waiting
 
 
 def neighbours(n, a, b):

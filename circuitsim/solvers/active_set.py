@@ -111,11 +111,7 @@ class ActiveSet(NamedTuple):
                 return self._approached(network, start, on), None
             except ConvergenceError:
                 network = prepare(network.program, direct=True)
-        settled, done, rounds = primal_dual(network, on, start, self.rounds)
-        steps, limit = 0, self.steps * (on.size + 10)
-        if not done:
-            settled, steps = dual_method(network, settled, limit)
-        doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
+        settled, rounds, steps, doubt = self._rest(network, on, start)
         found, equal = canonical(network, settled)
         if found is None:
             settled = settle(network, settled.on, settled.x)  # its factor has been used up
@@ -123,6 +119,27 @@ class ActiveSet(NamedTuple):
             rounds += more
             found, equal = canonical(network, settled)
         return _solution(network, settled if found is None else found, rounds, steps, doubt), equal
+
+    def _rest(self, network: Network, on: np.ndarray, start: np.ndarray) -> tuple[Settled, int, int, str]:
+        """Where the diodes come to rest: by rounds that begin with those that are ``on``, by rounds that begin with all
+        (along a chain, diodes come on one a round but go off together), or one diode at a time.
+
+        Returns
+        -------
+        settled : Settled
+        rounds, steps : int
+            Made by the primal–dual and by the dual method.
+        doubt : str
+            What to tell should the certificate fail.
+        """
+        settled, done, rounds = primal_dual(network, on, start, self.rounds)
+        if not done:
+            other, done, more = primal_dual(network, np.ones(on.size, dtype=bool), settled.x, self.rounds)
+            settled, rounds = other if done else settled, rounds + more
+        steps, limit = 0, self.steps * (on.size + 10)
+        if not done:
+            settled, steps = dual_method(network, settled, limit)
+        return settled, rounds, steps, f"its diodes did not settle within {steps} steps" if steps >= limit else ""
 
     def _settled_exactly(self, network: Network, settled: Settled) -> tuple[Settled, int]:
         """Potentials that were rounding before may contradict a diode once they are exact: polished, after more rounds
@@ -141,14 +158,10 @@ class ActiveSet(NamedTuple):
         if on.size:
             rough, _, rounds = primal_dual(network, on, start, self.rounds, accuracy=ROUGH)
             start, on = rough.x, _judge(network, rough)[1]
-        settled, done, more = primal_dual(network, on, start, self.rounds)
-        steps, limit = 0, self.steps * (on.size + 10)
-        if not done:
-            settled, steps = dual_method(network, settled, limit)
+        settled, more, steps, doubt = self._rest(network, on, start)
         settled, further = self._settled_exactly(network, settled)
         if not settled.missing <= BALANCED:
             raise ConvergenceError("conjugate gradients left currents beyond rounding: use a factorisation")
-        doubt = f"its diodes did not settle within {steps} steps" if steps >= limit else ""
         return _solution(network, settled, rounds + more + further, steps, doubt)
 
 

@@ -63,6 +63,17 @@ def test_it_gives_up_where_there_is_too_much_to_do(monkeypatch: pytest.MonkeyPat
     assert not order.eliminate(80, a, b, late, UNLIMITED)[0].size
 
 
+def test_nodes_joined_to_thousands_are_no_trap() -> None:
+    """Leaves cost nothing however many there are; two rails with everything between them would be read all the time."""
+    late = np.zeros(6001, dtype=bool)
+    arms = np.arange(1, 6000)
+    position, ptr, _ = order.eliminate(6000, np.zeros(5999, dtype=int), arms, late, 6000)
+    assert position.size == 6000 and ptr[-1] == 5999
+    rails = np.repeat([0, 1], 998), np.tile(np.arange(2, 1000), 2)
+    assert order.eliminate(1000, *rails, late, UNLIMITED)[0].size == 1000
+    assert not order.eliminate(1000, *rails, late, 20_000)[0].size
+
+
 def test_whatever_is_sparse_enough_has_a_plan_however_many_nodes_it_has() -> None:
     for family, unknowns in (("ladder", 10_000), ("selectors", 10_000), ("erdos-renyi", 1_000)):
         assert isinstance(quick.quick(make(family, unknowns, 0), 1e-9), quick.Quick)

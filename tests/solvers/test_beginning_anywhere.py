@@ -153,3 +153,15 @@ def test_a_canonical_end_that_leads_elsewhere_is_given_up(monkeypatch: pytest.Mo
     point = kept.solve()
     assert point.certificate.ok and "conducting" not in kept.structure.memo
     np.testing.assert_allclose(point.voltages, expected.voltages, rtol=0, atol=1e-12)
+
+
+def test_a_chain_of_diodes_comes_on_at_once_where_it_would_come_on_one_by_one() -> None:
+    """From none conducting, each round lets one more diode conduct; from all, none has to go."""
+    circuit = circuitsim.Circuit("chain")
+    circuit.voltage_source("V1", "n0", "0", 1.0)
+    for k in range(300):
+        circuit.diode(f"D{k}", f"n{k}", f"n{k + 1}")
+    circuit.resistor("R1", "n300", "0", 2.0)
+    for point in (general(circuit).solve(), prepared(circuit).solve()):
+        assert point["n300"] == 1.0 and point.current("D150") == 0.5
+        assert point.solver["steps"] == 0 and int(str(point.solver["rounds"])) < 50
