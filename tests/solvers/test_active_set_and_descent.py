@@ -10,9 +10,10 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
 from circuitsim.solvers import coordinate_descent, dense, laplacian
-from circuitsim.solvers.active_set import ActiveSet, dual_method, prepare
-from circuitsim.solvers.contracted import settle
+from circuitsim.solvers.active_set import ActiveSet
+from circuitsim.solvers.contracted import prepare, settle
 from circuitsim.solvers.descent_kernel import descend
+from circuitsim.solvers.dual import dual_method
 
 
 def frozen() -> Circuit:

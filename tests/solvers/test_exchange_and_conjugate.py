@@ -13,7 +13,8 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
 from circuitsim.program.flow import forest_flow, spanning_forest
 from circuitsim.solvers import conjugate, dense, laplacian
-from circuitsim.solvers.active_set import ActiveSet, prepare
+from circuitsim.solvers.active_set import ActiveSet
+from circuitsim.solvers.contracted import prepare
 from circuitsim.solvers.exchange import exchange
 
 

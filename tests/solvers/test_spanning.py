@@ -14,7 +14,8 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
 from circuitsim.solvers import dense, spanning
-from circuitsim.solvers.active_set import ActiveSet, prepare
+from circuitsim.solvers.active_set import ActiveSet
+from circuitsim.solvers.contracted import prepare
 from circuitsim.solvers.linear import Factored
 
 NONE = np.zeros(0, dtype=int)
