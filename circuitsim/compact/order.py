@@ -20,11 +20,10 @@ them is eliminated."""
 def eliminate(n, a, b, late, limit):
     """Minimum-degree order of a graph (edges a–b over 0 … n, n is earth) and the factor's pattern.
 
-    Every coordinate has a list of those that it is joined to, in a stretch of memory that is twice as long wherever a
-    list outgrows its place. Who is joined to nobody beyond the neighbours of the one just eliminated goes with it: no
-    list changes but that it is gone, which the next who reads one sees. Coordinates marked ``late`` come after all
-    others. Gives up where a factorisation will take more than ``limit`` updates, as far as can be foreseen, or finding
-    the order does.
+    Every coordinate has a list of those that it is joined to; one that outgrows its place moves to another twice as
+    long. Who is joined to nobody beyond the neighbours of the one just eliminated goes with it: no list changes for
+    that, since whoever reads one next sees who is gone. Coordinates marked ``late`` come after all others. Gives up
+    where a factorisation will take more than ``limit`` updates, as far as can be foreseen, or finding the order does.
 
     Returns
     -------
