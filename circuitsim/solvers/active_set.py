@@ -97,6 +97,9 @@ class ActiveSet(NamedTuple):
             except ConvergenceError:
                 network = prepare(network.program, direct=True)
         settled, rounds, steps, doubt = self._rest(network, on, start)
+        if not network.laplacian.lasting:
+            settled, more = self._settled_exactly(network, settled)
+            return _solution(network, settled, rounds + more, steps, doubt), None
         found, equal = canonical(network, settled)
         if found is None:
             settled = settle(network, settled.on, settled.x)  # its factor has been used up

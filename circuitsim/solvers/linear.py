@@ -87,9 +87,14 @@ class Laplacian(NamedTuple):
             return str(self.iterative.NAME)
         return "dense factors" if self.symbolic is None else "sparse factors"
 
+    @property
+    def lasting(self) -> bool:
+        """Whether there are factors, of a size that is worth keeping."""
+        return not self.iterative and (self.symbolic is None or bool(self.symbolic.stored <= KEPT))
+
     def keep(self, factored: Factored) -> None:
         """Leave a factor to the next solve of this pattern, which repeats only what differs."""
-        if self.memo is not None and not self.iterative and self.symbolic.stored <= KEPT and not factored.raw.spent:
+        if self.memo is not None and self.lasting and not factored.raw.spent:
             self.memo["factor"] = factored.raw
 
     def kept(self) -> Factored | None:

@@ -165,3 +165,13 @@ def test_a_chain_of_diodes_comes_on_at_once_where_it_would_come_on_one_by_one() 
     for point in (general(circuit).solve(), prepared(circuit).solve()):
         assert point["n300"] == 1.0 and point.current("D150") == 0.5
         assert point.solver["steps"] == 0 and int(str(point.solver["rounds"])) < 50
+
+
+def test_where_factors_are_too_large_to_keep_nothing_is_carried_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit = make("grid", 400, 0)
+    expected = general(circuit).solve()
+    monkeypatch.setattr("circuitsim.solvers.linear.KEPT", 100)
+    kept = general(circuit)
+    point = kept.solve()
+    assert point.certificate.ok and not {"conducting", "factor"} & set(kept.structure.memo)
+    np.testing.assert_allclose(point.voltages, expected.voltages, rtol=0, atol=1e-12)
