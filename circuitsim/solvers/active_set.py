@@ -15,7 +15,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.flow import NOISE
 from circuitsim.solvers.contracted import Network, Settled, prepare, settle
-from circuitsim.solvers.doubt import beyond_doubt
+from circuitsim.solvers.doubt import beyond_doubt, may_be_clear
 from circuitsim.solvers.dual import dual_method
 from circuitsim.solvers.linear import ROUGH
 from circuitsim.solvers.rounds import judge, polish, primal_dual
@@ -63,29 +63,29 @@ class ActiveSet(NamedTuple):
         network = prepare(program)
         memo = {} if program.memo is None else program.memo
         on = np.zeros(program.tail.size, dtype=bool) if on is None else on
-        asked = bool(on.any())
-        guess = on if asked else memo.pop("conducting", None)
-        found, equal = None, None
-        if guess is not None and not network.laplacian.iterative:
-            found, equal = self._carried_on(network, start, guess)
-        if found is None or (equal is None and not asked):
-            found, equal = self._solved(network, start, on)
+        guess = on if on.any() else memo.pop("conducting", None)
+        if guess is not None and may_be_clear(network):
+            found = self._carried_on(network, start, guess)
+            if found is not None:
+                memo["conducting"] = found[1]
+                return found[0]
+        solution, equal = self._solved(network, start, on)
         if equal is not None:
             memo["conducting"] = equal
-        return found
+        return solution
 
     def _carried_on(
         self, network: Network, start: np.ndarray, known: np.ndarray
-    ) -> tuple[Solution | None, np.ndarray | None]:
+    ) -> tuple[Solution, np.ndarray] | None:
         """As `_solved`, with rounds that begin with the diodes ``known`` and keep all that they can; None where these
-        are not done soon.
+        are not done soon, or in doubt.
         """
         try:
             settled, done, rounds = primal_dual(network, known, start, self.soon, keep=True)
-            found, equal = canonical(network, settled) if done else (None, None)
+            found = canonical(network, settled) if done else None
         except ConvergenceError:
-            return None, None
-        return None if found is None else _solution(network, found, rounds), equal
+            return None
+        return None if found is None else (_solution(network, found, rounds), found.on)
 
     def _solved(self, network: Network, start: np.ndarray, on: np.ndarray) -> tuple[Solution, np.ndarray | None]:
         """The solution of rounds that begin with the diodes ``on``; where they could begin with any others, the diodes
@@ -97,16 +97,16 @@ class ActiveSet(NamedTuple):
             except ConvergenceError:
                 network = prepare(network.program, direct=True)
         settled, rounds, steps, doubt = self._rest(network, on, start)
-        if not network.laplacian.lasting:
-            settled, more = self._settled_exactly(network, settled)
-            return _solution(network, settled, rounds + more, steps, doubt), None
-        found, equal = canonical(network, settled)
-        if found is None:
+        if may_be_clear(network):
+            found = canonical(network, settled)
+            if found is not None:
+                return _solution(network, found, rounds, steps, doubt), found.on
             settled = settle(network, settled.on, settled.x)  # its factor has been used up
-            settled, more = self._settled_exactly(network, settled)
-            rounds += more
-            found, equal = canonical(network, settled)
-        return _solution(network, settled if found is None else found, rounds, steps, doubt), equal
+        settled, more = self._settled_exactly(network, settled)
+        found = canonical(network, settled) if more and may_be_clear(network) else None
+        if found is not None:
+            return _solution(network, found, rounds + more, steps, doubt), found.on
+        return _solution(network, settled, rounds + more, steps, doubt), None
 
     def _rest(self, network: Network, on: np.ndarray, start: np.ndarray) -> tuple[Settled, int, int, str]:
         """Where the diodes come to rest: by rounds that begin with those that are ``on``, by rounds that begin with all
@@ -164,11 +164,11 @@ def _solution(network: Network, settled: Settled, rounds: int, steps: int = 0, d
     return Solution(settled.x, "active-set", info, closed, carrying, doubt=doubt)
 
 
-def canonical(network: Network, settled: Settled) -> tuple[Settled | None, np.ndarray | None]:
-    """The same operating point, polished, with all diodes as shorts whose ends are equal in it.
+def canonical(network: Network, settled: Settled) -> Settled | None:
+    """The same operating point, polished, with all diodes as shorts (``on``) whose ends are equal in it.
 
-    Which rounds led there is then forgotten, to the last bit. None where this leads elsewhere. Returns these diodes
-    (d,) too, if it is beyond doubt that rounds from anywhere end with them.
+    Which rounds led there is then forgotten, to the last bit. None where this leads elsewhere, or where rounds that
+    begin with other diodes might not end with these.
     """
     for _ in range(3):
         on = _equal(network.program, settled)
@@ -178,8 +178,8 @@ def canonical(network: Network, settled: Settled) -> tuple[Settled | None, np.nd
         if judge(network, settled)[0] or settled.stranded.any():
             break
         if np.array_equal(on, _equal(network.program, settled)):
-            return settled, on if beyond_doubt(network, settled) else None
-    return None, None
+            return settled._replace(on=on) if beyond_doubt(network, settled) else None
+    return None
 
 
 def _equal(program: QuadraticProgram, settled: Settled) -> np.ndarray:

@@ -18,6 +18,18 @@ NEAR_ZERO = 1e-3
 """Share of the largest potential below which equal potentials may be so by chance."""
 
 
+def may_be_clear(network: Network) -> bool:
+    """Whether a diode can be beyond doubt at all in this network, and factors are worth keeping for the next solve."""
+    return network.laplacian.lasting and _clear(network) < 1.0
+
+
+def _clear(network: Network) -> float:
+    """By how much more than its scale a current or a voltage must differ from zero."""
+    g = network.program.g
+    least, most = g.min(initial=np.inf), g.max(initial=0.0)
+    return float(max(10.0 * ROUNDING, NOISE * most / least * network.program.n)) if least > 0.0 else np.inf
+
+
 def beyond_doubt(network: Network, settled: Settled) -> bool:
     """Whether each diode clearly carries or clearly blocks, or does neither but for rounding, and every potential is
     held.
@@ -32,11 +44,10 @@ def beyond_doubt(network: Network, settled: Settled) -> bool:
     settled : Settled
         With all diodes as shorts whose ends are equal (``on`` is ``equal``).
     """
-    program, x, forest = network.program, settled.x, settled.forest
-    n, least, most = program.n, program.g.min(initial=np.inf), program.g.max(initial=0.0)
-    clear = max(10.0 * ROUNDING, NOISE * most / least * n) if least > 0.0 else np.inf
+    program, x, forest, clear = network.program, settled.x, settled.forest, _clear(network)
     if not clear < 1.0 or settled.stranded.any():
         return False
+    n = program.n
     size = np.abs(x)
     largest = max(size.max(), np.abs(program.e).max(initial=0.0))
     reach = size[program.tail] + size[program.head] + np.abs(program.bound)

@@ -32,6 +32,9 @@ CLEAR = 1e-6
 FIRM = 1e-9
 """Nor is one above this share an error of factors."""
 
+EVEN = 1e8
+"""The spread of conductances times the number of unknowns up to which that holds: errors of potentials grow with it."""
+
 ROUNDED = 4 * np.finfo(float).eps
 """Missing currents below this share of a node's scale are what rounding its potentials leaves."""
 
@@ -163,7 +166,8 @@ def dead_resistors(
     n, r = program.n, program.a.size
     largest = max(np.abs(x).max(), np.abs(program.e).max(initial=0.0))
     least = (CLEAR if iterative else FIRM) * largest
-    if not kernel(_any_alike, r)(program.a, program.b, program.e, x, last, least):
+    weak, strong = program.g.min(initial=np.inf), program.g.max(initial=0.0)
+    if strong * n < EVEN * weak and not kernel(_any_alike, r)(program.a, program.b, program.e, x, last, least):
         return np.zeros(0, dtype=np.int64)
     label, between, cross, tree, ends, forest = _blocks(program, last)
     fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)

@@ -91,7 +91,9 @@ def polish(network: Network, settled: Settled) -> Settled:
     dead = dead_resistors(network.program, settled.last, settled.w, settled.x, iterative)
     if not dead.size:
         return refined(network, settled._replace(x=settled.x.copy()), None, thorough=True)
-    return settle(network, settled.on, settled.x, previous=settled.factored, dead=dead)
+    on = np.zeros(settled.on.size, dtype=bool)
+    on[settled.forest] = True
+    return settle(network, on, settled.x, previous=settled.factored, dead=dead)
 
 
 def violation(program: QuadraticProgram, settled: Settled) -> np.ndarray:
