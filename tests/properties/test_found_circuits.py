@@ -35,6 +35,18 @@ FOUND: dict[str, Parts] = {
     "attoampere through a diode": [
         d(1, 0), ("R", 2, 3, 2.0**-19), ("I", 2, 3, 1.0), ("R", 0, 2, 17179869184.0), ("R", 1, 3, 1.0),
     ],
+    # Ends of dead resistors differed by more than a factor's usual error, and were not held equal.
+    "dead parts over eighteen decades": [
+        ("I", 1, 2, -2.0), ("V", 2, 3, 768.0), d(4, 3), d(5, 6), ("R", 7, 2, 1e-9), d(5, 8), d(7, 9), ("R", 7, 8, 88.0),
+        ("R", 10, 5, 146.0), ("I", 10, 5, -3.0), ("R", 4, 7, 0.1), ("R", 1, 10, 2.125), ("I", 2, 10, -0.00048828125),
+        ("R", 1, 2, 5368709120.0), ("I", 1, 2, -0.0546875), ("R", 0, 8, 5242880.0),
+    ],
+    # All diodes whose ends only look equal were closed in the end.
+    "equal to the last digit": [
+        ("R", 1, 2, 1.0), ("R", 2, 0, 0.00014495849609375), ("I", 2, 0, -0.015625), ("R", 0, 3, 52.0), ("I", 0, 3, 36.0),
+        ("R", 0, 3, 1.0), d(2, 0), d(3, 2), d(0, 3), ("R", 0, 2, 98.0), ("I", 0, 2, 1.0), ("R", 3, 2, 87031808.0),
+        ("R", 0, 1, 30.0),
+    ],
     # A path without current beside a conducting diode hid the diode's own current.
     "idle path beside a diode": [
         d(1, 2), ("R", 3, 1, 2550136832.0), ("R", 4, 5, 0.00537109375), ("R", 6, 4, 136.0), d(2, 5),
