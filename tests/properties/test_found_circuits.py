@@ -44,8 +44,8 @@ FOUND: dict[str, Parts] = {
     # All diodes whose ends only look equal were closed in the end.
     "equal to the last digit": [
         ("R", 1, 2, 1.0), ("R", 2, 0, 0.00014495849609375), ("I", 2, 0, -0.015625), ("R", 0, 3, 52.0),
-        ("I", 0, 3, 36.0), ("R", 0, 3, 1.0), d(2, 0), d(3, 2), d(0, 3), ("R", 0, 2, 98.0), ("I", 0, 2, 1.0), ("R", 3, 2, 87031808.0),
-        ("R", 0, 1, 30.0),
+        ("I", 0, 3, 36.0), ("R", 0, 3, 1.0), d(2, 0), d(3, 2), d(0, 3), ("R", 0, 2, 98.0), ("I", 0, 2, 1.0),
+        ("R", 3, 2, 87031808.0), ("R", 0, 1, 30.0),
     ],
     # A path without current beside a conducting diode hid the diode's own current.
     "idle path beside a diode": [
