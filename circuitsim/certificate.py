@@ -1,50 +1,61 @@
-"""The proof of a solution: physics of its own, recomputed from elements, voltages and currents.
+"""The proof of a solution: physics of its own, recomputed from elements, branch currents, branch drops and potentials.
 
-Nothing here is shared with the program or the solvers. Every quantity is held against its *local* scale: at a node the
-sum of g (|v_k| + |v_j|) over its resistors and of |i| over its other branches; at a diode or source the larger of its
-two end potentials. A nanoampere part beside a kiloampere part must be right by its own measure.
+Nothing here is shared with the program or the solvers. Branch currents and drops are quantities of their own: node
+potentials are what is printed for people. Each equation is judged against its own size: Kirchhoff's current law against
+the largest current at the node, Kirchhoff's voltage law against the largest drop in the loop. So a picoohm beside a
+kiloohm, or a nanoampere part beside a kiloampere part, must be right by its own measure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 
 TOLERANCE = 1e-9
 
+EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
+"""What a certificate measures, in the order of `worst_violations`."""
+
+CLEAR = 1e-9
+"""A current or voltage above this share of its scale has a sign that rounding cannot change."""
+
+ROUNDING = 4.0 * np.finfo(float).eps
+"""Share of the largest current at a node that the computed sum of its currents may be off by."""
+
 
 class Certificate(NamedTuple):
-    """Worst violations of the circuit's equations over nodes and branches, absolute and relative to local scales.
+    """Worst violations of the circuit's equations over nodes and branches, absolute and relative to their own scales.
 
     Attributes
     ----------
     kcl : float
-        Largest net current at a node, A (Kirchhoff's current law).
-    resistor : float
-        Largest |i − v/R|, A (Ohm's law).
+        Largest net current at a node, A (Kirchhoff's current law); scale: the largest current there.
+    kvl : float
+        Largest sum of drops round a loop, V (Kirchhoff's voltage law, with Ohm's law in each resistor's drop R i);
+        scale: the largest drop in the loop.
     source : float
-        Largest |v − V| of a voltage source or short, V.
+        Largest |v − V| of a voltage source or short, V; scale |V|.
     diode_drop : float
-        Largest forward voltage of a diode, V.
+        Largest forward voltage of a diode, V; scale: the largest drop in a loop through it.
     diode_reverse : float
-        Largest reverse current of a diode, A.
+        Largest reverse current of a diode, A; scale: the largest current at its ends.
     complementarity : float
-        Largest |i (v_cathode − v_anode)| of a diode, W.
+        Largest |i v| of a diode, W; scale: the product of the two.
     energy_gap : float
-        Σ i (v_cathode − v_anode) over the diodes, W: how far E(v) can lie above its minimum (THEORY §1).
+        −Σ i v over the diodes, W: how far E(v) can lie above its minimum (THEORY §1).
     relative : dict of str to float
-        Each of these against its local scale.
+        Each of these against its scale.
     tolerance : float
         What ``relative`` is held to.
     """
 
     kcl: float
-    resistor: float
+    kvl: float
     source: float
     diode_drop: float
     diode_reverse: float
@@ -74,107 +85,83 @@ class Certificate(NamedTuple):
         return {**self._asdict(), "relative": dict(self.relative), "ok": self.ok}
 
 
-class Violations(NamedTuple):
-    """What `violations` measures: per node (…, n_nodes) or per element (…, m), each with its local scale."""
+def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):
+    """The certificate of potentials and currents alone, where the potentials resolve every drop.
 
-    kcl: tuple[np.ndarray, np.ndarray]
-    resistor: tuple[np.ndarray, np.ndarray]
-    source: tuple[np.ndarray, np.ndarray]
-    diode_drop: tuple[np.ndarray, np.ndarray]
-    diode_reverse: tuple[np.ndarray, np.ndarray]
-    complementarity: tuple[np.ndarray, np.ndarray]
-
-
-def violations(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray) -> Violations:
-    """Every violation of the circuit's equations beside its local scale, also for batches.
+    Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
+    difference of its potentials, held against itself: a sufficient condition, with no loops to walk. Runs interpreted or
+    compiled.
 
     Parameters
     ----------
-    arrays : CircuitArrays
-    value : (…, m) float array
-        Element values (Ω, V, A); zero ohms where, and only where, ``arrays`` has them.
-    voltages : (…, n_nodes) float array
-        Node potentials, V.
-    currents : (…, m) float array
-        Branch currents in SPICE signs, A.
+    kind, first, second : (m,) int arrays
+    zeroable : (m,) float array
+        Element values that tell which resistances are zero.
+    value : (m,) float array
+        Element values, Ω, V, A.
+    v : (n_nodes,) float array
+        Potentials, V.
+    i : (m,) float array
+        Branch currents, A.
+    at_node : (2, n_nodes) float array
+        Work space.
+    worst, relative : (7,) float arrays
+        Filled.
 
     Returns
     -------
-    Violations
-        Pairs (violation ≥ 0, scale ≥ 0).
-    """
-    kind, first, second, zeroable, n_nodes = arrays
-    va, vb = voltages[..., first], voltages[..., second]
-    drop, reach = va - vb, np.maximum(np.abs(va), np.abs(vb))
-    resistor = (kind == RESISTOR) & (zeroable != 0.0)
-    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
-    target = np.where(kind == VOLTAGE, value, 0.0)
-    diode = kind == DIODE
-    g = np.where(resistor, 1.0 / np.where(resistor, value, 1.0), 0.0)
-    ohmic = g * (np.abs(va) + np.abs(vb))
-    size = np.where(resistor, ohmic, np.abs(currents))
-    at_node = _node_sums(n_nodes, first, second)
-    scale = at_node(size, size)
-    local = np.minimum(scale[..., first], scale[..., second])
-    zero = np.zeros_like(drop)
-    return Violations(
-        (np.abs(at_node(currents, -currents)), scale),
-        (np.where(resistor, np.abs(currents - g * drop), zero), ohmic),
-        (np.where(fixed, np.abs(drop - target), zero), np.maximum(reach, np.abs(target))),
-        (np.where(diode, np.maximum(drop, 0.0), zero), reach),
-        (np.where(diode, np.maximum(-currents, 0.0), zero), local),
-        (np.where(diode, np.abs(currents * drop), zero), local * reach),
-    )
-
-
-EQUATIONS = ("kcl", "resistor", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
-"""What a certificate measures, in the order of `worst_violations`."""
-
-
-def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):
-    """The loop behind `certify`: fills in the worst absolute and relative violations, in the order of `EQUATIONS`.
-
-    Runs interpreted or compiled; `violations` is the same in numpy. See there for the arguments; ``at_node`` is
-    (2, n_nodes) work space.
+    float
+        Bound on the error of any current against the largest one at its ends: an error of a passive network's currents
+        is at most the sum of what is left over at its nodes. Infinite where a sign is within `CLEAR` of rounding.
     """
     at_node[:] = 0.0
     # In scalars, not in the arrays: the next element need not wait for what the last one stored.
-    kcl = resistor = source = forward = reverse = both = 0.0
-    kcl_share = resistor_share = source_share = forward_share = reverse_share = both_share = 0.0
+    kcl = kvl = source = forward = reverse = both = 0.0
+    kcl_share = kvl_share = source_share = forward_share = reverse_share = both_share = 0.0
     for e in range(kind.size):
-        a, b = first[e], second[e]
-        size = abs(i[e])
-        if kind[e] == RESISTOR and zeroable[e] != 0.0:
-            g = 1.0 / value[e]
-            size = abs(g) * (abs(v[a]) + abs(v[b]))
-            resistor, resistor_share = worse(resistor, resistor_share, abs(i[e] - g * (v[a] - v[b])), size)
-        at_node[0, a] += i[e]
-        at_node[0, b] -= i[e]
-        at_node[1, a] += size
-        at_node[1, b] += size
+        a, b, c = first[e], second[e], i[e]
+        at_node[0, a] += c
+        at_node[0, b] -= c
+        c = abs(c)
+        if c > at_node[1, a]:
+            at_node[1, a] = c
+        if c > at_node[1, b]:
+            at_node[1, b] = c
+    total = 0.0
     for k in range(at_node.shape[1]):
         kcl, kcl_share = worse(kcl, kcl_share, abs(at_node[0, k]), at_node[1, k])
-    gap, gap_scale = 0.0, 0.0
+        total += abs(at_node[0, k]) + ROUNDING * at_node[1, k]
+    gap, gap_scale, least, clear = 0.0, 0.0, np.inf, True
     for e in range(kind.size):
+        a, b, c = first[e], second[e], i[e]
+        drop, local = v[a] - v[b], max(at_node[1, a], at_node[1, b])
+        size = abs(c)
+        if size > 0.0:
+            least = min(least, local)
+            if size < CLEAR * local:
+                clear = False
         if kind[e] == RESISTOR and zeroable[e] != 0.0:
-            continue
-        a, b = first[e], second[e]
-        drop, reach = v[a] - v[b], max(abs(v[a]), abs(v[b]))
-        if kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
+            kvl, kvl_share = worse(kvl, kvl_share, abs(value[e] * c - drop), abs(drop))
+        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
             target = value[e] if kind[e] == VOLTAGE else 0.0
-            source, source_share = worse(source, source_share, abs(drop - target), max(reach, abs(target)))
+            source, source_share = worse(source, source_share, abs(drop - target), abs(target))
         elif kind[e] == DIODE:
-            local = min(at_node[1, a], at_node[1, b])
+            reach = max(abs(v[a]), abs(v[b]))
             forward, forward_share = worse(forward, forward_share, max(drop, 0.0), reach)
-            reverse, reverse_share = worse(reverse, reverse_share, max(-i[e], 0.0), local)
-            both, both_share = worse(both, both_share, abs(i[e] * drop), local * reach)
-            gap -= i[e] * drop
+            reverse, reverse_share = worse(reverse, reverse_share, max(-c, 0.0), local)
+            both, both_share = worse(both, both_share, abs(c * drop), local * reach)
+            gap -= c * drop
             gap_scale += local * reach
-    worst[0], worst[1], worst[2], worst[3], worst[4], worst[5] = kcl, resistor, source, forward, reverse, both
+            if drop != 0.0 and abs(drop) < CLEAR * reach:
+                clear = False
+    worst[0], worst[1], worst[2], worst[3], worst[4], worst[5] = kcl, kvl, source, forward, reverse, both
     worst[6] = gap + 0.0
-    relative[0], relative[1], relative[2] = kcl_share, resistor_share, source_share
+    relative[0], relative[1], relative[2] = kcl_share, kvl_share, source_share
     relative[3], relative[4], relative[5] = forward_share, reverse_share, both_share
     relative[6] = worse(0.0, 0.0, abs(gap), gap_scale)[1]
+    if not clear or not total < np.inf:
+        return np.inf
+    return total / least if least < np.inf else total
 
 
 def worse(worst, share, amount, scale):
@@ -192,17 +179,146 @@ def certify(
     value: np.ndarray,
     voltages: np.ndarray,
     currents: np.ndarray,
+    drops: np.ndarray,
     tolerance: float = TOLERANCE,
 ) -> Certificate:
-    """The certificate of one operating point (see `violations` for the arguments)."""
-    found = violations(arrays, value, voltages, currents)
-    relative = {name: _worst_ratio(*pair) for name, pair in found._asdict().items()}
-    diode = arrays.kind == DIODE
-    drop = voltages[arrays.first] - voltages[arrays.second]
-    gap = 0.0 - float((currents * drop)[diode].sum())
-    relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([found.complementarity[1][diode].sum()]))
-    worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in found._asdict().items()}
+    """The certificate of one operating point.
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+    value : (m,) float array
+        Element values (Ω, V, A); zero ohms where, and only where, ``arrays`` has them.
+    voltages : (n_nodes,) float array
+        Node potentials, V.
+    currents, drops : (m,) float arrays
+        Branch currents in SPICE signs, A, and voltages first − second, V.
+    tolerance : float
+    """
+    kind, first, second, zeroable, n_nodes = arrays
+    resistor = (kind == RESISTOR) & (zeroable != 0.0)
+    fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
+    target = np.where(kind == VOLTAGE, value, 0.0)
+    diode, source = kind == DIODE, kind == CURRENT
+    carried = np.where(source, value, currents)
+    net = np.bincount(first, carried, n_nodes) - np.bincount(second, carried, n_nodes)
+    largest = np.zeros(n_nodes)
+    np.maximum.at(largest, first, np.abs(carried))
+    np.maximum.at(largest, second, np.abs(carried))
+    local = np.maximum(largest[first], largest[second])
+    d, i = drops[diode], currents[diode]
+    ohmic = np.abs(drops - value * currents)[resistor]
+    loops = _loop_violations(arrays, resistor, fixed, voltages, currents, drops, tolerance)
+    reach = np.maximum(loops.scale, np.abs(drops))[diode]
+    pairs = {
+        "kcl": (np.append(np.abs(net), np.abs(carried - currents)), np.append(largest, np.abs(carried))),
+        "kvl": (
+            np.concatenate([loops.violation, ohmic, loops.printed]),
+            np.concatenate([loops.scale, np.abs(drops[resistor]), loops.printed_scale]),
+        ),
+        "source": (np.abs(drops - target)[fixed], np.abs(target[fixed])),
+        "diode_drop": (np.maximum(d, 0.0), reach),
+        "diode_reverse": (np.maximum(-i, 0.0), local[diode]),
+        "complementarity": (np.abs(i * d), local[diode] * reach),
+    }
+    relative = {name: _worst_ratio(*pair) for name, pair in pairs.items()}
+    gap = 0.0 - float((i * d).sum())
+    relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([(local[diode] * reach).sum()]))
+    worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in pairs.items()}
     return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
+
+
+class _Loops(NamedTuple):
+    """Per element: the sum of drops round its loop, V, and the largest drop there, V; where loops were walked, also what
+    the drop and the printed potentials differ by, V, and the larger of them, V."""
+
+    violation: np.ndarray
+    scale: np.ndarray
+    printed: np.ndarray
+    printed_scale: np.ndarray
+
+
+def _loop_violations(
+    arrays: CircuitArrays, resistor: np.ndarray, fixed: np.ndarray, voltages: np.ndarray, currents: np.ndarray,
+    drops: np.ndarray, tolerance: float,
+) -> _Loops:  # fmt: skip
+    """Kirchhoff's voltage law for all elements.
+
+    An element whose drop agrees with the difference of its potentials to ``tolerance`` of itself needs no loop: the
+    differences add up to zero round every loop. Others are summed up round their fundamental loop of a spanning tree of
+    fixed voltages, conducting diodes and the smallest resistances.
+    """
+    first, second = arrays.first, arrays.second
+    difference = voltages[first] - voltages[second]
+    violation, scale = np.abs(drops - difference), np.abs(drops)
+    unclear = np.flatnonzero(~(violation <= 1e-3 * tolerance * scale))
+    if not unclear.size:
+        return _Loops(violation, scale, np.zeros(0), np.zeros(0))
+    conducting = (arrays.kind == DIODE) & (currents > 0.0)
+    rank = np.flatnonzero(resistor)
+    rank = rank[np.argsort(arrays.value[rank], kind="stable")]
+    order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
+    tree = _Tree(arrays.n_nodes, first, second, order.tolist())
+    for e in unclear.tolist():
+        total, most = tree.loop(e, drops)
+        violation[e], scale[e] = abs(total), most
+    reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
+    printed = np.abs(drops - difference)[unclear]
+    return _Loops(violation, scale, printed, np.maximum(reach, np.abs(drops[unclear])))
+
+
+class _Tree:
+    """A spanning forest grown from edges in the order given, with paths between nodes."""
+
+    def __init__(self, n: int, first: np.ndarray, second: np.ndarray, order: list[int]) -> None:
+        self.first, self.second = first, second
+        leader = list(range(n))
+
+        def find(u: int) -> int:
+            while leader[u] != u:
+                leader[u] = u = leader[leader[u]]
+            return u
+
+        around: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        self.inside: set[int] = set()
+        for e in order:
+            u, v = int(first[e]), int(second[e])
+            ru, rv = find(u), find(v)
+            if ru != rv:
+                leader[ru] = rv
+                around[u].append((v, e))
+                around[v].append((u, e))
+                self.inside.add(e)
+        self.parent, self.edge, self.depth, self.root = [-1] * n, [-1] * n, [0] * n, list(range(n))
+        seen = [False] * n
+        for start in range(n):
+            if seen[start]:
+                continue
+            seen[start], stack = True, [start]
+            while stack:
+                u = stack.pop()
+                for v, e in around[u]:
+                    if not seen[v]:
+                        seen[v] = True
+                        self.parent[v], self.edge[v], self.depth[v], self.root[v] = u, e, self.depth[u] + 1, start
+                        stack.append(v)
+
+    def loop(self, element: int, drops: np.ndarray) -> tuple[float, float]:
+        """The sum of drops round the loop of an element, V, and the largest of them; zeros where none closes."""
+        u, v = int(self.first[element]), int(self.second[element])
+        if element in self.inside or self.root[u] != self.root[v]:
+            return 0.0, abs(float(drops[element]))
+        terms = [float(drops[element])]
+        sign_u, sign_v = -1.0, 1.0
+        while u != v:
+            if self.depth[u] >= self.depth[v]:
+                e, sign, low = self.edge[u], sign_u, u
+                u = self.parent[u]
+            else:
+                e, sign, low = self.edge[v], sign_v, v
+                v = self.parent[v]
+            terms.append(sign * float(drops[e] if int(self.first[e]) == low else -drops[e]))
+        return math.fsum(terms), max(abs(t) for t in terms)
 
 
 def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:
@@ -212,21 +328,3 @@ def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:
         return float("inf")
     with np.errstate(divide="ignore", over="ignore"):
         return float((amount[wrong] / scale[wrong]).max(initial=0.0))
-
-
-def _node_sums(
-    n_nodes: int, first: np.ndarray, second: np.ndarray
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function that adds up, at every node, one amount at each element's first and another at its second terminal."""
-    ends = np.concatenate([first, second])
-    order = np.argsort(ends, kind="stable")
-    nodes, starts = np.unique(ends[order], return_index=True)
-
-    def add_up(at_first: np.ndarray, at_second: np.ndarray) -> np.ndarray:
-        total = np.zeros((*at_first.shape[:-1], n_nodes))
-        if nodes.size:
-            both = np.concatenate([at_first, at_second], axis=-1)[..., order]
-            total[..., nodes] = np.add.reduceat(both, starts, axis=-1)
-        return total
-
-    return add_up

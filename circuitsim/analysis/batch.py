@@ -25,7 +25,7 @@ from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
 from circuitsim.compact.ports import Ports
 from circuitsim.compact.settle import NO_REST, NOT_CONVEX
-from circuitsim.compact.single import unpack
+from circuitsim.compact.single import ACCURATE, unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
@@ -190,7 +190,7 @@ class BatchSolver:
                 raise TopologyError(f"the start has {len(start)} samples, the batch {count}")
             closed[:] = start.closed
         v, current = np.zeros((count, n)), np.zeros((count, m))
-        worst, relative = np.empty((count, 7)), np.full((count, 7), np.inf)
+        worst, relative = np.empty((count, 7)), np.full((count, 8), np.inf)
         status, rounds = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
@@ -206,15 +206,16 @@ class BatchSolver:
             if start is None and count > 1 and n > ALIKE:
                 run(slice(0, 1))
                 done = 1
-                if relative[0].max() <= self.tolerance:
+                if relative[0, :7].max() <= self.tolerance:
                     closed[1:] = closed[0]
             run(slice(done, count))
 
         if (status == NOT_CONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
-        error = relative.max(axis=1)
+        error = relative[:, :7].max(axis=1)
         if stiffness >= 0.0:
-            for s in np.flatnonzero(~(error <= self.tolerance)).tolist():
+            unproven = ~((error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
+            for s in np.flatnonzero(unproven).tolist():
                 self._step_in(s, x[s], value, closed, v, current, error)
                 rounds[s] = 0
         own = self.value.size

@@ -54,7 +54,7 @@ class OperatingPoint:
     def __init__(
         self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
         intervals: dict[str, tuple[float | None, float | None]], unique: np.ndarray, certificate: Certificate,
-        solver: dict[str, object], warnings: tuple[Problem, ...],
+        solver: dict[str, object], warnings: tuple[Problem, ...], drops: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         self.circuit = circuit
         self.status = Status.SOLVED
@@ -66,11 +66,15 @@ class OperatingPoint:
         self.certificate = certificate
         self.solver = solver
         self.warnings = warnings
+        if drops is not None:
+            self.drops = drops + 0.0
         for array in (voltages, currents, unique):
             array.flags.writeable = False
 
     @cached_property
-    def _drops(self) -> np.ndarray:
+    def drops(self) -> np.ndarray:
+        """Branch voltages v(first) − v(second), V (m,): quantities of their own, right by their own size where potentials
+        are too coarse to resolve them."""
         arrays = self.circuit.arrays()
         return self.voltages[arrays.first] - self.voltages[arrays.second]
 
@@ -80,14 +84,14 @@ class OperatingPoint:
         kind, first, second, value, _ = self.circuit.arrays()
         # What an amplifier takes up on its left it does not deliver on its right: v_L i_L − (a v_R) i_L.
         amplified = self.voltages[first] - np.where(kind == AMPLIFIER, value, 1.0) * self.voltages[second]
-        return np.where(kind == AMPLIFIER, amplified, self._drops) * self.currents
+        return np.where(kind == AMPLIFIER, amplified, self.drops) * self.currents
 
     @cached_property
     def energy(self) -> float:
         """½ Σ g v² + Σ I v, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c."""
         kind, value = self.circuit.arrays().kind, self.circuit.arrays().value
-        half = np.where(kind == RESISTOR, 0.5 * self._drops * self.currents, 0.0)
-        return float(np.where(kind == CURRENT, value * self._drops, half).sum())
+        half = np.where(kind == RESISTOR, 0.5 * self.drops * self.currents, 0.0)
+        return float(np.where(kind == CURRENT, value * self.drops, half).sum())
 
     def __getitem__(self, node: str) -> float:
         """Potential of a node, V."""
@@ -127,7 +131,7 @@ class OperatingPoint:
         circuit = self.circuit
         kinds = circuit.arrays().kind.tolist()
         columns = zip(
-            circuit.names, kinds, self._drops.tolist(), self.currents.tolist(), self.powers.tolist(),
+            circuit.names, kinds, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(),
             self.unique.tolist(),
         )  # fmt: skip
         branches = {}
@@ -164,7 +168,7 @@ class OperatingPoint:
                 "first": [circuit.node_names[k] for k in first.tolist()],
                 "second": [circuit.node_names[k] for k in second.tolist()],
                 "value": value,
-                "voltage": self._drops,
+                "voltage": self.drops,
                 "current": self.currents,
                 "power": self.powers,
                 "state": [text if is_diode else None for text, is_diode in zip(state.tolist(), diode.tolist())],

@@ -16,12 +16,12 @@ from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.remarks import choice
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.circuit.elements import RESISTOR
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.compact.plan import UPDATES
 from circuitsim.compact.samples import CLEAN
-from circuitsim.compact.settle import FREE, NO_REST, NOISE, ROUNDS, SETTLED, SHARED
+from circuitsim.compact.settle import FREE, NO_REST, ROUNDS, SETTLED, SHARED
 from circuitsim.compact.single import NUMBERS, part
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
@@ -34,24 +34,21 @@ _NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one com
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
 LOOPS = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
-TOO_LARGE = f"general solver: more than {LARGEST:,} nodes"
-TOO_DENSE = f"general solver: one elimination takes more than {UPDATES:,} updates"
+TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
+TOO_DENSE = f"active-set engine: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
     FREE: "sources close a loop, or only blocking diodes hold some potential",
     NO_REST: f"{ROUNDS} rounds of the kernel were not enough, or there is no steady state",
 }
-RESTLESS = f"general solver: {_LEFT[NO_REST]}"
-"""Why there is no answer where another beginning might have led to one."""
-
-_DIGITS = "the kernel's digits did not satisfy the certificate"
+_DIGITS = "branch currents need refinement"
 
 
-class Claim(NamedTuple):
-    """Potentials that are unique, V, and the diodes that need not carry anything there (m,)."""
+class Candidate(NamedTuple):
+    """What the kernel found and could not prove: conducting diodes (m,), branch currents (m,), A, and the reason."""
 
-    voltages: np.ndarray
-    idle: np.ndarray
-    info: dict[str, object]
+    closed: np.ndarray
+    current: np.ndarray
+    why: str
 
 
 class Quick:
@@ -80,33 +77,20 @@ class Quick:
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
         self._spare: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def solve(self, value: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint | Claim | str:
-        """The certified operating point for element values (m,), potentials without currents, or why neither.
+    def solve(self, value: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint | Candidate:
+        """The certified operating point for element values (m,), or a start for the active-set engine.
 
         The diodes that conduct in ``start`` are the first guess.
         """
-        return self._run(value, _NO_GUESS if start is None else start.currents, ROUNDS)
+        guess = _NO_GUESS if start is None else start.currents
 
-    def confirm(self, value: np.ndarray, point: OperatingPoint) -> OperatingPoint | Claim | None:
-        """What the kernel makes of an operating point that is known already; None if nothing as good."""
-        kind, first, second, _, _ = self.circuit.arrays()
-        va, vc = point.voltages[first], point.voltages[second]
-        equal = (kind == DIODE) & (va - vc >= -NOISE * np.maximum(np.abs(va), np.abs(vc)))
-        guess = equal.astype(np.float64)
-        guess.flags.writeable = False
-        found = self._run(value, guess, 0)
-        if isinstance(found, OperatingPoint) and found.certificate.worst > CLEAN:
-            return None
-        return None if isinstance(found, str) else found
-
-    def _run(self, value: np.ndarray, guess: np.ndarray, rounds: int) -> OperatingPoint | Claim | str:
         try:
             memory = self._spare.pop()
         except IndexError:  # the first call, or all are in use
             memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
         out = np.empty(self._size)
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
-        status, worst = compact("solve_once", self._nodes)(*memory, guess, rounds, out)
+        status, worst = compact("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
         proven = status == SETTLED and worst <= self.tolerance
         if status == SHARED:
             chosen, worst = compact("share_once", self._nodes)(*memory, out)
@@ -115,14 +99,18 @@ class Quick:
         if proven:
             out.setflags(write=False)
             return QuickPoint(self, out)
-        if status == SHARED:
-            return self._claim(out)
-        return f"general solver: {_LEFT.get(status, _DIGITS)}"
+        return self._candidate(out, status)
 
-    def _claim(self, out: np.ndarray) -> Claim:
-        idle = np.zeros(self.value.size, dtype=bool)
-        idle[self._diode[out[self.rounds + 1 :] == IDLE]] = True
-        return Claim(out[self.voltages], idle, self.info(out, LOOPS))
+    def _candidate(self, out: np.ndarray, status: int) -> Candidate:
+        closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
+        why = f"active-set engine: {_LEFT.get(status, _DIGITS)}"
+        v = out[self.voltages]
+        if status in (SETTLED, SHARED) and np.isfinite(v).all():
+            kind, first, second, _, _ = self.circuit.arrays()
+            r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
+            current[r] = (v[first[r]] - v[second[r]]) / out[r]
+            closed[self._diode[out[self.rounds + 1 :] != IDLE]] = True
+        return Candidate(closed, current, why)
 
     def info(self, out: np.ndarray, why: str) -> dict[str, object]:
         """The method, why it was chosen, counts of its work."""

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
-
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.quick import RESTLESS, Claim, Quick, quick
-from circuitsim.analysis.recovery import Branches, recover
+from circuitsim.analysis.quick import Quick, quick
 from circuitsim.analysis.remarks import remarks
 from circuitsim.certificate import TOLERANCE, Certificate, certify
-from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
-from circuitsim.circuit.elements import RESISTOR
-from circuitsim.compact.kernels import compiled
+from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.engine.network import network
+from circuitsim.engine.steady_state import steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import (
@@ -31,14 +29,17 @@ from circuitsim.program import (
     feasible_program,
     quadratic_program,
 )
-from circuitsim.program.components import component_labels
 from circuitsim.solvers import Solution, Solver, choose
+from circuitsim.solvers.active_set import ActiveSet
 
 QUICK = ("auto", "active-set")
 """Solvers whose work the compact kernel does where it can."""
 
-TIGHT = 1e-12
-"""Ends of a diode that differ by less than this share of their potentials may carry current between them."""
+ITERATIONS = 400
+"""Most linear circuits of the active-set engine."""
+
+CORRECTIONS = 5
+"""Most linear circuits to make the answer of an approximate method exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +94,11 @@ class Prepared:
         quick = self.quick
         value = self._column(values)
         if isinstance(quick, str):
-            return self._general(value, start, quick)
+            return self._general(value, quick, _conducting(value, start), np.zeros(value.size))
         found = quick.solve(value, start)
         if isinstance(found, OperatingPoint):
             return found
-        point = self._general(value, start, found)
-        if start is None and found == RESTLESS:
-            # From where the rounds began; the answer is to be that from any other beginning.
-            again = quick.confirm(value, point)
-            if isinstance(again, Claim):
-                return self._general(value, None, again)
-            return point if again is None else again
-        return point
+        return self._general(value, found.why, found.closed, found.current)
 
     def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
         """The values of all elements."""
@@ -119,8 +113,8 @@ class Prepared:
             value[k] = checked_value(int(kind[k]), name, number)
         return value
 
-    def _general(self, value: np.ndarray, start: OperatingPoint | None, found: Claim | str) -> OperatingPoint:
-        """The general solver's answer, or the proof of what the kernel claims."""
+    def _general(self, value: np.ndarray, why: str, on: np.ndarray, guess: np.ndarray) -> OperatingPoint:
+        """The answer of the active-set engine from the conducting diodes ``on`` and the currents ``guess``."""
         if value.size > COMPILED:
             keep_memory()
         circuit = self.circuit.with_column(value)
@@ -131,8 +125,12 @@ class Prepared:
             if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
                 return prepared(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
-        on = np.zeros(value.size, dtype=bool) if start is None else start.currents > 0.0
-        return _operating_point(structure, choose(self.solver, structure), self.tolerance, found, on)
+        return _operating_point(structure, choose(self.solver, structure), self.tolerance, why, on, guess)
+
+
+def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
+    """The diodes that conduct in ``start`` (m,), or none."""
+    return np.zeros(value.size, dtype=bool) if start is None else start.currents > 0.0
 
 
 def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:
@@ -179,112 +177,48 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
 
 
 def _operating_point(
-    structure: Structure, solver: Solver, tolerance: float, found: Claim | str, on: np.ndarray
+    structure: Structure, solver: Solver, tolerance: float, why: str, on: np.ndarray, guess: np.ndarray
 ) -> OperatingPoint:
-    """The operating point from potentials found already or, where there is only a reason why not, by a solver.
-
-    ``on`` (m,) is a guess at the diodes that conduct.
-    """
+    """The operating point from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A, to start from."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        attempt = None if isinstance(found, str) else _accept(structure, found, tolerance)
-        why = found if isinstance(found, str) else "general solver: the kernel's digits did not satisfy the certificate"
-        if attempt is None or not attempt.certificate.ok:
-            attempt = _attempt(structure, solver, tolerance, why, None, on)
-        if not attempt.certificate.ok and np.isfinite(attempt.voltages).all():
-            # Knowing roughly where every node lies, super-nodes can be described without losing digits.
-            attempt = _attempt(structure, solver, tolerance, why, attempt.voltages, on)
-    voltages, branches, certificate, info, doubt = attempt
-    if not np.isfinite(voltages).all():
-        raise ConvergenceError("the potentials exceed the range of a double: check the largest sources and resistances")
+        program, feasible = feasible_program(structure, quadratic_program(structure))
+        check_bounded(structure, program)
+        net = network(structure)
+        info: dict[str, object] = {"name": "active-set", "why": why}
+        closed, anchor, limit, doubt = np.flatnonzero(on), np.zeros(net.n_nodes), ITERATIONS, ""
+        if not isinstance(solver, ActiveSet):
+            solution = solver.solve(program, feasible, on[program.diode])
+            info |= {"name": solution.solver, **solution.info}
+            anchor = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
+            closed, guess = _identified(structure, program, solution, anchor)
+            limit, doubt = CORRECTIONS, solution.doubt
+        found = steady_state(net, closed, guess, anchor, limit)
+        info |= {"iterations": found.iterations, "linear": net.laplacian.way}
+        certificate = certify(
+            structure.arrays, structure.arrays.value, found.voltages, found.current, found.drop, tolerance
+        )
     if not certificate.ok:
         raise ConvergenceError(_why_not(str(info["name"]), doubt, certificate))
     circuit = structure.circuit
-    free = intervals(structure, voltages, branches.carries)
-    warnings = (*circuit.notes, *remarks(structure, free, branches.unique))
+    carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
+    free = intervals(structure, found.voltages, carries)
+    warnings = (*circuit.notes, *remarks(structure, free, found.unique))
     named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     return OperatingPoint(
-        circuit, voltages, branches.current, named, branches.unique, certificate, info, warnings,
+        circuit, found.voltages, found.current, named, found.unique, certificate, info, warnings, found.drop
     )  # fmt: skip
 
 
-class _Attempt(NamedTuple):
-    """What one run of a solver gave."""
-
-    voltages: np.ndarray
-    branches: Branches
-    certificate: Certificate
-    info: dict[str, object]
-    doubt: str
-
-
-def _attempt(
-    structure: Structure, solver: Solver, tolerance: float, why: str, near: np.ndarray | None, on: np.ndarray
-) -> _Attempt:
-    program, start = feasible_program(structure, quadratic_program(structure, near))
-    check_bounded(structure, program)
-    solution = solver.solve(program, start, on[program.diode])
-    voltages = _node_voltages(structure, program, solution)
-    idle = np.zeros(structure.arrays.kind.size, dtype=bool)
-    if solution.carrying is not None:
-        idle[program.diode[~solution.carrying]] = True
-    info = {"name": solution.solver, "why": why, **solution.info}
-    return _prove(structure, voltages, idle, max(TIGHT, solution.slack), tolerance, info, solution.doubt)
-
-
-def _accept(structure: Structure, claim: Claim, tolerance: float) -> _Attempt:
-    return _prove(structure, claim.voltages, claim.idle, TIGHT, tolerance, claim.info, "")
-
-
-def _prove(
-    structure: Structure, voltages: np.ndarray, idle: np.ndarray, tight: float, tolerance: float,
-    info: dict[str, object], doubt: str,
-) -> _Attempt:  # fmt: skip
-    """Branch currents for the potentials, and what the certificate says of both."""
-    value = structure.arrays.value
-    for strict in (False, True):
-        branches = recover(structure, value, voltages, tight, idle, strict)
-        certificate = _certified(structure.arrays, value, voltages, branches.current, tolerance)
-        if certificate.ok or not idle.any():
-            break
-    return _Attempt(voltages, branches, certificate, info, doubt)
-
-
-def _certified(
-    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, tolerance: float
-) -> Certificate:
-    """`certify`, compiled where a circuit is so large that compiled kernels are loaded anyway."""
-    kind, first, second, zeroable, n_nodes = arrays
-    if kind.size <= COMPILED:
-        return certify(arrays, value, voltages, currents, tolerance)
-    worst, relative = np.empty(7), np.empty(7)
-    compiled("worst_violations")(
-        kind, first, second, zeroable, value, voltages, currents, np.empty((2, n_nodes)), worst, relative
-    )
-    return Certificate.of(worst, relative, tolerance)
-
-
-def _node_voltages(structure: Structure, program: QuadraticProgram, solution: Solution) -> np.ndarray:
-    """Potentials of all nodes, V; the ends of closed diodes exactly equal.
-
-    Where a super-node's potential and a node's offset nearly cancel, the sum has lost digits that the far end of a
-    closed diode still has: the node of the finest resolution stands for all.
-    """
-    x = solution.x[structure.coordinate]
-    voltages = x + program.offset
-    if solution.closed is not None and solution.closed.any():
-        diodes = program.diode[solution.closed]
-        first, second = structure.arrays.first[diodes], structure.arrays.second[diodes]
-        if (voltages[first] == voltages[second]).all():
-            return voltages
-        group = component_labels(voltages.size, first, second)
-        finest = np.arange(voltages.size)
-        several = np.zeros(voltages.size, dtype=bool)
-        several[group[group != finest]] = True
-        order = np.flatnonzero(several[group])
-        order = order[np.argsort(-(np.abs(x[order]) + np.abs(program.offset[order])), kind="stable")]
-        finest[group[order]] = order
-        voltages = voltages[finest[group]]
-    return voltages
+def _identified(
+    structure: Structure, program: QuadraticProgram, solution: Solution, voltages: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The conducting diodes and the resistors' currents (m,) that approximate potentials tell, A."""
+    kind, first, second, value, _ = structure.arrays
+    xt, xh = solution.x[program.tail], solution.x[program.head]
+    near = xt - xh - program.bound >= -solution.slack * (np.abs(xt) + np.abs(xh) + np.abs(program.bound))
+    guess, r = np.zeros(kind.size), structure.resistors
+    guess[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
+    return program.diode[near], guess
 
 
 def _why_not(solver: str, doubt: str, certificate: Certificate) -> str:
@@ -294,6 +228,6 @@ def _why_not(solver: str, doubt: str, certificate: Certificate) -> str:
     hint = "the values span more than double precision holds" if exact else "use --solver auto"
     return (
         f"{solver} did not reach a steady state: {why}its certificate fails ({worst} is off by "
-        f"{certificate.relative[worst]:.1e} of its local scale, tolerance {certificate.tolerance:.0e}); {hint}, or "
+        f"{certificate.relative[worst]:.1e} of its scale, tolerance {certificate.tolerance:.0e}); {hint}, or "
         "accept less with a larger --tolerance"
     )

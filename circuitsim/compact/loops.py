@@ -225,7 +225,7 @@ def least_norm(first, second, one_way, need):
     n_nodes = count + diodes
     made = plan(kind, a, b, value, n_nodes, np.zeros(n_nodes, np.bool_), UPDATES)
     v, current = np.empty((1, n_nodes)), np.empty((1, kind.size))
-    worst, relative = np.empty((1, 7)), np.zeros((1, 7))
+    worst, relative = np.empty((1, 7)), np.zeros((1, 8))
     status, rounds = np.empty(1, np.int64), np.empty(1, np.int64)
     good = made.resistor.size == m
     if good:

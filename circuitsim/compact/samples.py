@@ -35,9 +35,10 @@ def injections(kind, first, second, value, injected):
 
 
 def measure(plan, kind, first, second, value, v, space, current, worst, relative):
-    """Fill in a sample's branch currents, and what the certificate says of them and of its potentials."""
+    """Fill in a sample's branch currents and their violations; returns the bound on the currents' errors
+    (`circuitsim.certificate.worst_violations`)."""
     branch_currents(plan, kind, first, second, value, v, space.flow, space.need, current)
-    worst_violations(kind, first, second, value, value, v, current, space.at_node, worst, relative)
+    return worst_violations(kind, first, second, value, value, v, current, space.at_node, worst, relative)
 
 
 def solve_samples(
@@ -57,8 +58,8 @@ def solve_samples(
         Diodes to start with; on return those that conduct.
     v, current : (samples, n_nodes), (samples, m) float arrays
         Filled, V and A.
-    worst, relative : (samples, 7) float arrays
-        Filled: see `circuitsim.certificate.worst_violations`.
+    worst, relative : (samples, 7), (samples, 8) float arrays
+        Filled: see `circuitsim.certificate.worst_violations`; the bound on the currents' errors comes last.
     status, count : (samples,) int arrays
         Filled: see `circuitsim.compact.settle.settle`.
     """
@@ -71,13 +72,13 @@ def solve_samples(
         injections(kind, first, second, own, space.injected)
         known = known and not closed[s].any()  # a guess of one's own may be the better one
         status[s], count[s], known = settle_next(plan, rounds, space, closed[s], v[s], known, False)
-        measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
+        relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
 
 
 def clean(relative):
     """Whether no equation is off by more than `CLEAN`."""
     good = True
-    for k in range(relative.size):
+    for k in range(7):
         good = good and relative[k] <= CLEAN
     return good
 
@@ -100,11 +101,11 @@ def solve_by_ports(
         guess = closed[s].copy()
         status[s] = SHARED
         count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
-        measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
+        relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
         if count[s] == 0 or not clean(relative[s]):
             closed[s] = guess
             status[s], count[s], _ = settle_next(plan, rounds, space, closed[s], v[s], False, False)
-            measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
+            relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):

@@ -20,6 +20,9 @@ OTHER_TOPOLOGY, OUT_OF_RANGE = 5, 6
 """How a call of `solve_once` can end besides the ways of a sample (`circuitsim.compact.settle.SETTLED`): a resistance
 became zero or ceased to be; a value is out of range."""
 
+ACCURATE = 1e-9
+"""Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
+
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
 N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, KNOWN, HEAD = range(ARRAYS + 1, ARRAYS + 9)
@@ -175,16 +178,17 @@ def solve_once(packed, numbers, guess, rounds, out):
 
 
 def prove(plan, packed, space, out):
-    """Fill in branch currents and the certificate's word; returns the largest relative violation."""
+    """Fill in branch currents and their violations; returns the largest relative one, infinite where the currents may be
+    off by more than `ACCURATE`."""
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     m = kind.size
     i = m + plan.coordinate.size
     at = i + m
     worst, relative = out[at : at + 7], out[at + 7 : at + 14]
-    measure(plan, kind, first, second, out[:m], out[m:i], space, out[i:at], worst, relative)
+    bound = measure(plan, kind, first, second, out[:m], out[m:i], space, out[i:at], worst, relative)
     for k in range(m, at):
-        out[k] += 0.0  # nobody wants to read −0.0
-    error = 0.0
+        out[k] += 0.0  # no −0.0
+    error = 0.0 if bound <= ACCURATE else np.inf
     for k in range(7):
         error = max(error, relative[k])
     return error

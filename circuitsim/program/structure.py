@@ -30,8 +30,8 @@ class Structure(NamedTuple):
 
     Attributes
     ----------
-    circuit : Circuit
-        Where the names live.
+    circuit : Circuit or None
+        For names in messages.
     arrays : CircuitArrays
     voltage_edges : int array
         Elements that fix a voltage: sources, zero-ohm resistors, inductors.
@@ -50,7 +50,7 @@ class Structure(NamedTuple):
         factorisations), kept for other values.
     """
 
-    circuit: Circuit
+    circuit: Circuit | None
     arrays: CircuitArrays
     voltage_edges: np.ndarray
     forest: VoltageForest
@@ -118,7 +118,11 @@ def analyse(circuit: Circuit) -> Structure:
     """The value-independent part of a circuit's program: super-nodes, unknowns, references."""
     if circuit.amplified:
         raise TopologyError("a program needs a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
-    arrays = circuit.arrays()
+    return analyse_arrays(circuit.arrays(), circuit)
+
+
+def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Structure:
+    """`analyse` for plain columns; node 0 is ground."""
     kind, first, second, value, n_nodes = arrays
     short = (kind == RESISTOR) & (value == 0.0)
     fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | short

@@ -1,0 +1,191 @@
+"""The primal–dual active-set method (Hintermüller, Ito & Kunisch 2003) on refined currents and potentials.
+
+A conducting diode with a negative current leaves the active set, a blocking diode with a forward voltage enters it, all
+at once; a set that returns is followed by single changes, the least index first (Murty 1974). Each quantity is judged
+against its own scale: a current against the largest one at its ends, a voltage against the largest drop in its loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.engine import double_double, tree
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.network import Network
+from circuitsim.engine.refinement import LinearPoint, solve_linear
+from circuitsim.errors import ConvergenceError
+
+ZERO = 1e-12
+"""A diode's current or voltage below this share of its scale is zero."""
+
+CLOSES = 2.0**-52
+"""A sum of n source values below n times this share of the largest of them is zero."""
+
+
+class Violations(NamedTuple):
+    """Diodes in the wrong state at a linear point.
+
+    Attributes
+    ----------
+    leave : int array
+        Conducting diodes with a negative current.
+    enter : int array
+        Blocking diodes with a forward voltage, the largest voltage first.
+    """
+
+    leave: np.ndarray
+    enter: np.ndarray
+
+
+def solve_active_set(
+    net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int
+) -> tuple[LinearPoint, int]:
+    """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
+
+    Parameters
+    ----------
+    net : Network
+    closed : int array
+        Diodes to start with, most important first.
+    guess : (m,) float array
+        Branch currents to start from, A.
+    anchor : (n_nodes,) float array
+        Potentials that components without a path to ground stay near, V.
+    limit : int
+        Most linear circuits to solve.
+
+    Raises
+    ------
+    ConvergenceError
+        No steady state was found within ``limit`` linear circuits.
+    """
+    seen: set[bytes] = set()
+    single, previous = False, None
+    for count in range(1, limit + 1):
+        point = solve_linear(net, closed, guess, anchor, previous)
+        found = violations(net, point)
+        if not (found.leave.size or found.enter.size):
+            return point, count
+        key = np.packbits(point.closed[net.diodes]).tobytes()
+        single = single or key in seen
+        seen.add(key)
+        closed = _single_change(net, point, found) if single else _all_changes(point, found)
+        guess, anchor, previous = point.current, point.v, point.factored
+    raise ConvergenceError(f"the active set did not become optimal within {limit} linear circuits")
+
+
+def _all_changes(point: LinearPoint, found: Violations) -> np.ndarray:
+    stay = point.closed.copy()
+    stay[found.leave] = False
+    stays = np.flatnonzero(stay)
+    return np.concatenate([found.enter, stays[np.argsort(-point.current[stays], kind="stable")]])
+
+
+def _single_change(net: Network, point: LinearPoint, found: Violations) -> np.ndarray:
+    """The active set with the violated diode of least index changed."""
+    stay = point.closed.copy()
+    least = int(min(found.leave.min(initial=stay.size), found.enter.min(initial=stay.size)))
+    if stay[least]:
+        stay[least] = False
+        return np.flatnonzero(stay)
+    for e in _loop_diodes(net, point, least):
+        stay[e] = False
+    return np.concatenate([[least], np.flatnonzero(stay)])
+
+
+def _loop_diodes(net: Network, point: LinearPoint, entering: int) -> list[int]:
+    """The conducting diode that leaves when ``entering`` closes a loop of fixed voltages and conducting diodes: that of
+    the least current among those which a current round the loop reduces; none where there is no such loop."""
+    made = point.tree
+    a, b = int(net.first[entering]), int(net.second[entering])
+    if made.root_of[a] != made.root_of[b]:
+        return []
+    # The current flows from a to b through the entering diode and returns from b to a through the tree.
+    reduced: list[int] = []
+    while a != b:
+        low, returns = (a, False) if made.depth[a] >= made.depth[b] else (b, True)
+        e = int(made.edge_of[low])
+        if net.ohms[e] > 0.0:
+            return []
+        upwards = int(net.first[e]) == low
+        if point.closed[e] and upwards != returns:
+            reduced.append(e)
+        if returns:
+            b = int(made.parent_of[b])
+        else:
+            a = int(made.parent_of[a])
+    return [min(reduced, key=lambda e: (float(point.current[e]), e))] if reduced else []
+
+
+def violations(net: Network, point: LinearPoint) -> Violations:
+    """The diodes in the wrong state."""
+    d = net.diodes
+    a, c = net.first[d], net.second[d]
+    on = point.closed[d]
+    scale = np.maximum(point.at_node[a], point.at_node[c])
+    leave = d[on & (point.current[d] < -ZERO * scale)]
+    forward = forward_voltages(net, point)
+    joined = point.tree.root_of[a] == point.tree.root_of[c]
+    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
+    wrong = ~on & np.where(joined, forward > 0.0, forward > ZERO * reach)
+    candidates = np.flatnonzero(wrong & joined)
+    loops = loop_drops(net, point, d[candidates])
+    wrong[candidates] = forward[candidates] > np.maximum(ZERO * loops, 1e-29 * reach[candidates])
+    driven = driven_components(net, point)
+    if driven.any():
+        wrong |= _first_met(net, point, driven, forward)
+    enter = np.flatnonzero(wrong)
+    return Violations(leave, d[enter[np.argsort(-forward[enter], kind="stable")]])
+
+
+def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:
+    """Anode minus cathode potential of each diode, V."""
+    a, c = net.first[net.diodes], net.second[net.diodes]
+    return np.asarray(double_double.add(point.v[a], point.v_low[a], -point.v[c], -point.v_low[c])[0])
+
+
+def loop_drops(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
+    """Largest |drop| along the tree between the terminals of elements, V; 0 where no path leads."""
+    scale = np.zeros(elements.size)
+    made = point.tree
+    kernel(tree.loop_scales, net.first.size)(
+        made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current,
+        net.first[elements], net.second[elements], scale,
+    )  # fmt: skip
+    return scale
+
+
+def driven_components(net: Network, point: LinearPoint) -> np.ndarray:
+    """Sign of the net current into the component of each node that no path leads to ground (n_nodes,), 0 where it
+    balances."""
+    made = point.tree
+    free = (made.root_of == np.arange(net.n_nodes)) & (point.need != 0.0)
+    free[net.roots] = False
+    if not free.any():
+        return np.zeros(net.n_nodes)
+    s = net.sources
+    ra, rb = made.root_of[net.first[s]], made.root_of[net.second[s]]
+    s, ra, rb = s[ra != rb], ra[ra != rb], rb[ra != rb]
+    largest, count = np.zeros(net.n_nodes), np.zeros(net.n_nodes)
+    for end in (ra, rb):
+        np.maximum.at(largest, end, np.abs(net.source[s]))
+        np.add.at(count, end, 1.0)
+    net_current = np.where(np.abs(point.need) > count * CLOSES * largest, np.sign(point.need), 0.0)
+    net_current[~free] = 0.0
+    return net_current[made.root_of]
+
+
+def _first_met(net: Network, point: LinearPoint, driven: np.ndarray, forward: np.ndarray) -> np.ndarray:
+    """For each driven component the blocking diode that stops its potential first (d,)."""
+    d, root = net.diodes, point.tree.root_of
+    a, c = net.first[d], net.second[d]
+    crossing = ~point.closed[d] & (root[a] != root[c])
+    found = np.zeros(d.size, dtype=bool)
+    for sign, inside in ((1.0, a), (-1.0, c)):
+        k = np.flatnonzero(crossing & (driven[inside] == sign))
+        order = k[np.lexsort((k, -forward[k], root[inside[k]]))]
+        first = np.append(True, root[inside[order[1:]]] != root[inside[order[:-1]]]) if order.size else order
+        found[order[first]] = True
+    return found

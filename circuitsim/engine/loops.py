@@ -1,0 +1,117 @@
+"""Currents in loops of sources, shorts and conducting diodes: the choice of least norm, and which are unique.
+
+Potentials do not determine such currents: any circulation of positive diode currents is a steady state too. The choice
+shown is what wires of equal, vanishing resistance carry: the steady state of a circuit in which each element of the loops
+is 1 Ω, each diode 1 Ω in series with an ideal diode, solved by the engine itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
+from circuitsim.engine.double_double import add
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.network import Network, network
+from circuitsim.engine.refinement import LOCAL, LinearPoint
+from circuitsim.program.blocks import block_labels
+from circuitsim.program.circulation import unchangeable
+from circuitsim.program.components import component_labels
+from circuitsim.program.structure import analyse_arrays
+
+
+class Loops(NamedTuple):
+    """Elements of no resistance on loops.
+
+    Attributes
+    ----------
+    elements : int array
+    current : float array
+        Their currents of least norm, A.
+    unique : bool array
+        Whether each is the only one possible.
+    """
+
+    elements: np.ndarray
+    current: np.ndarray
+    unique: np.ndarray
+
+
+def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
+    """The currents in loops of fixed voltages and the diodes ``tight``, whose ends are equal."""
+    edges = np.concatenate([net.fixed, tight])
+    edges = np.sort(edges[net.first[edges] != net.second[edges]])
+    label = block_labels(net.n_nodes, net.first[edges], net.second[edges]) if edges.size else edges
+    elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
+    if not elements.size:
+        return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
+    need = _missing(net, point, elements)
+    nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
+    first, second = ends[: elements.size], ends[elements.size :]
+    one_way = np.zeros(net.first.size, dtype=bool)
+    one_way[net.diodes] = True
+    one_way = one_way[elements]
+    found = _least_norm(nodes.size, first, second, one_way, need[nodes], point.current[elements])
+    through = np.zeros(nodes.size)
+    np.maximum.at(through, first, np.abs(found))
+    np.maximum.at(through, second, np.abs(found))
+    zero = np.abs(found) <= LOCAL * np.maximum(through[first], through[second])
+    found[zero] = 0.0
+    unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
+    return Loops(elements, found, unique)
+
+
+def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
+    """Net current into each node (n_nodes,) from all elements but ``elements``, A."""
+    others = point.current != 0.0
+    others[elements] = False
+    high, low = np.zeros(net.n_nodes), np.zeros(net.n_nodes)
+    e = np.flatnonzero(others)
+    kernel(_gather, e.size)(e, net.first, net.second, point.current, point.current_low, high, low)
+    return high
+
+
+def _gather(elements, first, second, current, current_low, high, low):
+    for k in range(elements.size):
+        e = elements[k]
+        a, b = first[e], second[e]
+        high[a], low[a] = add(high[a], low[a], -current[e], -current_low[e])
+        high[b], low[b] = add(high[b], low[b], current[e], current_low[e])
+
+
+def _least_norm(
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, basic: np.ndarray
+) -> np.ndarray:
+    """Currents of least norm that carry ``need`` away, one-way edges ≥ 0; ``basic`` are some that do."""
+    from circuitsim.engine.active_set import solve_active_set
+
+    part = component_labels(n, first, second)
+    # The node of the largest need in each part takes what rounding leaves over: it is ground.
+    order = np.lexsort((-np.abs(need), part))
+    roots = order[np.append(True, part[order[1:]] != part[order[:-1]])]
+    number = np.arange(1, n + 1)
+    number[roots] = 0
+    d = np.flatnonzero(one_way)
+    middle = np.arange(d.size) + n + 1
+    fed = np.flatnonzero((need != 0.0) & (number > 0))
+    m = first.size
+    kind = np.concatenate([np.full(m, RESISTOR), np.full(d.size, DIODE), np.full(fed.size, CURRENT)]).astype(np.int8)
+    a = np.concatenate([number[first], middle, np.zeros(fed.size, dtype=np.int64)])
+    b = np.concatenate([number[second], number[second[d]], number[fed]])
+    b[d] = middle
+    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[fed]])
+    # Nodes merged into ground leave their numbers unused.
+    used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
+    arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
+    net = network(analyse_arrays(arrays))
+    start = d[basic[d] > 0.0]
+    conducting = m + np.searchsorted(d, start)
+    guess = np.zeros(kind.size)
+    guess[:m] = basic
+    point, _ = solve_active_set(net, conducting, guess, np.zeros(used.size), 40 + 4 * d.size)
+    found = point.current[:m].copy()
+    found[d] = np.maximum(found[d], 0.0)
+    return found

@@ -1,0 +1,98 @@
+"""From a set of conducting diodes to the steady state: every branch current and drop, every potential, what is unique."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit.elements import CAPACITOR
+from circuitsim.engine.active_set import ZERO, forward_voltages, loop_drops, solve_active_set
+from circuitsim.engine.loops import loop_currents
+from circuitsim.engine.network import Network
+from circuitsim.engine.refinement import LinearPoint
+from circuitsim.errors import ConvergenceError
+
+SMALLEST, LARGEST = 1e-290, 1e290
+"""Magnitudes below the first count as zero, above the second are an error."""
+
+
+class SteadyState(NamedTuple):
+    """A steady state in branch and node quantities.
+
+    Attributes
+    ----------
+    current, drop : (m,) float arrays
+        Branch currents, A, and voltages first − second, V.
+    voltages : (n_nodes,) float array
+        Node potentials, V.
+    unique : (m,) bool array
+        Where the branch current is the only one possible.
+    iterations : int
+        Linear circuits solved.
+    converged : bool
+        Whether the last linear circuit met the accuracy of the refinement.
+    """
+
+    current: np.ndarray
+    drop: np.ndarray
+    voltages: np.ndarray
+    unique: np.ndarray
+    iterations: int
+    converged: bool
+
+
+def steady_state(
+    net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int
+) -> SteadyState:
+    """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
+    point, iterations = solve_active_set(net, closed, guess, anchor, limit)
+    m, d = net.first.size, net.diodes
+    forward = forward_voltages(net, point)
+    tight = _tight(net, point, forward)
+    loops = loop_currents(net, point, d[tight])
+    current, unique = point.current.copy(), np.ones(m, dtype=bool)
+    current[loops.elements], unique[loops.elements] = loops.current, loops.unique
+    current[d] = np.maximum(current[d], 0.0)
+    drop = _drops(net, point, forward, tight, current)
+    voltages = point.v.copy()
+    for quantity in (current, drop, voltages):
+        if not (np.abs(quantity) <= LARGEST).all():
+            raise ConvergenceError(_out_of_range(net, current, drop))
+        quantity[np.abs(quantity) < SMALLEST] = 0.0
+    return SteadyState(current, drop, voltages, unique, iterations, point.converged)
+
+
+def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
+    """Diodes whose ends are equal (d,): conducting ones, and blocking ones whose voltage is zero at its scale."""
+    d = net.diodes
+    tight = point.closed[d]
+    a, c = net.first[d], net.second[d]
+    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
+    near = np.flatnonzero(~tight & (np.abs(forward) <= 1e-9 * reach))
+    scale = np.maximum(ZERO * loop_drops(net, point, d[near]), 1e-29 * reach[near])
+    tight[near] = np.abs(forward[near]) <= scale
+    return tight
+
+
+def _drops(
+    net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndarray, current: np.ndarray
+) -> np.ndarray:
+    """Voltages first − second of all elements, V."""
+    drop = net.ohms * current + net.emf
+    drop[net.diodes] = np.where(point.closed[net.diodes] | (tight & (forward > 0.0)), 0.0, forward)
+    kind = net.structure.arrays.kind
+    other = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
+    a, b = net.first[other], net.second[other]
+    drop[other] = (point.v[a] - point.v[b]) + (point.v_low[a] - point.v_low[b])
+    return drop
+
+
+def _out_of_range(net: Network, current: np.ndarray, drop: np.ndarray) -> str:
+    size = np.maximum(np.abs(np.nan_to_num(current, nan=np.inf)), np.abs(np.nan_to_num(drop, nan=np.inf)))
+    k = int(np.argmax(size))
+    circuit = net.structure.circuit
+    where = f" at {circuit.names[k]}" if circuit is not None else ""
+    return (
+        f"a current or voltage{where} exceeds the range of a double (1e290): check the largest sources and resistances"
+    )

@@ -1,0 +1,162 @@
+"""Kirchhoff's laws along a rooted spanning tree, in pairs of doubles.
+
+The tree holds sources and shorts first, conducting diodes next, then resistors in ascending order of resistance. Branch
+currents outside the tree (*chords*) are free variables: tree currents follow from them by leaf elimination, so that
+Kirchhoff's current law holds to 2⁻¹⁰⁴; potentials follow from the drops along the tree. What is left to solve is
+Kirchhoff's voltage law round the fundamental loop of each chord.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.engine.double_double import add, multiply
+
+
+def tree_currents(order, edge, parent, first, second, chords, current, current_low, need, need_low):
+    """Fill in the currents of the tree edges, A, for given currents of all other elements.
+
+    Parameters
+    ----------
+    order, edge, parent : int arrays
+        Nodes from the roots outwards, the element to each one's parent (−1 at a root), the parent.
+    first, second : (m,) int arrays
+        Terminals of the elements.
+    chords : int array
+        Elements outside the tree that carry current.
+    current, current_low : (m,) float arrays
+        Branch currents; those of tree edges are filled in.
+    need, need_low : (n_nodes,) float arrays
+        Filled: zero, but at each root the net current into its component, A.
+    """
+    for k in range(need.size):
+        need[k] = 0.0
+        need_low[k] = 0.0
+    for j in range(chords.size):
+        e = chords[j]
+        c, c_low = current[e], current_low[e]
+        if c != 0.0:
+            a, b = first[e], second[e]
+            need[a], need_low[a] = add(need[a], need_low[a], -c, -c_low)
+            need[b], need_low[b] = add(need[b], need_low[b], c, c_low)
+    for k in range(order.size - 1, -1, -1):
+        e = edge[k]
+        if e < 0:
+            continue
+        u, p = order[k], parent[k]
+        h, low = need[u], need_low[u]
+        if first[e] == u:
+            current[e], current_low[e] = h, low
+        else:
+            current[e], current_low[e] = -h, -low
+        if h != 0.0:
+            need[p], need_low[p] = add(need[p], need_low[p], h, low)
+            need[u], need_low[u] = 0.0, 0.0
+
+
+def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low):
+    """Fill in node potentials, V, from the drops along the tree; those of the roots are given.
+
+    ``ohms`` (m,) are resistances, 0 for all other elements; ``emf`` (m,) the voltages of voltage sources, else 0.
+    """
+    for k in range(order.size):
+        e = edge[k]
+        if e < 0:
+            continue
+        u, p = order[k], parent[k]
+        if ohms[e] != 0.0:
+            d, d_low = multiply(ohms[e], current[e], current_low[e])
+        else:
+            d, d_low = emf[e], 0.0
+        if first[e] != u:
+            d, d_low = -d, -d_low
+        v[u], v_low[u] = add(v[p], v_low[p], d, d_low)
+
+
+def loop_residuals(chords, first, second, coordinate, ohms, current, current_low, v, v_low, residual, injected):
+    """Violation of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
+
+    Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the currents into the
+    coordinates whose potentials are the correction, A.
+    """
+    for k in range(injected.size):
+        injected[k] = 0.0
+    for j in range(chords.size):
+        e = chords[j]
+        a, b = first[e], second[e]
+        d, d_low = multiply(ohms[e], current[e], current_low[e])
+        w, w_low = add(v[a], v_low[a], -v[b], -v_low[b])
+        s = add(d, d_low, -w, -w_low)[0]
+        residual[j] = s
+        if s != 0.0:
+            c = s / ohms[e]
+            injected[coordinate[a]] += c
+            injected[coordinate[b]] -= c
+
+
+def correct_chords(chords, first, second, coordinate, ohms, residual, x, current, current_low):
+    """Add to the chords' currents what the correction ``x`` (n + 1,), V, and the residuals ask for."""
+    for j in range(chords.size):
+        e = chords[j]
+        c = (x[coordinate[first[e]]] - x[coordinate[second[e]]] - residual[j]) / ohms[e]
+        current[e], current_low[e] = add(current[e], current_low[e], c, 0.0)
+
+
+def node_maxima(first, second, current, at_node):
+    """Fill in the largest |current| at each node, A."""
+    for k in range(at_node.size):
+        at_node[k] = 0.0
+    for e in range(first.size):
+        c = abs(current[e])
+        a, b = first[e], second[e]
+        if c > at_node[a]:
+            at_node[a] = c
+        if c > at_node[b]:
+            at_node[b] = c
+
+
+def block_maxima(block, current, largest):
+    """Fill in the largest |current| in each block, A; elements of block −1 have none."""
+    for k in range(largest.size):
+        largest[k] = 0.0
+    for e in range(block.size):
+        k = block[e]
+        if k >= 0 and abs(current[e]) > largest[k]:
+            largest[k] = abs(current[e])
+
+
+def largest_correction(first, second, block, current, before, at_node, in_block, local, overall):
+    """The largest change of a current against its scale: ``local`` of the largest at either of its ends, or ``overall``
+    of the largest in its block."""
+    worst = 0.0
+    for e in range(first.size):
+        change = abs(current[e] - before[e])
+        if change > 0.0:
+            if not change < np.inf:
+                return np.inf
+            scale = local * max(at_node[first[e]], at_node[second[e]])
+            if block[e] >= 0:
+                scale = max(scale, overall * in_block[block[e]])
+            if scale == 0.0:
+                return np.inf
+            if change > worst * scale:
+                worst = change / scale
+    return worst
+
+
+def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, scale):
+    """Fill in the largest |drop| along the tree path between each pair of nodes ``a``, ``b``, V; 0 without a path."""
+    for j in range(a.size):
+        u, w, most = a[j], b[j], 0.0
+        while u != w:
+            if depth[u] < depth[w]:
+                u, w = w, u
+            e = edge_of[u]
+            if e < 0:
+                most = 0.0
+                break
+            d = abs(ohms[e] * current[e]) if ohms[e] != 0.0 else abs(emf[e])
+            if d > most:
+                most = d
+            u = parent_of[u]
+        scale[j] = most
