@@ -73,6 +73,9 @@ class Oracle:
         self.island = parts(n, ((e[1], e[2]) for e in (*self.fixed, *self.resistors)))
         # The lowest node of every part without ground is its reference, at 0 V like ground.
         self.earths = {self.part[u] for u in range(n)}
+        # Parts without ground whose net current has no way out.
+        net = {root: sum(self.injected[u] for u in range(n) if self.part[u] == root) for root in self.earths - {0}}
+        self.stranded = sorted(root for root, total in net.items() if total)
 
     def infeasible(self) -> bool:
         """Whether no potentials satisfy all sources and diodes: a negative cycle of difference constraints."""
@@ -83,9 +86,8 @@ class Oracle:
 
     def unbounded(self) -> bool:
         """Whether some net current has no way out: no flow through resistors, sources and forward diodes takes it."""
-        for root in self.earths - {0}:
-            if sum(self.injected[u] for u in range(self.n) if self.part[u] == root):
-                return True
+        if self.stranded:
+            return True
         arcs = [(a, b, True) for _, a, b, _ in (*self.fixed, *self.resistors)]
         arcs += [(a, b, False) for _, a, b, _ in self.diodes]
         return route(self.n, arcs, self.injected, self.earths) is None
@@ -199,7 +201,7 @@ class Oracle:
 
     def right(self, shorted: Sequence[int]) -> tuple[list[Fraction], list[Fraction]] | None:
         """Potentials and flow if exactly these diodes may be taken as conducting, else None."""
-        v = self.linear(shorted)
+        v = None if self.stranded else self.linear(shorted)
         if v is None:
             return None
         flow = self.flow(v, shorted)
