@@ -15,7 +15,7 @@ Bars, each relative to what meets at the place in question:
 - **Interval**: ends off by more than 1e-9 of their magnitude and 1e-12 of the largest |drop| of all.
 - **unique**: wrong where the currents that decide it exceed their bars: all diodes joined to the element through
   sources, shorts and diodes carry, and drop, more than the bar or exactly nothing.
-- **Energy**: 1e-9 of the sum of the magnitudes of its terms.
+- **Energy**: 1e-9 of the sum of the magnitudes of its terms, and the largest bar of a current times that of a voltage.
 - **Refusal**: the exact circuit has the same reason (or another one) to have no steady state. Sums of sources around
   loops and cuts that are rounding: see `closing`. A `ConvergenceError` is always a complaint.
 """
@@ -104,7 +104,7 @@ def complaints(sketch: Sketch, op: circuitsim.OperatingPoint) -> list[Complaint]
     decided = decided_nodes(sketch, exact, scales)
     if all(decided):
         wrong += wrong_intervals(sketch, op, exact, scales)
-    return [*wrong, *wrong_flags(sketch, op, exact, decided), *wrong_energy(sketch, op, exact)]
+    return [*wrong, *wrong_flags(sketch, op, exact, decided), *wrong_energy(sketch, op, exact, scales)]
 
 
 def reported_drops(sketch: Sketch, op: circuitsim.OperatingPoint) -> list[float]:
@@ -254,13 +254,14 @@ def wrong_flags(
     ]
 
 
-def wrong_energy(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact) -> list[Complaint]:
+def wrong_energy(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[Complaint]:
     """The energy, if it is off by more than 1e-9 of the magnitudes of its terms."""
     size = math.fsum(
         abs(float(i)) * max(abs(float(exact.voltage[a] - exact.voltage[b])), POTENTIAL * abs(float(exact.voltage[a])))
         for (letter, a, b, _), i in zip(sketch.parts, exact.current)
         if letter in "RI"
     )
-    if abs(op.energy - exact.energy) <= NEAR * (size + abs(float(exact.energy))) + TINY:
+    least = max(scales.current) * max(scales.potential)
+    if abs(op.energy - exact.energy) <= NEAR * (size + abs(float(exact.energy))) + max(least, TINY):
         return []
     return [Complaint(Kind.ENERGY, f"energy {op.energy!r}, exactly {float(exact.energy)!r}")]
