@@ -1,4 +1,4 @@
-"""Random circuits over many decades, every branch against the exact oracle; the long profile draws twenty times as many.
+"""Random circuits over many decades, every branch against the exact oracle; twenty times as many in the long profile.
 
 `benchmarks/exactness/run.py` runs the same for any range of seeds.
 """
