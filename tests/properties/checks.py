@@ -14,14 +14,10 @@ RELATIVE, ROUNDING = 1e-9, 1e-12
 
 
 def exact_solution(sketch: Sketch, op: circuitsim.OperatingPoint) -> tuple[Oracle, Exact | None]:
-    """The oracle and its answer; the diode states that ``op`` reports are only tried first, never believed.
-
-    Up to ten diodes all states are tried; beyond, those that differ from the reported ones in up to two or so.
-    """
+    """The oracle and its answer; the diode states that ``op`` reports are only tried first, never believed."""
     oracle = Oracle(sketch.n, sketch.edges())
     on = [i > 0 for i, (letter, *_) in zip(op.currents, sketch.parts) if letter == "D"]
-    guess = [k for k, conducts in enumerate(on) if conducts]
-    return oracle, oracle.solve(guess, None if len(on) <= 10 else 2000)
+    return oracle, oracle.solve([k for k, conducts in enumerate(on) if conducts])
 
 
 def complaints_about(sketch: Sketch, op: circuitsim.OperatingPoint) -> list[str]:

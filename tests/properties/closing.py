@@ -1,0 +1,129 @@
+"""Loops and cuts of sources that close up to rounding, made to close exactly for the oracle.
+
+A loop of voltage sources (shorts and inductors are sources of 0 V) closes if |Σ| ≤ n · 2⁻⁵² · max of its n members, and
+so does the cut of current sources around a floating part. The oracle works on the exact binary values, where
+0.1 + 0.2 − 0.3 is not zero: `closed_edges` moves the last member of each such loop, and one source of each such cut, by
+the missing 2⁻⁵². Loops and cuts with diodes stay as they are: `refused_by_rounding` tells where the oracle's refusal
+rests on such a sum, and there nothing is compared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from fractions import Fraction
+
+from circuits import Sketch
+from exact import Edge, Oracle, held, is_fixed
+from exact_graphs import negative_cycle, parts, route_or_cut
+
+EPSILON = Fraction(1, 2**52)
+
+
+def rounds_to_zero(total: Fraction, members: Sequence[Fraction]) -> bool:
+    """Whether a sum is zero up to the rounding of its members."""
+    return abs(total) <= len(members) * EPSILON * max(map(abs, members), default=Fraction(0))
+
+
+def closed_edges(sketch: Sketch) -> list[Edge]:
+    """The exact edges of a circuit, with loops and cuts of sources closed."""
+    return with_closed_cuts(sketch.n, with_closed_loops(sketch.n, sketch.edges()))
+
+
+def path(tree: dict[int, list[tuple[int, int, Fraction]]], start: int, end: int) -> list[tuple[int, Fraction]] | None:
+    """(edge, voltage along the way) from start to end in a forest; None between two trees."""
+    via: dict[int, tuple[int, int, Fraction]] = {start: (start, -1, Fraction(0))}
+    queue = deque([start])
+    while queue and end not in via:
+        u = queue.popleft()
+        for v, k, drop in tree[u]:
+            if v not in via:
+                via[v] = (u, k, drop)
+                queue.append(v)
+    if end not in via:
+        return None
+    found = []
+    while end != start:
+        before, k, drop = via[end]
+        found.append((k, drop))
+        end = before
+    return found
+
+
+def with_closed_loops(n: int, edges: Sequence[Edge]) -> list[Edge]:
+    """Each voltage source that closes a loop up to rounding closes it exactly."""
+    tree: dict[int, list[tuple[int, int, Fraction]]] = {u: [] for u in range(n)}
+    result = list(edges)
+    for k, edge in enumerate(edges):
+        if not is_fixed(edge):
+            continue
+        letter, a, b, _ = edge
+        way = path(tree, a, b)
+        if way is None:
+            tree[a].append((b, k, held(edge)))
+            tree[b].append((a, k, -held(edge)))
+            continue
+        total = sum((drop for _, drop in way), Fraction(0))
+        members = [held(edge), *(drop for _, drop in way)]
+        if letter == "V" and a != b and rounds_to_zero(total - held(edge), members):
+            result[k] = (letter, a, b, total)
+        elif letter != "V" and a != b and total and rounds_to_zero(total, members):
+            # A short across sources: the last source of the loop moves.
+            last = next(j for j, drop in way if drop)
+            _, c, d, value = result[last]
+            along = next(drop for j, drop in way if j == last)
+            result[last] = ("V", c, d, value - total if along == value else value + total)
+            return with_closed_loops(n, result)
+    return result
+
+
+def with_closed_cuts(n: int, edges: Sequence[Edge]) -> list[Edge]:
+    """Each floating part whose net current is zero up to rounding is balanced exactly, leaves of the parts first."""
+    part = parts(n, ((a, b) for letter, a, b, _ in edges if letter not in "IC"))
+    result = list(edges)
+    crossing = [k for k, (letter, a, b, _) in enumerate(edges) if letter == "I" and part[a] != part[b]]
+    via: dict[int, int | None] = {}
+    order: list[int] = []
+    for root in sorted(set(part)):
+        if root in via:
+            continue
+        via[root] = None
+        queue = deque([root])
+        while queue:
+            p = queue.popleft()
+            order.append(p)
+            for k in crossing:
+                for here, there in ((part[edges[k][1]], part[edges[k][2]]), (part[edges[k][2]], part[edges[k][1]])):
+                    if here == p and there not in via:
+                        via[there] = k
+                        queue.append(there)
+    for p in reversed(order):
+        k = via[p]
+        into = [result[j][3] * (1 if part[result[j][2]] == p else -1) for j in crossing if p in ends(part, result[j])]
+        total = sum(into, Fraction(0))
+        if k is not None and total and rounds_to_zero(total, into):
+            letter, a, b, value = result[k]
+            result[k] = (letter, a, b, value - total if part[b] == p else value + total)
+    return result
+
+
+def ends(part: Sequence[int], edge: Edge) -> tuple[int, int]:
+    """The parts at both ends of an edge."""
+    return part[edge[1]], part[edge[2]]
+
+
+def refused_by_rounding(oracle: Oracle) -> bool:
+    """Whether the oracle's refusal rests on a loop or a cut with diodes that is zero up to rounding."""
+    arcs = [(a, b, Fraction(0)) for _, a, b, _ in oracle.diodes]
+    for edge in oracle.fixed:
+        arcs += [(edge[1], edge[2], held(edge)), (edge[2], edge[1], -held(edge))]
+    members = [arcs[k][2] for k in negative_cycle(oracle.n, arcs)]
+    if members:
+        return rounds_to_zero(sum(members), members)
+    if oracle.stranded:
+        return False
+    ways = [(a, b, True) for _, a, b, _ in (*oracle.fixed, *oracle.resistors)]
+    ways += [(a, b, False) for _, a, b, _ in oracle.diodes]
+    flow, cut = route_or_cut(oracle.n, ways, oracle.injected, oracle.earths)
+    members = [value * (1 if b in cut else -1) for _, a, b, value in oracle.sources if (a in cut) != (b in cut)]
+    return flow is None and rounds_to_zero(sum(members, Fraction(0)), members)
