@@ -1,10 +1,10 @@
-"""circuitsim beside every cvxpy backend and both forms of the problem, on the meshes of README's table, in one run.
+"""circuitsim beside every cvxpy backend and both forms of the problem, on the meshes of README's table.
 
     python benchmarks/cvxpy_backends.py [--sides 10,32,100] [--rounds 5] [--out benchmarks/results/cvxpy_backends.md]
 
-The energy of the resistors is written as a sum of squares or with the nodal matrix (`cvxpy_problem.Form`), source values
-as constants or as parameters. Each competitor is asked for its default tolerance, then for 1e-9, 1e-11, 1e-13, until
-circuitsim's certificate finds a verified error of at most `BOUND` of local scales; the time is of that tolerance alone.
+The energy of the resistors is a sum of squares or written with the nodal matrix (`cvxpy_problem.Form`), source values
+are constants or parameters. Each competitor is asked for its default tolerance, then for 1e-9, 1e-11, 1e-13, until
+circuitsim's certificate finds an error of at most `BOUND` of local scales; the time is of that tolerance alone.
 *Cold* is from a circuit in memory to node voltages (ours: to a certified operating point, its voltages read), with the
 modelling in cvxpy; *new values* is a solve for other source values on what was built (every parametrised problem was
 compiled by its cold solve). Medians over rounds in which all
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from readme_table import mesh, seconds
+from meshes import mesh, seconds
 
 import circuitsim
 from circuitsim.bench.competitors import CVXPY_BACKENDS, CVXPY_KINDS, OURS, NoAnswer, create, missing
@@ -183,8 +183,8 @@ def main() -> None:
     load()  # compiled once for each installation
     page = ["# circuitsim beside the backends of cvxpy", "", machine(), ""]
     page += [
-        f"Bold: the fastest whose verified error is at most {BOUND:.0e} (where none is, the fastest at all). Medians of "
-        f"{options.rounds} rounds in turns; slower than {SLOW:g} s: one round.", "",
+        f"Bold: the fastest whose verified error is at most {BOUND:.0e} (where none is, the fastest at all). Medians "
+        f"of {options.rounds} rounds in turns; slower than {SLOW:g} s: one round.", "",
     ]  # fmt: skip
     for side in (int(word) for word in options.sides.split(",")):
         circuit = mesh(side)

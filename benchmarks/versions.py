@@ -33,7 +33,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from version_circuits import FAMILIES
 from version_worker import LAYERED
