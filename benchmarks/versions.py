@@ -5,8 +5,8 @@
 
 OLD and NEW are revisions of this repository (each gets a git worktree in a temporary directory) or directories with a
 source tree (used where they are). Each group of cases runs in processes of its own in turns, old, new, new, old, …: one
-process loads one version, makes circuits from netlist text (`version_circuits.py`), and takes medians
-(`version_worker.py`):
+process loads one version, makes circuits from netlist text (`version_circuits.py`), and takes medians of processor time
+on one thread (`version_worker.py`; time on the wall tells of the machine's other work):
 
 - *cold*: ``circuitsim.prepared(circuit).solve()``, voltages, currents and certificate read;
 - *new values*: ``solve(values)`` on what is prepared; *start*: the same with ``start=`` the point before;
@@ -162,7 +162,7 @@ def compare(names: list[str], trees: list[Path], options: argparse.Namespace) ->
         f"Old: {revision(trees[0], names[0])}. New: {revision(trees[1], names[1])}. {machine()}", "",
         f"{options.rounds} rounds in turns. Untimed first run of all cases, with compilation: old {compiling[0]}, new "
         f"{compiling[1]}. Load before {before}, after {{after}}.", "",
-        "| case | time | old, ms | new, ms | old / new | least … largest |", "|---|---|---|---|---|---|",
+        "| case | processor time | old, ms | new, ms | old / new | least … largest |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     print("\n".join(lines), flush=True)
     for cases in wanted:
