@@ -33,6 +33,7 @@ from meshes import mesh, seconds
 
 import circuitsim
 from circuitsim.analysis import OperatingPoint
+from circuitsim.bench.competitors import missing
 from circuitsim.bench.report import machine, times
 from circuitsim.circuit.elements import DIODE
 from circuitsim.compact.kernels import load as load_kernels
@@ -95,8 +96,8 @@ def row(m: int) -> str:
     count = f"{int(diodes.sum()):,} ({share:.0%} conduct)"
     cells = [f"{m * m:,}", count, f"{seconds(ours)}, {op.certificate.worst:.0e}"]
     cells.append("not run" if m * m > LARGEST_CVXPY else cvxpy_best(circuit))
-    if m * m > LARGEST_NGSPICE:
-        cells.append("not run")
+    if m * m > LARGEST_NGSPICE or missing("ngspice"):
+        cells.append(missing("ngspice") or "not run")
     else:
         theirs, error = ngspice(circuit, op)
         wrong = "no operating point" if np.isnan(error) else f"{error:.0e} V"
