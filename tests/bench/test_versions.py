@@ -54,7 +54,7 @@ def test_rows_have_ratios_of_neighbours_and_failures_with_their_text(
 
     monkeypatch.setattr(scripts["versions"], "measured", fake)
     rows = scripts["versions"].in_turns([Path("old"), Path("new")], ["a:1", "b:1"], 3, 0.1)
-    assert rows == ["| a:1 | cold | 4 | 1 | 3.00 | 2.00 … 5.00 |", "| b:1 | failed (new): out of time | | | |"]
+    assert rows == ["| a:1 | cold | 4 | 1 | 3.00 | 2.00 … 5.00 | 3.00 |", "| b:1 | failed (new): out of time | | | | |"]
 
 
 def test_another_version_than_the_one_named_is_refused(scripts: dict[str, ModuleType], tmp_path: Path) -> None:
