@@ -102,7 +102,7 @@ def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: floa
         solves.append(_seconds(adapter.solve))
         if builds[-1] + solves[-1] > budget:
             break
-    values = _new_values(circuit)
+    values = new_values(circuit)
     prepared: list[float] = []
     warm: list[float] = []
     start = time.perf_counter()
@@ -120,7 +120,7 @@ def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: floa
     return found | {"repeats": len(cold)} | _batch_time(adapter, circuit)
 
 
-def _new_values(circuit: Circuit) -> Iterator[np.ndarray]:
+def new_values(circuit: Circuit) -> Iterator[np.ndarray]:
     """Value columns with every source between 0.9 and 1.1 times its value."""
     rng = np.random.default_rng(0)
     arrays = circuit.arrays()
@@ -135,7 +135,7 @@ def _batch_time(adapter: Any, circuit: Circuit) -> dict[str, float]:
     if not hasattr(adapter, "batch") or arrays.n_nodes > BATCH_NODES:
         return {}
     sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
-    values = _new_values(circuit)
+    values = new_values(circuit)
     samples = np.array([next(values)[sources] for _ in range(SAMPLES)])
     call = adapter.batch(samples[:FEW])
     call()

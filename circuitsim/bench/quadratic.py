@@ -39,15 +39,19 @@ def incidence(arrays: CircuitArrays, kind: int) -> csc_matrix:
     return coo_matrix((entries, where), shape=(first.size, arrays.n_nodes)).tocsc()[:, 1:]
 
 
-def matrices(arrays: CircuitArrays) -> Matrices:
-    """The quadratic program of a circuit."""
+def nodal_matrix(arrays: CircuitArrays) -> csc_matrix:
+    """The conductance matrix of all nodes but ground, S."""
     from scipy.sparse import diags
 
     drops = incidence(arrays, RESISTOR)
     conductance = 1.0 / arrays.value[arrays.kind == RESISTOR]
-    hessian = (drops.T @ diags(conductance) @ drops).tocsc()
+    return (drops.T @ diags(conductance) @ drops).tocsc()
+
+
+def matrices(arrays: CircuitArrays) -> Matrices:
+    """The quadratic program of a circuit."""
     q, b = vectors(arrays, arrays.value)
-    return Matrices(hessian, q, incidence(arrays, VOLTAGE), b, incidence(arrays, DIODE))
+    return Matrices(nodal_matrix(arrays), q, incidence(arrays, VOLTAGE), b, incidence(arrays, DIODE))
 
 
 def vectors(arrays: CircuitArrays, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -80,7 +80,8 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 def machine() -> str:
     """Machine, versions and load, in a line."""
     found = []
-    for package in ("circuitsim", "numpy", "scipy", "numba", "cvxpy", "clarabel", "osqp", "piqp", "daqp", "highspy"):
+    others = ("cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
+    for package in ("circuitsim", "numpy", "scipy", "numba", *others):
         try:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:

@@ -48,13 +48,17 @@ class NoAnswer(Exception):
 
 OURS = "circuitsim"
 
-# Name → (module, argument, packages it needs). cvxpy-dpp keeps a parametrised problem and solves it for new values.
-CVXPY_BACKENDS = {"CLARABEL": "clarabel", "PIQP": "piqp", "OSQP": "osqp", "HIGHS": "highspy", "DAQP": "daqp"}
+CVXPY_KINDS = ("cvxpy", "cvxpy-dpp", "cvxpy-nodal", "cvxpy-nodal-dpp")
+"""Ways to write the problem (`cvxpy_problem.FORMS`): sum of squares or nodal matrix, with constants or parameters."""
+CVXPY_BACKENDS = {
+    "CLARABEL": "clarabel", "PIQP": "piqp", "OSQP": "osqp", "SCS": "scs", "HIGHS": "highspy", "DAQP": "daqp",
+}  # fmt: skip
+"""Name in cvxpy → package."""
 TABLE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     OURS: ("ours", "", ()),
     **{
         f"{kind}:{backend}": ("cvxpy_problem", f"{kind}:{backend}", ("cvxpy", package))
-        for kind in ("cvxpy", "cvxpy-dpp")
+        for kind in CVXPY_KINDS
         for backend, package in CVXPY_BACKENDS.items()
     },
     "piqp": ("direct_piqp", "", ("piqp",)),
@@ -63,10 +67,11 @@ TABLE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "daqp": ("direct_daqp", "", ("daqp",)),
     "ngspice": ("spice", "", ()),
 }
+"""Name → (module, argument, packages it needs)."""
 
 
 def expand(asked: str) -> list[str]:
-    """The competitors that ``--against`` names; ``cvxpy`` stands for all its backends, both ways of building.
+    """The competitors that ``--against`` names; ``cvxpy`` stands for all its backends and all `CVXPY_KINDS`.
 
     Raises
     ------
@@ -78,8 +83,8 @@ def expand(asked: str) -> list[str]:
         group = [name for name in TABLE if name == word or (":" in name and name.partition(":")[0] == word)]
         if word == "cvxpy":
             group = [name for name in TABLE if name.startswith("cvxpy")]
-        if not group and word.startswith(("cvxpy:", "cvxpy-dpp:")) and word.partition(":")[2]:
-            kind, _, backend = word.partition(":")
+        kind, _, backend = word.partition(":")
+        if not group and kind in CVXPY_KINDS and backend:
             group = [f"{kind}:{backend.upper()}"]
         if not group:
             raise UsageError(f"--against {word!r}: known are cvxpy, {', '.join(TABLE)}, or cvxpy:BACKEND")
