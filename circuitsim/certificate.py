@@ -24,6 +24,10 @@ EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementa
 CLEAR = 1e-9
 """A current or voltage above this share of its scale has a sign that rounding cannot change."""
 
+RESOLUTION = 1e-13
+"""Share of the largest current in a biconnected component that counts as the scale of smaller ones: with a tolerance of
+1e-9 they are resolved to 1e-22 of the largest."""
+
 ROUNDING = 4.0 * np.finfo(float).eps
 """Share of the largest current at a node that the computed sum of its currents may be off by."""
 
@@ -140,6 +144,8 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
             least = min(least, local)
             if size < CLEAR * local:
                 clear = False
+        elif local == 0.0 and kind[e] != DIODE and zeroable[e] != 0.0:
+            clear = False  # zero by balance or by rounding: potentials do not tell
         if kind[e] == RESISTOR and zeroable[e] != 0.0:
             kvl, kvl_share = worse(kvl, kvl_share, abs(value[e] * c - drop), abs(drop))
         elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
@@ -211,7 +217,10 @@ def certify(
     loops = _loop_violations(arrays, resistor, fixed, voltages, currents, drops, tolerance)
     reach = np.maximum(loops.scale, np.abs(drops))[diode]
     pairs = {
-        "kcl": (np.append(np.abs(net), np.abs(carried - currents)), np.append(largest, np.abs(carried))),
+        "kcl": (
+            np.append(np.abs(net), np.abs(carried - currents)),
+            np.append(_current_scale(arrays, carried, np.abs(net), largest, tolerance), np.abs(carried)),
+        ),
         "kvl": (
             np.concatenate([loops.violation, ohmic, loops.printed]),
             np.concatenate([loops.scale, np.abs(drops[resistor]), loops.printed_scale]),
@@ -226,6 +235,29 @@ def certify(
     relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([(local[diode] * reach).sum()]))
     worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in pairs.items()}
     return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
+
+
+def _current_scale(
+    arrays: CircuitArrays, carried: np.ndarray, net: np.ndarray, largest: np.ndarray, tolerance: float
+) -> np.ndarray:
+    """Scale of Kirchhoff's current law at each node, A: the largest current there or, where that does not suffice,
+    `RESOLUTION` of the largest in a biconnected component at the node."""
+    if (net <= tolerance * largest).all():
+        return largest
+    import networkx
+
+    graph = networkx.Graph()
+    for a, b, c in zip(arrays.first.tolist(), arrays.second.tolist(), np.abs(carried).tolist()):
+        if a != b:
+            graph.add_edge(a, b, current=max(c, graph.get_edge_data(a, b, {"current": 0.0})["current"]))
+    scale = largest.copy()
+    for edges in networkx.biconnected_component_edges(graph):
+        pairs = list(edges)
+        most = max(graph.edges[pair]["current"] for pair in pairs)
+        for pair in pairs:
+            for node in pair:
+                scale[node] = max(scale[node], RESOLUTION * most)
+    return scale
 
 
 class _Loops(NamedTuple):

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine import double_double, tree
+from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import LinearPoint, solve_linear
+from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 
 ZERO = 1e-12
@@ -124,8 +124,11 @@ def violations(net: Network, point: LinearPoint) -> Violations:
     d = net.diodes
     a, c = net.first[d], net.second[d]
     on = point.closed[d]
-    scale = np.maximum(point.at_node[a], point.at_node[c])
-    leave = d[on & (point.current[d] < -ZERO * scale)]
+    closed = d[on]
+    scale = np.maximum(
+        ZERO * np.minimum(point.at_node[a[on]], point.at_node[c[on]]), OVERALL * point.in_block[point.block[closed]]
+    )
+    leave = closed[point.current[closed] < -scale]
     forward = forward_voltages(net, point)
     joined = point.tree.root_of[a] == point.tree.root_of[c]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
@@ -142,8 +145,10 @@ def violations(net: Network, point: LinearPoint) -> Violations:
 
 def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:
     """Anode minus cathode potential of each diode, V."""
-    a, c = net.first[net.diodes], net.second[net.diodes]
-    return np.asarray(double_double.add(point.v[a], point.v_low[a], -point.v[c], -point.v_low[c])[0])
+    d = net.diodes
+    forward = np.empty(d.size)
+    kernel(tree.differences, d.size)(net.first[d], net.second[d], point.v, point.v_low, forward)
+    return forward
 
 
 def loop_drops(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:

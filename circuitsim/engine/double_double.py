@@ -1,4 +1,4 @@
-"""Arithmetic on unevaluated sums of two doubles (Dekker 1971; Hida, Li & Bailey 2001), for scalars or arrays.
+"""Arithmetic on unevaluated sums of two doubles (Dekker 1971; Hida, Li & Bailey 2001).
 
 Every function takes and returns pairs (high, low) with |low| ≤ ulp(high)/2. Products are exact between 1e-290 and 1e290.
 """
@@ -8,14 +8,19 @@ from __future__ import annotations
 SPLIT = 134217729.0
 """2²⁷ + 1 cuts a double into two halves whose products are exact."""
 
+CANCELLED = 2.0**-98
+"""A sum below this share of its terms is rounding: zero."""
+
 
 def add(a, a_low, b, b_low):
-    """The sum of two pairs, right to about 2⁻¹⁰⁴ of |a| + |b|."""
+    """The sum of two pairs, right to about 2⁻¹⁰⁴ of |a| + |b|; zero where the two cancel (`CANCELLED`)."""
     s = a + b
     t = s - a
     low = (a - (s - t)) + (b - t)
     low += a_low + b_low
     high = s + low
+    if abs(high) < CANCELLED * abs(a):
+        return 0.0, 0.0
     return high, low - (high - s)
 
 

@@ -23,8 +23,8 @@ LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
-RESOLUTION = 1e-27
-"""Currents below this share of the largest in their biconnected component are rounding of pairs of doubles."""
+RESOLUTION = 1e-26
+"""A sum of currents below this share of its largest term is rounding of pairs of doubles."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
 
@@ -72,6 +72,8 @@ class LinearPoint(NamedTuple):
         Largest |current| at each node, A.
     block : (m,) int array
         Biconnected component of each element that carries current, −1 elsewhere.
+    in_block : float array
+        Largest |current| in each biconnected component, A.
     factored : Factored
         The nodal matrix with the conducting diodes as shorts.
     converged : bool
@@ -89,6 +91,7 @@ class LinearPoint(NamedTuple):
     need: np.ndarray
     at_node: np.ndarray
     block: np.ndarray
+    in_block: np.ndarray
     factored: Factored
     converged: bool
     steps: int
@@ -154,7 +157,7 @@ def solve_linear(
     free = made.root_of == np.arange(n)
     free[net.roots] = False
     v[free] = anchor[free]
-    need, need_low, at_node, before = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m)
+    need, need_low, at_node, before, most = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(n)
     in_block, injected = np.zeros(block.max(initial=-1) + 1), np.zeros(net.structure.n + 1)
     residual = np.zeros(chords.size)
     carrying = np.concatenate([chords, net.sources])
@@ -166,7 +169,7 @@ def solve_linear(
     converged, steps = False, 0
     while True:
         before[:] = current
-        balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low)
+        balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, 0.0)
         potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
         at_nodes(net.first, net.second, current, at_node)
         in_blocks(block, current, in_block)
@@ -189,9 +192,14 @@ def solve_linear(
         old = current[chords].copy()
         correct(chords, net.first, net.second, last, net.ohms, residual, x, current, current_low)
         steps += 1
-    _clear_rounding(net, current, current_low, before, at_node, block, in_block)
+    if steps:
+        zero = _rounding(net, chords, current, old, at_node, in_block[block[chords]])
+        current[zero] = current_low[zero] = 0.0
+    balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, RESOLUTION)
+    potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
+    at_nodes(net.first, net.second, current, at_node)
     return LinearPoint(
-        made, on, current, current_low, v, v_low, need, at_node, block, factored, converged, steps
+        made, on, current, current_low, v, v_low, need, at_node, block, in_block, factored, converged, steps
     )  # fmt: skip
 
 
@@ -208,7 +216,7 @@ def _active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray
     live = edges[((net.emf[edges] != 0.0) | (net.source[edges] != 0.0)) & (label >= 0)]
     fed[block[live]] = True
     active = np.zeros(there.size, dtype=bool)
-    active[edges] = (label >= 0) & fed[label]
+    active[edges[label >= 0]] = fed[label[label >= 0]]
     return block, active
 
 
@@ -227,18 +235,11 @@ def _representative(net: Network, on: np.ndarray) -> np.ndarray:
     return last
 
 
-def _clear_rounding(
-    net: Network, current: np.ndarray, current_low: np.ndarray, before: np.ndarray, at_node: np.ndarray,
-    block: np.ndarray, in_block: np.ndarray,
-) -> None:  # fmt: skip
-    """Set to zero (in place) currents that are nothing but rounding: small, and of no digit that two steps agree on."""
-    size = np.abs(current)
-    some = np.flatnonzero(size > 0.0)
-    some = some[(net.source[some] == 0.0) & (block[some] >= 0)]
-    size, largest = size[some], in_block[block[some]]
-    local = np.maximum(at_node[net.first[some]], at_node[net.second[some]])
-    unsettled = np.abs(current[some] - before[some]) > 1e-3 * size
-    small = (size <= 1e-13 * local) | (size <= OVERALL * largest)
-    noise = (size <= RESOLUTION * largest) & (size <= LOCAL * local)
-    zero = some[(unsettled & small) | noise]
-    current[zero] = current_low[zero] = 0.0
+def _rounding(
+    net: Network, chords: np.ndarray, current: np.ndarray, before: np.ndarray, at_node: np.ndarray, largest: np.ndarray
+) -> np.ndarray:
+    """The chords whose currents are rounding: small, and of no digit that the last two corrections agree on."""
+    size = np.abs(current[chords])
+    local = np.maximum(at_node[net.first[chords]], at_node[net.second[chords]])
+    unsettled = np.abs(current[chords] - before) > 1e-3 * size
+    return chords[unsettled & ((size <= 1e-13 * local) | (size <= OVERALL * largest))]

@@ -53,6 +53,9 @@ def steady_state(
     loops = loop_currents(net, point, d[tight])
     current, unique = point.current.copy(), np.ones(m, dtype=bool)
     current[loops.elements], unique[loops.elements] = loops.current, loops.unique
+    # What circulates in a source, short or diode between a node and itself is open; 0 is shown.
+    unique[net.fixed] &= net.first[net.fixed] != net.second[net.fixed]
+    unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
     drop = _drops(net, point, forward, tight, current)
     voltages = point.v.copy()

@@ -13,7 +13,7 @@ import numpy as np
 from circuitsim.engine.double_double import add, multiply
 
 
-def tree_currents(order, edge, parent, first, second, chords, current, current_low, need, need_low):
+def tree_currents(order, edge, parent, first, second, chords, current, current_low, need, need_low, most, share):
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
 
     Parameters
@@ -28,10 +28,15 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
         Branch currents; those of tree edges are filled in.
     need, need_low : (n_nodes,) float arrays
         Filled: zero, but at each root the net current into its component, A.
+    most : (n_nodes,) float array
+        Work space.
+    share : float
+        A tree current below this share of the largest of which it is the sum is zero.
     """
     for k in range(need.size):
         need[k] = 0.0
         need_low[k] = 0.0
+        most[k] = 0.0
     for j in range(chords.size):
         e = chords[j]
         c, c_low = current[e], current_low[e]
@@ -39,19 +44,23 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
             a, b = first[e], second[e]
             need[a], need_low[a] = add(need[a], need_low[a], -c, -c_low)
             need[b], need_low[b] = add(need[b], need_low[b], c, c_low)
+            most[a], most[b] = max(most[a], abs(c)), max(most[b], abs(c))
     for k in range(order.size - 1, -1, -1):
         e = edge[k]
         if e < 0:
             continue
         u, p = order[k], parent[k]
         h, low = need[u], need_low[u]
+        if abs(h) < share * most[u]:
+            h, low = 0.0, 0.0
         if first[e] == u:
             current[e], current_low[e] = h, low
         else:
             current[e], current_low[e] = -h, -low
         if h != 0.0:
             need[p], need_low[p] = add(need[p], need_low[p], h, low)
-            need[u], need_low[u] = 0.0, 0.0
+            most[p] = max(most[p], abs(h))
+        need[u], need_low[u] = 0.0, 0.0
 
 
 def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low):
@@ -92,6 +101,12 @@ def loop_residuals(chords, first, second, coordinate, ohms, current, current_low
             c = s / ohms[e]
             injected[coordinate[a]] += c
             injected[coordinate[b]] -= c
+
+
+def differences(a, b, v, v_low, difference):
+    """Fill in v(a) − v(b) for pairs of nodes, V."""
+    for k in range(a.size):
+        difference[k] = add(v[a[k]], v_low[a[k]], -v[b[k]], -v_low[b[k]])[0]
 
 
 def correct_chords(chords, first, second, coordinate, ohms, residual, x, current, current_low):
