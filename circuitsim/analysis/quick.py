@@ -22,7 +22,7 @@ from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.compact.plan import UPDATES
 from circuitsim.compact.samples import CLEAN
 from circuitsim.compact.settle import FREE, NO_REST, ROUNDS, SETTLED, SHARED
-from circuitsim.compact.single import NUMBERS, part
+from circuitsim.compact.single import NUMBERS, UNCLEAR, part
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
 
@@ -105,7 +105,7 @@ class Quick:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
         why = f"active-set engine: {_LEFT.get(status, _DIGITS)}"
         v = out[self.voltages]
-        if status in (SETTLED, SHARED) and np.isfinite(v).all():
+        if status in (SETTLED, SHARED, UNCLEAR) and np.isfinite(v).all():
             kind, first, second, _, _ = self.circuit.arrays()
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]

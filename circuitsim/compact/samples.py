@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import worst_violations
+from circuitsim.certificate import CLEAR, worst_violations
 from circuitsim.circuit.elements import CURRENT
 from circuitsim.compact.ports import eliminate_ports, hold, settle_ports
 from circuitsim.compact.settle import (
@@ -26,12 +26,18 @@ CLEAN = 1e-12
 
 
 def injections(kind, first, second, value, injected):
-    """Fill in the currents that current sources push into the nodes, A."""
+    """Fill in the currents that current sources push into the nodes, A; returns whether none of these sums cancels."""
     injected[:] = 0.0
     for e in range(kind.size):
         if kind[e] == CURRENT:
             injected[first[e]] -= value[e]
             injected[second[e]] += value[e]
+    clear = True
+    for e in range(kind.size):
+        if kind[e] == CURRENT:
+            least = CLEAR * abs(value[e])
+            clear = clear and not (abs(injected[first[e]]) < least or abs(injected[second[e]]) < least)
+    return clear
 
 
 def measure(plan, kind, first, second, value, v, space, current, worst, relative):
@@ -69,10 +75,12 @@ def solve_samples(
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, space.offset)
-        injections(kind, first, second, own, space.injected)
+        clear = injections(kind, first, second, own, space.injected)
         known = known and not closed[s].any()  # a guess of one's own may be the better one
         status[s], count[s], known = settle_next(plan, rounds, space, closed[s], v[s], known, False)
         relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
+        if not clear:
+            relative[s, 7] = np.inf
 
 
 def clean(relative):
@@ -97,7 +105,7 @@ def solve_by_ports(
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, offset)
-        injections(kind, first, second, own, injected)
+        clear = injections(kind, first, second, own, injected)
         guess = closed[s].copy()
         status[s] = SHARED
         count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
@@ -106,6 +114,8 @@ def solve_by_ports(
             closed[s] = guess
             status[s], count[s], _ = settle_next(plan, rounds, space, closed[s], v[s], False, False)
             relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
+        if not clear:
+            relative[s, 7] = np.inf
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):

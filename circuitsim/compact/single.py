@@ -13,12 +13,12 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.loops import CARRIES, IDLE, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.samples import injections, measure
-from circuitsim.compact.settle import NOISE, SETTLED, offsets, settle_next, take_conductances
+from circuitsim.compact.settle import NOISE, SETTLED, SHARED, offsets, settle_next, take_conductances
 from circuitsim.compact.workspace import kept, room, workspace
 
-OTHER_TOPOLOGY, OUT_OF_RANGE = 5, 6
+OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR = 5, 6, 7
 """How a call of `solve_once` can end besides the ways of a sample (`circuitsim.compact.settle.SETTLED`): a resistance
-became zero or ceased to be; a value is out of range."""
+became zero or ceased to be; a value is out of range; current sources cancel at a node, whose sum needs refinement."""
 
 ACCURATE = 1e-9
 """Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
@@ -167,13 +167,15 @@ def solve_once(packed, numbers, guess, rounds, out):
     for d in range(closed.size):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
-    injections(kind, first, second, values, space.injected)
+    clear = injections(kind, first, second, values, space.injected)
     known = packed[KNOWN] != 0 and guess.size == 0
     status, count, packed[KNOWN] = settle_next(plan, rounds, space, closed, v, known, True)
     out[tail] = count
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
         out[tail + 1 + d] = CARRIES if carries else IDLE
+    if not clear and (status == SETTLED or status == SHARED):
+        status = UNCLEAR
     return status, prove(plan, packed, space, out) if status == SETTLED else np.inf
 
 

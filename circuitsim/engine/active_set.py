@@ -1,8 +1,8 @@
 """The primal–dual active-set method (Hintermüller, Ito & Kunisch 2003) on refined currents and potentials.
 
 A conducting diode with a negative current leaves the active set, a blocking diode with a forward voltage enters it, all
-at once; a set that returns is followed by single changes, the least index first (Murty 1974). Each quantity is judged
-against its own scale: a current against the largest one at its ends, a voltage against the largest drop in its loop.
+at once; a set that returns is followed by single changes, the least index first (Murty 1974). Currents and voltages are
+judged by what refinement resolves: `OVERALL` of the largest current in the block, of the largest drop in the loop.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 
-ZERO = 1e-12
-"""A diode's current or voltage below this share of its scale is zero."""
-
 CLOSES = 2.0**-52
 """A sum of n source values below n times this share of the largest of them is zero."""
+
+
+RESOLVED = 1e-29
+"""A difference of potentials below this share of them is rounding of pairs of doubles."""
 
 
 class Violations(NamedTuple):
@@ -125,17 +126,15 @@ def violations(net: Network, point: LinearPoint) -> Violations:
     a, c = net.first[d], net.second[d]
     on = point.closed[d]
     closed = d[on]
-    scale = np.maximum(
-        ZERO * np.minimum(point.at_node[a[on]], point.at_node[c[on]]), OVERALL * point.in_block[point.block[closed]]
-    )
-    leave = closed[point.current[closed] < -scale]
+    noise = np.maximum(4.0 * point.correction[closed], OVERALL * point.in_block[point.block[closed]])
+    leave = closed[point.current[closed] < -noise]
     forward = forward_voltages(net, point)
     joined = point.tree.root_of[a] == point.tree.root_of[c]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
-    wrong = ~on & np.where(joined, forward > 0.0, forward > ZERO * reach)
+    wrong = ~on & np.where(joined, forward > 0.0, forward > CLOSES * reach)
     candidates = np.flatnonzero(wrong & joined)
     loops = loop_drops(net, point, d[candidates])
-    wrong[candidates] = forward[candidates] > np.maximum(ZERO * loops, 1e-29 * reach[candidates])
+    wrong[candidates] = forward[candidates] > np.maximum(OVERALL * loops, RESOLVED * reach[candidates])
     driven = driven_components(net, point)
     if driven.any():
         wrong |= _first_met(net, point, driven, forward)

@@ -23,8 +23,8 @@ LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
-RESOLUTION = 1e-26
-"""A sum of currents below this share of its largest term is rounding of pairs of doubles."""
+RESOLUTION = 1e-25
+"""A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
 
@@ -72,6 +72,8 @@ class LinearPoint(NamedTuple):
         Largest |current| at each node, A.
     block : (m,) int array
         Biconnected component of each element that carries current, −1 elsewhere.
+    correction : (m,) float array
+        Size of the last change of each current, A.
     in_block : float array
         Largest |current| in each biconnected component, A.
     factored : Factored
@@ -91,6 +93,7 @@ class LinearPoint(NamedTuple):
     need: np.ndarray
     at_node: np.ndarray
     block: np.ndarray
+    correction: np.ndarray
     in_block: np.ndarray
     factored: Factored
     converged: bool
@@ -192,6 +195,7 @@ def solve_linear(
         old = current[chords].copy()
         correct(chords, net.first, net.second, last, net.ohms, residual, x, current, current_low)
         steps += 1
+    correction = np.abs(current - before) if steps else np.zeros(m)
     if steps:
         zero = _rounding(net, chords, current, old, at_node, in_block[block[chords]])
         current[zero] = current_low[zero] = 0.0
@@ -199,7 +203,7 @@ def solve_linear(
     potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
     at_nodes(net.first, net.second, current, at_node)
     return LinearPoint(
-        made, on, current, current_low, v, v_low, need, at_node, block, in_block, factored, converged, steps
+        made, on, current, current_low, v, v_low, need, at_node, block, correction, in_block, factored, converged, steps
     )  # fmt: skip
 
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
-from circuitsim.engine.active_set import ZERO, forward_voltages, loop_drops, solve_active_set
+from circuitsim.engine.active_set import RESOLVED, forward_voltages, loop_drops, solve_active_set
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import LinearPoint
+from circuitsim.engine.refinement import OVERALL, LinearPoint
 from circuitsim.errors import ConvergenceError
 
 SMALLEST, LARGEST = 1e-290, 1e290
@@ -73,7 +73,7 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     a, c = net.first[d], net.second[d]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     near = np.flatnonzero(~tight & (np.abs(forward) <= 1e-9 * reach))
-    scale = np.maximum(ZERO * loop_drops(net, point, d[near]), 1e-29 * reach[near])
+    scale = np.maximum(OVERALL * loop_drops(net, point, d[near]), RESOLVED * reach[near])
     tight[near] = np.abs(forward[near]) <= scale
     return tight
 

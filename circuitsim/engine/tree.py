@@ -31,7 +31,7 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
     most : (n_nodes,) float array
         Work space.
     share : float
-        A tree current below this share of the largest of which it is the sum is zero.
+        A tree current below this share of the largest current in its subtree is zero.
     """
     for k in range(need.size):
         need[k] = 0.0
@@ -59,7 +59,7 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
             current[e], current_low[e] = -h, -low
         if h != 0.0:
             need[p], need_low[p] = add(need[p], need_low[p], h, low)
-            most[p] = max(most[p], abs(h))
+        most[p] = max(most[p], most[u])
         need[u], need_low[u] = 0.0, 0.0
 
 
