@@ -201,25 +201,39 @@ def certify(
         Branch currents in SPICE signs, A, and voltages first − second, V.
     tolerance : float
     """
+    carried = np.where(arrays.kind == CURRENT, value, currents)
+    found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), tolerance)
+    if found.ok or not np.isfinite(carried).all():
+        return found
+    resolved = RESOLUTION * _largest_in_block(arrays, carried)
+    return _certificate(arrays, value, voltages, currents, drops, carried, resolved, tolerance)
+
+
+def _certificate(
+    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
+    carried: np.ndarray, resolved: np.ndarray, tolerance: float,
+) -> Certificate:  # fmt: skip
+    """`certify` with the currents ``carried``, A, and the least scale ``resolved`` of each current (m,), A."""
     kind, first, second, zeroable, n_nodes = arrays
     resistor = (kind == RESISTOR) & (zeroable != 0.0)
     fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
     target = np.where(kind == VOLTAGE, value, 0.0)
-    diode, source = kind == DIODE, kind == CURRENT
-    carried = np.where(source, value, currents)
+    diode = kind == DIODE
     net = np.bincount(first, carried, n_nodes) - np.bincount(second, carried, n_nodes)
+    size = np.maximum(np.abs(carried), resolved)
     largest = np.zeros(n_nodes)
-    np.maximum.at(largest, first, np.abs(carried))
-    np.maximum.at(largest, second, np.abs(carried))
+    np.maximum.at(largest, first, size)
+    np.maximum.at(largest, second, size)
     local = np.maximum(largest[first], largest[second])
     d, i = drops[diode], currents[diode]
     ohmic = np.abs(drops - value * currents)[resistor]
-    loops = _loop_violations(arrays, resistor, fixed, voltages, currents, drops, tolerance)
+    reach = np.maximum(np.abs(drops), np.where(resistor, value * resolved, 0.0))
+    loops = _loop_violations(arrays, resistor, fixed, voltages, currents, drops, reach, tolerance)
     reach = np.maximum(loops.scale, np.abs(drops))[diode]
     pairs = {
         "kcl": (
             np.append(np.abs(net), np.abs(carried - currents)),
-            np.append(_current_scale(arrays, carried, np.abs(net), largest, tolerance), np.abs(carried)),
+            np.append(largest, np.abs(carried)),
         ),
         "kvl": (
             np.concatenate([loops.violation, ohmic, loops.printed]),
@@ -237,27 +251,22 @@ def certify(
     return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
 
 
-def _current_scale(
-    arrays: CircuitArrays, carried: np.ndarray, net: np.ndarray, largest: np.ndarray, tolerance: float
-) -> np.ndarray:
-    """Scale of Kirchhoff's current law at each node, A: the largest current there or, where that does not suffice,
-    `RESOLUTION` of the largest in a biconnected component at the node."""
-    if (net <= tolerance * largest).all():
-        return largest
+def _largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
+    """Largest |current| in the biconnected component of each element (m,), A."""
     import networkx
 
     graph = networkx.Graph()
-    for a, b, c in zip(arrays.first.tolist(), arrays.second.tolist(), np.abs(carried).tolist()):
-        if a != b:
-            graph.add_edge(a, b, current=max(c, graph.get_edge_data(a, b, {"current": 0.0})["current"]))
-    scale = largest.copy()
-    for edges in networkx.biconnected_component_edges(graph):
-        pairs = list(edges)
-        most = max(graph.edges[pair]["current"] for pair in pairs)
-        for pair in pairs:
-            for node in pair:
-                scale[node] = max(scale[node], RESOLUTION * most)
-    return scale
+    graph.add_edges_from(zip(arrays.first.tolist(), arrays.second.tolist()))
+    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
+    block: dict[tuple[int, int], int] = {}
+    for k, edges in enumerate(networkx.biconnected_component_edges(graph)):
+        for a, b in edges:
+            block[a, b] = block[b, a] = k
+    ends = zip(arrays.first.tolist(), arrays.second.tolist())
+    label = np.array([block.get(pair, -1) for pair in ends], dtype=np.int64)
+    largest = np.zeros(label.max(initial=-1) + 2)
+    np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
+    return largest[label]
 
 
 class _Loops(NamedTuple):
@@ -272,9 +281,9 @@ class _Loops(NamedTuple):
 
 def _loop_violations(
     arrays: CircuitArrays, resistor: np.ndarray, fixed: np.ndarray, voltages: np.ndarray, currents: np.ndarray,
-    drops: np.ndarray, tolerance: float,
+    drops: np.ndarray, size: np.ndarray, tolerance: float,
 ) -> _Loops:  # fmt: skip
-    """Kirchhoff's voltage law for all elements.
+    """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
 
     An element whose drop agrees with the difference of its potentials to ``tolerance`` of itself needs no loop: the
     differences add up to zero round every loop. Others are summed up round their fundamental loop of a spanning tree of
@@ -282,7 +291,7 @@ def _loop_violations(
     """
     first, second = arrays.first, arrays.second
     difference = voltages[first] - voltages[second]
-    violation, scale = np.abs(drops - difference), np.abs(drops)
+    violation, scale = np.abs(drops - difference), size.copy()
     unclear = np.flatnonzero(~(violation <= 1e-3 * tolerance * scale))
     if not unclear.size:
         return _Loops(violation, scale, np.zeros(0), np.zeros(0))
@@ -292,11 +301,11 @@ def _loop_violations(
     order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
     tree = _Tree(arrays.n_nodes, first, second, order.tolist())
     for e in unclear.tolist():
-        total, most = tree.loop(e, drops)
+        total, most = tree.loop(e, drops, size)
         violation[e], scale[e] = abs(total), most
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
     printed = np.abs(drops - difference)[unclear]
-    return _Loops(violation, scale, printed, np.maximum(reach, np.abs(drops[unclear])))
+    return _Loops(violation, scale, printed, np.maximum(reach, size[unclear]))
 
 
 class _Tree:
@@ -335,12 +344,12 @@ class _Tree:
                         self.parent[v], self.edge[v], self.depth[v], self.root[v] = u, e, self.depth[u] + 1, start
                         stack.append(v)
 
-    def loop(self, element: int, drops: np.ndarray) -> tuple[float, float]:
-        """The sum of drops round the loop of an element, V, and the largest of them; zeros where none closes."""
+    def loop(self, element: int, drops: np.ndarray, size: np.ndarray) -> tuple[float, float]:
+        """The sum of drops round the loop of an element, V, and the largest scale of them; 0 where none closes."""
         u, v = int(self.first[element]), int(self.second[element])
         if element in self.inside or self.root[u] != self.root[v]:
-            return 0.0, abs(float(drops[element]))
-        terms = [float(drops[element])]
+            return 0.0, float(size[element])
+        terms, most = [float(drops[element])], float(size[element])
         sign_u, sign_v = -1.0, 1.0
         while u != v:
             if self.depth[u] >= self.depth[v]:
@@ -350,7 +359,8 @@ class _Tree:
                 e, sign, low = self.edge[v], sign_v, v
                 v = self.parent[v]
             terms.append(sign * float(drops[e] if int(self.first[e]) == low else -drops[e]))
-        return math.fsum(terms), max(abs(t) for t in terms)
+            most = max(most, float(size[e]))
+        return math.fsum(terms), most
 
 
 def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:
