@@ -16,7 +16,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, network
-from circuitsim.engine.refinement import LOCAL, LinearPoint
+from circuitsim.engine.refinement import LinearPoint
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.circulation import unchangeable
 from circuitsim.program.components import component_labels
@@ -55,11 +55,6 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     one_way[net.diodes] = True
     one_way = one_way[elements]
     found = _least_norm(nodes.size, first, second, one_way, need[nodes], point.current[elements])
-    through = np.zeros(nodes.size)
-    np.maximum.at(through, first, np.abs(found))
-    np.maximum.at(through, second, np.abs(found))
-    zero = np.abs(found) <= LOCAL * np.maximum(through[first], through[second])
-    found[zero] = 0.0
     unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
     return Loops(elements, found, unique)
 
