@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from circuitsim._files import naming
 from circuitsim.bench.competitors import OURS, missing
 from circuitsim.errors import UsageError
 
@@ -114,7 +115,7 @@ def run(
                 row = case._asdict() | {"failure": "not tried: out of time at a smaller size"}
             else:
                 row = _measured(case, limit, budget)
-            with (folder / RESULTS).open("a", encoding="utf-8") as file:
+            with naming(folder / RESULTS), (folder / RESULTS).open("a", encoding="utf-8") as file:
                 # A leading newline heals a line that an earlier kill cut short.
                 file.write("\n" + json.dumps(row, allow_nan=False) + "\n")
                 file.flush()

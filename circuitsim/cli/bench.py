@@ -34,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure what is missing, write report.md, results.csv and times.png, print the report."""
+    from circuitsim._files import atomic_write
     from circuitsim.bench import figure, report, runner
     from circuitsim.bench.competitors import expand
-    from circuitsim.training.files import atomic_write
 
     wanted = [
         case for case in runner.cases(args.suite, expand(args.against), args.seed)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim._files import atomic_file
 from circuitsim.errors import CircuitError
-from circuitsim.training.files import atomic_file
 
 FORMAT = 1
 _HEADER = "__json__"

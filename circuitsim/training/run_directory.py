@@ -9,9 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim._version import __version__
 from circuitsim.errors import UsageError
-from circuitsim.training.files import atomic_write
 
 
 class RunDirectory:
@@ -56,6 +56,7 @@ class RunDirectory:
         With other versions the run goes on, but not necessarily with the bits it would have had.
         """
         before = self._read("versions")
+        remove_abandoned(self.path)
         self._record(config)
         now = software_versions()
         return [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
