@@ -80,7 +80,7 @@ class RunDirectory:
             raise UsageError(f"there is no run to resume in {self.path} (no {self.config.name})")
         try:
             found = json.loads(self.config.read_text(encoding="utf-8"))[part]
-        except (ValueError, KeyError, TypeError) as problem:
+        except (ValueError, KeyError, TypeError, RecursionError) as problem:
             raise UsageError(f"{self.config} is damaged and cannot be read ({problem})") from problem
         if not isinstance(found, dict):
             raise UsageError(f"{self.config} is damaged and cannot be read (its {part} are not a table)")

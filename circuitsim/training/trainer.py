@@ -59,8 +59,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("batch", 1), ("seed", 0), ("evaluate_every", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise UsageError(f"{name} must be a whole number, not {value!r}")
+            if value < least:
+                raise UsageError(f"{name} must be at least {least}, not {value}")
 
     def order(self, epoch: int, samples: int) -> np.ndarray:
         """A shuffled epoch's order: a function of seed and epoch, so that no checkpoint has to hold it."""
