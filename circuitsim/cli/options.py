@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from circuitsim.errors import UsageError
 from circuitsim.units import short
 
-LARGEST = 2**63 - 1
-"""No whole number may be larger, but a seed."""
+LARGEST = 10**9
+"""No whole number may be larger, but a seed: products of two such sizes are still counted in 64 bits."""
 
 
 class Kind(Enum):
@@ -19,7 +19,7 @@ class Kind(Enum):
 
     WHOLE = "a whole number"
     NUMBER = "a finite number"
-    WORD = "a text"
+    WORD = "a text (without NUL)"
     SWITCH = "true or false"
     WORDS = "a list of texts"
     TABLES = "a list of tables"
@@ -30,9 +30,12 @@ class Kind(Enum):
             case Kind.WHOLE:
                 return isinstance(value, int) and not isinstance(value, bool)
             case Kind.NUMBER:
-                return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+                if isinstance(value, bool) or not isinstance(value, (int, float)):
+                    return False
+                # A whole number of hundreds of digits is no double.
+                return abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value)
             case Kind.WORD:
-                return isinstance(value, str)
+                return isinstance(value, str) and "\0" not in value
             case Kind.SWITCH:
                 return isinstance(value, bool)
             case Kind.WORDS:
@@ -80,8 +83,7 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
         kind, _, choices = readings[name]
         said = f"{source}: {name}" if source else f"--{name.replace('_', '-')}"
         shown = short(str(value).lower() if isinstance(value, bool) else repr(value))
-        # Compared first: a whole number too large for a double cannot be tested for being finite.
-        if isinstance(value, int) and abs(value) > LARGEST and name != "seed":
+        if kind is Kind.WHOLE and isinstance(value, int) and value > LARGEST and name != "seed":
             raise UsageError(f"{said} must be at most {LARGEST}, not {shown}")
         if not kind.holds(value):
             raise UsageError(f"{said} must be {kind.value}, not {shown}")

@@ -94,10 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if resume:
         if directory is None:
             raise UsageError("--resume needs --out: the directory of the run to continue")
-        recorded = directory.options()
-        present = {name: value for name, value in recorded.items() if value is not None}
-        check_values(present, args.readings, str(directory.config))
-        options = _resumed_options(recorded, given)
+        options = _resumed_options(_recorded(directory, args.readings), given)
     else:
         options = _options(given)
     experiment = _family(options["model"]).build(options)
@@ -145,6 +142,17 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         if name not in defaults:
             raise UsageError(f"--{name.replace('_', '-')} is not an option of --model {model}")
     return {**defaults, **given}
+
+
+def _recorded(directory: Any, readings: Mapping[str, Reading]) -> dict[str, Any]:
+    """The options of the run to resume; none is missing its value but those that a family may leave open."""
+    recorded: dict[str, Any] = directory.options()
+    source = str(directory.config)
+    check_values({"model": recorded.get("model")}, readings, source)
+    defaults = {**COMMON, **_family(recorded["model"]).DEFAULTS}
+    stated = {name: value for name, value in recorded.items() if value is not None or defaults.get(name) is not None}
+    check_values(stated, readings, source)
+    return recorded
 
 
 def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

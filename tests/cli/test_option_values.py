@@ -24,16 +24,18 @@ from .conftest import Command
         ("epochs = [1]", "epochs must be a whole number, not [1]"),
         ("epochs = 1979-05-27", "epochs must be a whole number, not datetime.date(1979, 5, 27)"),
         (f"batch = {LARGEST + 1}", f"batch must be at most {LARGEST}, not {LARGEST + 1}"),
+        ("lr = 1" + "0" * 400, "lr must be a finite number, not 1000"),
+        (r'data-dir = "a\u0000"', r"data_dir must be a text (without NUL), not 'a\x00'"),
         ("lr = nan", "lr must be a finite number, not nan"),
         ("lr = false", "lr must be a finite number, not false"),
         ("evaluate-every = {}", "evaluate_every must be a whole number, not {}"),
-        ("model = 3", "model must be a text, not 3"),
-        ("dataset = ['digits']", "dataset must be a text, not ['digits']"),
+        ("model = 3", "model must be a text (without NUL), not 3"),
+        ("dataset = ['digits']", "dataset must be a text (without NUL), not ['digits']"),
         ("cold = 1", "cold must be true or false, not 1"),
         ("trainable = 'R*'", "trainable must be a list of texts, not 'R*'"),
         ("elements = [1]", "elements must be a list of tables, not [1]"),
         ("precision = 'float16'", "precision must be float32 or float64, not 'float16'"),
-        ("out = 1", "out must be a text, not 1"),
+        ("out = 1", "out must be a text (without NUL), not 1"),
         ("resume = 'yes'", "resume must be true or false, not 'yes'"),
         ("x = " + "[" * 50_000, ""),
         ("epochs = " + "9" * 5000, ""),
@@ -59,18 +61,26 @@ def test_toml_that_is_none(command: Command, tmp_path: Path) -> None:
     [
         (("--lr", "nan"), "--lr must be a finite number, not nan"),
         (("--checkpoint-seconds", "inf"), "--checkpoint-seconds must be a finite number, not inf"),
-        (("--batch", str(2**63)), f"--batch must be at most {LARGEST}, not {2**63}"),
+        (("--batch", str(LARGEST + 1)), f"--batch must be at most {LARGEST}, not {LARGEST + 1}"),
     ],
 )
 def test_values_on_the_command_line(command: Command, words: tuple[str, ...], message: str) -> None:
     assert command("train", "--model", "rbm", *words) == (2, "", f"error: {message}\n")
 
 
-def test_values_of_a_recorded_run(command: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "rbm", "epochs": "2"}, "epochs must be a whole number, not '2'"),
+        ({"model": "rbm", "persistent": None}, "persistent must be a whole number, not None"),
+        ({"model": ["rbm"]}, "model must be a text (without NUL), not ['rbm']"),
+        ({}, "model must be a text (without NUL), not None"),
+    ],
+)
+def test_values_of_a_recorded_run(command: Command, tmp_path: Path, options: dict, message: str) -> None:
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({"options": {"model": "rbm", "epochs": "2"}, "versions": {}}))
-    message = f"error: {config}: epochs must be a whole number, not '2'\n"
-    assert command("train", "--resume", "--out", tmp_path) == (2, "", message)
+    config.write_text(json.dumps({"options": options, "versions": {}}))
+    assert command("train", "--resume", "--out", tmp_path) == (2, "", f"error: {config}: {message}\n")
 
 
 @pytest.mark.parametrize("name", ["epochs", "batch", "seed", "evaluate_every"])
