@@ -51,9 +51,8 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.output, [args.deck])
     check_values(vars(args), args.readings)
     options = {**learning.DEFAULTS, "_given": set(vars(args)), **vars(args)}
-    for name, least in (("samples", 1), ("seed", 0)):
-        if options[name] < least:
-            raise UsageError(f"--{name} must be at least {least}, not {options[name]}")
+    if options["samples"] < 1:
+        raise UsageError(f"--samples must be at least 1, not {options['samples']}")
     setting = learning.setting_of(options)
     report(setting.warnings)
     x, y = (array[: options["samples"]] for array in setting.samples[:2])

@@ -87,6 +87,8 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
             raise UsageError(f"{said} must be at most {LARGEST}, not {shown}")
         if not kind.holds(value):
             raise UsageError(f"{said} must be {kind.value}, not {shown}")
+        if name == "seed" and value < 0:
+            raise UsageError(f"{said} must be at least 0, not {shown}")
         if choices and value not in choices:
             raise UsageError(f"{said} must be {' or '.join(choices)}, not {shown}")
 

@@ -59,6 +59,7 @@ def test_toml_that_is_none(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--seed", "-1"), "--seed must be at least 0, not -1"),
         (("--lr", "nan"), "--lr must be a finite number, not nan"),
         (("--checkpoint-seconds", "inf"), "--checkpoint-seconds must be a finite number, not inf"),
         (("--batch", str(LARGEST + 1)), f"--batch must be at most {LARGEST}, not {LARGEST + 1}"),
