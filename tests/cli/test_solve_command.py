@@ -277,3 +277,10 @@ def test_plot(command: Command, deck, tmp_path: Path) -> None:
 
 def test_default_tolerance_is_the_certificates() -> None:
     assert solving.TOLERANCE == TOLERANCE
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_power_beyond_all_doubles_is_said(command: Command, deck) -> None:
+    code, out, err = command("solve", deck("large\nV1 a 0 1e308\nR1 a 0 1\n"), "--format", "json")
+    assert (code, out) == (2, "")
+    assert err.endswith("larger than a double can hold (1.8e308): choose smaller values of the sources\n")
