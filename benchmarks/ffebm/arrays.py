@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim._files import atomic_write
 from circuitsim.ffebm import Chain, DeepHopfieldBlock, Linear, Readout, Sweeps
-from circuitsim.training.files import atomic_write
 
 INPUTS, CLASSES = 784, 10
 AGREE = 1e-2

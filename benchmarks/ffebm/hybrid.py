@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from circuitsim._files import atomic_write
 from circuitsim.datasets import load
 from circuitsim.ffebm import BatchNorm, Chain, Chaining, Linear, Normalise, Readout, ResistiveBlock, Sweeps, build
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.curves import save_figure
-from circuitsim.training.files import atomic_write
 
 COLUMNS = ("method", "seed", "accuracy", "loss", "residual", "conducting", "seconds", "samples", "epochs")
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim._files import atomic_write
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.training.files import atomic_write
 
 SWEEPS = 20
 

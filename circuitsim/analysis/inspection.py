@@ -8,10 +8,11 @@ import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
-from circuitsim.circuit.elements import CAPACITOR, CURRENT
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import Location, NoSteadyStateError, Problem
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels
+from circuitsim.program.strong import strong_labels
 
 SHOWN = 8
 """Names listed in one message."""
@@ -73,7 +74,7 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
             check_bounded(structure, program)
     except NoSteadyStateError as error:
         contradiction = error
-    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure))
+    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure), *_diode_rings(structure))
     return Inspection(_report(structure, circuit), lints, contradiction)
 
 
@@ -144,7 +145,38 @@ def _floating(structure: Structure) -> list[Problem]:
     problems = []
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
-        shown = ", ".join(nodes[:SHOWN]) + (f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else "")
-        message = f"no path to ground from {shown}: potentials are relative to {circuit.node_names[reference]}"
+        message = f"no path to ground from {_some(nodes)}: potentials are relative to {circuit.node_names[reference]}"
         problems.append(Problem("floating", message, None, "connect one of these nodes to ground (0)", nodes))
     return problems
+
+
+def _diode_rings(structure: Structure) -> list[Problem]:
+    """Ideal diodes all of one direction around a loop: no voltage is left between their nodes.
+
+    Going around, the voltages along the diodes are at most 0 each and 0 together, so each is 0. Nodes joined by
+    elements of 0 V count as one, so that an ammeter in the ring hides nothing.
+    """
+    circuit = structure.circuit
+    kind, first, second, value, n_nodes = structure.arrays
+    shorts = (kind == INDUCTOR) | (((kind == RESISTOR) | (kind == VOLTAGE)) & (value == 0.0))
+    joined = component_labels(n_nodes, first[shorts], second[shorts])
+    ends = np.concatenate([joined[first[structure.diodes]], joined[second[structure.diodes]]])
+    touched, numbered = np.unique(ends, return_inverse=True)
+    anode, cathode = numbered.reshape(2, -1)
+    label = strong_labels(touched.size, anode, cathode)
+    inside = (label[anode] == label[cathode]) & (anode != cathode)
+    rings: dict[int, list[int]] = {}
+    for ring, k in zip(label[anode[inside]].tolist(), structure.diodes[inside].tolist()):
+        rings.setdefault(ring, []).append(k)
+    problems = []
+    for members in rings.values():
+        names = [circuit.names[k] for k in members]
+        nodes = [circuit.node_names[node] for node in sorted({int(end[k]) for k in members for end in (first, second)})]
+        message = f"ideal diodes around a loop short nodes {_some(nodes)}: {_some(names)}"
+        hint = "is a diode the wrong way round? Current passes an ideal diode at 0 V: such a loop is a wire"
+        problems.append(Problem("diode-ring", message, _place(circuit, members[0]), hint, [*names, *nodes]))
+    return problems
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from circuitsim._files import naming
 from circuitsim.bench.competitors import OURS, missing
 from circuitsim.errors import UsageError
 
@@ -71,15 +72,24 @@ def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:
 
 
 def finished(folder: Path) -> list[dict[str, Any]]:
-    """The rows of an earlier run; a line that was cut off in mid-write is left out, and measured again."""
+    """The rows of an earlier run; a line cut off in mid-write, or that is no row, is left out and measured again."""
     path = folder / RESULTS
     rows = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
             continue
+        if _is_row(row):
+            rows.append(row)
     return rows
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a line of an earlier run names a measurement and its outcome."""
+    kinds = {"family": str, "unknowns": int, "seed": int, "competitor": str}
+    named = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in kinds.items())
+    return named and ("failure" in row or {"nodes", "cold"} <= set(row))
 
 
 def run(
@@ -114,7 +124,7 @@ def run(
                 row = case._asdict() | {"failure": "not tried: out of time at a smaller size"}
             else:
                 row = _measured(case, limit, budget)
-            with (folder / RESULTS).open("a", encoding="utf-8") as file:
+            with naming(folder / RESULTS), (folder / RESULTS).open("a", encoding="utf-8") as file:
                 # A leading newline heals a line that an earlier kill cut short.
                 file.write("\n" + json.dumps(row, allow_nan=False) + "\n")
                 file.flush()

@@ -64,7 +64,9 @@ class RestrictedBoltzmannMachine:
         """Normal weights of standard deviation ``spread``, zero biases."""
         if visible < 1 or hidden < 1:
             raise UsageError(f"a Boltzmann machine needs at least one unit in each layer, not {visible} and {hidden}")
-        weights = (spread * rng.standard_normal((visible, hidden))).astype(dtype).T
+        # What is no longer finite is refused below, by name.
+        with np.errstate(over="ignore"):
+            weights = (spread * rng.standard_normal((visible, hidden))).astype(dtype).T
         return cls(weights, np.zeros(visible, dtype), np.zeros(hidden, dtype))
 
     @classmethod

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from circuitsim._version import __version__
+from circuitsim.cli.streams import escaping_streams
 from circuitsim.errors import CircuitError, NetlistError, UsageError
 
 # Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
@@ -73,48 +73,71 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `EPILOG`)."""
     words = list(sys.argv[1:] if argv is None else argv)
-    command = next((word for word in words if word in COMMANDS), None)
-    _print_anything()
-    debug = "--debug" in words
-    try:
+    with escaping_streams():
         try:
-            args = build_parser(command).parse_args(words)
-            code = args.run(args)
-            sys.stdout.flush()
-            return int(code)
-        except CircuitError as error:
+            try:
+                return _run(words)
+            except Exception as error:
+                if "--debug" in words:
+                    raise
+                print(f"error: internal: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
+                return 1
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return 130
+
+
+def _run(words: list[str]) -> int:
+    """Run the command line; what went wrong for a reason is said, all else is raised."""
+    command = next((word for word in words if word in COMMANDS), None)
+    try:
+        args = build_parser(command).parse_args(words)
+        code = int(args.run(args))
+    except CircuitError as error:
+        _complain(error)
+        code = error.exit_code
+    except BrokenPipeError:
+        _discard_output()
+        return 0
+    except OSError as error:
+        _complain(error)
+        code = 2
+    except MemoryError as error:
+        print(f"error: not enough memory{f': {error}' if str(error) else ''}; ask for less at a time", file=sys.stderr)
+        code = 2
+    return _flushed(code)
+
+
+def _flushed(code: int) -> int:
+    """``code`` once all output is out; 2 where it does not go out (a full disk)."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`circuitsim … | head`): not our error.
+        _discard_output()
+        return 0
+    except OSError as error:
+        _discard_output()
+        if code == 0:
             _complain(error)
-            return error.exit_code
-        except BrokenPipeError:
-            # The reader went away (`circuitsim … | head`): not our error. Keep the interpreter's flush at exit quiet.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        except OSError as error:
-            place = f" ({error.filename})" if error.filename else ""
-            print(f"error: {error.strerror or error}{place}", file=sys.stderr)
-            return 2
-        except Exception as error:
-            if debug:
-                raise
-            print(f"error: internal: {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
-            return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return 2
+    return code
 
 
-def _complain(error: CircuitError) -> None:
+def _discard_output() -> None:
+    """Keep the interpreter's flush at exit quiet: what is left goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(error: CircuitError | OSError) -> None:
     """Print an error; the problems of a deck each as one, as far as `NetlistError.SHOWN` goes."""
+    if isinstance(error, OSError):
+        place = f" ({error.filename})" if error.filename else ""
+        print(f"error: {error.strerror or error}{place}", file=sys.stderr)
+        return
     problems = error.problems if isinstance(error, NetlistError) else (error,)
     for problem in problems[: NetlistError.SHOWN]:
         print(f"error: {problem}", file=sys.stderr)
     if len(problems) > NetlistError.SHOWN:
         more = len(problems) - NetlistError.SHOWN
         print(f"error: … and {more} more (circuitsim check lists them all)", file=sys.stderr)
-
-
-def _print_anything() -> None:
-    """Escape what a stream cannot show (Ω on an ASCII terminal, file names that are no text) instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

@@ -6,6 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from circuitsim.cli.options import Kind, Reading, check_values
+from circuitsim.errors import UsageError
+
 EPILOG = """\
 Every measurement is a process of its own; finished ones are kept in OUT/results.jsonl, so the same command continues
 where it was stopped. No competitor's own status is believed: its node voltages are judged by circuitsim's certificate,
@@ -34,14 +37,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure what is missing, write report.md, results.csv and times.png, print the report."""
+    from circuitsim._files import atomic_write
     from circuitsim.bench import figure, report, runner
     from circuitsim.bench.competitors import expand
-    from circuitsim.training.files import atomic_write
 
+    options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
+    check_values(options, {name: Reading(Kind.NUMBER) for name in options})
+    if args.limit <= 0.0 or args.budget < 0.0:
+        raise UsageError("--limit must be more than 0 s, --budget not less than 0 s")
     wanted = [
         case for case in runner.cases(args.suite, expand(args.against), args.seed)
         if case.unknowns <= args.max_unknowns
     ]  # fmt: skip
+
+    if not wanted:
+        raise UsageError("there is nothing to measure: name competitors with --against, or raise --max-unknowns")
 
     def tell(line: str) -> None:
         if sys.stderr.isatty():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli import learning
 from circuitsim.cli.deck import report
+from circuitsim.cli.options import OptionGroup, check_values
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 
@@ -32,9 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``gradient``."""
     parser.epilog = EPILOG
     parser.add_argument("deck", metavar="DECK", help="a SPICE deck with inputs, outputs and trainable elements")
-    learning.add_learning(parser)
-    parser.add_argument("--samples", type=int, metavar="N", default=64, help="samples to take (64)")
-    parser.add_argument("--seed", type=int, metavar="S", default=0, help="of --scatter (0)")
+    options = OptionGroup(parser, {})
+    learning.add_learning(options)
+    options.add_argument("--samples", type=int, metavar="N", default=64, help="samples to take (64)")
+    options.add_argument("--seed", type=int, metavar="S", default=0, help="of --scatter (0)")
+    parser.set_defaults(readings=options.readings)
     parser.add_argument("--format", choices=("text", "csv", "json"), default="text", help="default: text")
     add_output(parser)
 
@@ -46,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.learning import Problem
 
     check_target(args.output, [args.deck])
+    check_values(vars(args), args.readings)
     options = {**learning.DEFAULTS, "_given": set(vars(args)), **vars(args)}
     if options["samples"] < 1:
         raise UsageError(f"--samples must be at least 1, not {options['samples']}")

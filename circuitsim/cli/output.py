@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from circuitsim.errors import UsageError
 
@@ -54,15 +53,10 @@ def save(content: bytes, path: str) -> None:
     UsageError
         The system does not let the file be written; the old one, if any, is unharmed.
     """
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as file:
-                file.write(content)
-            return
-        from circuitsim.training.files import atomic_write
+    from circuitsim._files import write_file
 
-        # The file behind a symbolic link is replaced, not the link.
-        atomic_write(Path(os.path.realpath(path)), content)
+    try:
+        write_file(path, content)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -5,6 +5,7 @@ A model family is a module with
     DEFAULTS                 its options and their default values
     add_arguments(group)     the options that only it has, each with ``default=argparse.SUPPRESS``
     build(options)           an `Experiment` from a complete table of options
+    FILE_OPTIONS             if it has any: how options are read that only a file can give
 
 and a row in `MODELS`. Everything else (progress, history, checkpoints, resumption) is the same for all.
 """
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from circuitsim.cli.options import OptionGroup, Reading, check_values
 from circuitsim.errors import UsageError
 
 # --model NAME → module of its family. Two names may share a module, which then reads options["model"].
@@ -42,63 +45,46 @@ _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of all families; none has a default here, so that `run` can tell what was given."""
     none = argparse.SUPPRESS
-    parser.add_argument("deck", nargs="?", metavar="DECK", default=none, help="a deck to train (--model circuit)")
-    parser.add_argument("--config", metavar="FILE", default=none, help="options from a TOML file; others override it")
-    parser.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
-    parser.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
-    parser.add_argument("--data-dir", metavar="DIR", default=none, help="where data sets are kept (docs/data.md)")
-    parser.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
-    parser.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
-    parser.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")
-    parser.add_argument("--momentum", type=float, metavar="M", default=none, help="momentum, 0 to 1")
-    parser.add_argument("--weight-decay", type=float, metavar="D", default=none, help="L2 penalty on the weights")
-    parser.add_argument("--seed", type=int, metavar="S", default=none, help="source of all chance (0)")
-    parser.add_argument(
+    readings: dict[str, Reading] = {}
+    common = OptionGroup(parser, readings)
+    common.add_argument("deck", nargs="?", metavar="DECK", default=none, help="a deck to train (--model circuit)")
+    common.add_argument("--config", metavar="FILE", default=none, help="options from a TOML file; others override it")
+    common.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
+    common.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
+    common.add_argument("--data-dir", metavar="DIR", default=none, help="where data sets are kept (docs/data.md)")
+    common.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
+    common.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
+    common.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")
+    common.add_argument("--momentum", type=float, metavar="M", default=none, help="momentum, 0 to 1")
+    common.add_argument("--weight-decay", type=float, metavar="D", default=none, help="L2 penalty on the weights")
+    common.add_argument("--seed", type=int, metavar="S", default=none, help="source of all chance (0)")
+    common.add_argument(
         "--evaluate-every", type=int, metavar="N", default=none, help="epochs between two rows of the history (1)"
     )
-    parser.add_argument(
+    common.add_argument(
         "--checkpoint-seconds", type=float, metavar="S", default=none, help="least time between checkpoints (30)"
     )
-    parser.add_argument("--out", metavar="DIR", default=none, help="write history, checkpoints, model, pictures here")
-    parser.add_argument(
+    common.add_argument("--out", metavar="DIR", default=none, help="write history, checkpoints, model, pictures here")
+    common.add_argument(
         "--resume", action="store_true", default=none, help="continue the run in --out, bit for bit as if never stopped"
     )
-    shared: dict[str, Any] = {}
     for module in sorted(set(MODELS.values())):
         names = ", ".join(name for name, home in MODELS.items() if home == module)
         group = parser.add_argument_group(f"options of {names}")
-        import_module(module).add_arguments(_Options(group, shared))
-
-
-class _Options:
-    """A group of options in which one that another family has too is not declared again.
-
-    The first family's words stay in the help; both read the value the same way, or it is a mistake of the program.
-    """
-
-    def __init__(self, group: Any, shared: dict[str, Any]) -> None:
-        self._group, self._shared = group, shared
-
-    def add_argument(self, name: str, **settings: Any) -> None:
-        """As `argparse` has it; families call this with one name for each option."""
-        reading = (settings.get("type", str), settings.get("action"), settings.get("nargs"))
-        if name not in self._shared:
-            self._shared[name] = reading
-            self._group.add_argument(name, **settings)
-        elif self._shared[name] != reading:
-            raise AssertionError(f"two model families read {name} in different ways")
-        else:
-            told = self._group.description
-            self._group.description = f"{told}, {name}" if told else f"shared with others: {name}"
+        family = import_module(module)
+        family.add_arguments(OptionGroup(group, readings))
+        readings.update(getattr(family, "FILE_OPTIONS", {}))
+    parser.set_defaults(readings=readings)
 
 
 def run(args: argparse.Namespace) -> int:
     """Train; 0 when done, 130 when interrupted and saved."""
     from circuitsim.training import RunDirectory
 
-    given = {name: value for name, value in vars(args).items() if name not in ("command", "debug", "run")}
+    given = {name: value for name, value in vars(args).items() if name not in ("command", "debug", "run", "readings")}
+    check_values(given, args.readings)
     if "config" in given:
-        given = {**configured(given.pop("config")), **given}
+        given = {**configured(given.pop("config"), args.readings), **given}
     if "deck" in given:
         given.setdefault("model", "circuit")
     if "elements" in given:
@@ -108,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     if resume:
         if directory is None:
             raise UsageError("--resume needs --out: the directory of the run to continue")
-        options = _resumed_options(directory.options(), given)
+        options = _resumed_options(_recorded(directory, args.readings), given)
     else:
         options = _options(given)
     experiment = _family(options["model"]).build(options)
@@ -117,13 +103,13 @@ def run(args: argparse.Namespace) -> int:
     return _train(experiment, directory, options if resume else None)
 
 
-def configured(path: str) -> dict[str, Any]:
+def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
     """Options from a TOML file: the names of the command line, with ``-`` or ``_``.
 
     Raises
     ------
     UsageError
-        There is no such file, or it is no TOML.
+        There is no such file, it is no TOML, or a value is of another kind than its option's.
     """
     import tomllib
 
@@ -132,9 +118,12 @@ def configured(path: str) -> dict[str, Any]:
             found = tomllib.load(file)
     except FileNotFoundError:
         raise UsageError(f"no configuration {path!r}: there is no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        # Bad TOML, bytes that are no UTF-8, a number of thousands of digits, lists in lists in lists.
         raise UsageError(f"{path}: {error}") from None
-    return {name.replace("-", "_"): value for name, value in found.items()}
+    options = {name.replace("-", "_"): value for name, value in found.items()}
+    check_values(options, readings, path)
+    return options
 
 
 def _family(model: str | None) -> ModuleType:
@@ -153,6 +142,17 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
         if name not in defaults:
             raise UsageError(f"--{name.replace('_', '-')} is not an option of --model {model}")
     return {**defaults, **given}
+
+
+def _recorded(directory: Any, readings: Mapping[str, Reading]) -> dict[str, Any]:
+    """The options of the run to resume; none is missing its value but those that a family may leave open."""
+    recorded: dict[str, Any] = directory.options()
+    source = str(directory.config)
+    check_values({"model": recorded.get("model")}, readings, source)
+    defaults = {**COMMON, **_family(recorded["model"]).DEFAULTS}
+    stated = {name: value for name, value in recorded.items() if value is not None or defaults.get(name) is not None}
+    check_values(stated, readings, source)
+    return recorded
 
 
 def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ refused, and the message says where the same data lie in a form that cannot.
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from circuitsim._npz import npz_headers, read_npz
 from circuitsim.datasets.images import ImageData
 from circuitsim.datasets.remote import data_directory
 from circuitsim.errors import UsageError
@@ -127,12 +127,11 @@ def _archives(paths: Sequence[Path]) -> Labelled:
     labels = np.empty(len(images), np.int64)
     start = 0
     for path, count in zip(paths, shapes, strict=True):
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                images[start : start + count] = _channels_last(archive["data"])
-                labels[start : start + count] = archive["labels"]
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as problem:
-            raise UsageError(f"{path} cannot be read: {problem} (objects in npz files are pickles)") from None
+        arrays = read_npz(path, ("data", "labels"))
+        if arrays["labels"].shape != (count,) or arrays["labels"].dtype.kind not in "iu":
+            raise UsageError(f"{path}: 'labels' must be {count} whole numbers, one for each row of 'data'")
+        images[start : start + count] = _channels_last(arrays["data"])
+        labels[start : start + count] = arrays["labels"]
         start += count
     if labels.min() < 1 or labels.max() > 1000:
         raise UsageError(f"{paths[0].parent}: labels of ImageNet32 are 1 to 1000, not {labels.min()} to {labels.max()}")
@@ -141,16 +140,9 @@ def _archives(paths: Sequence[Path]) -> Labelled:
 
 def _shape_in(path: Path) -> int:
     """Samples in an npz file, from the header of its ``data``."""
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open("data.npy") as member:
-            version = np.lib.format.read_magic(member)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(member)
-            stored = archive.getinfo("data.npy").file_size
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as problem:
-        raise UsageError(f"{path} is no npz file with an array 'data' ({problem})") from None
-    if len(shape) != 2 or shape[1] != _PIXELS or dtype != np.uint8 or stored < shape[0] * _PIXELS:
-        raise UsageError(f"'data' in {path} must be rows of {_PIXELS} bytes, not {dtype} {shape} in {stored} bytes")
+    ((shape, dtype),) = npz_headers(path, ("data",))
+    if len(shape) != 2 or shape[1] != _PIXELS or dtype != np.uint8 or not shape[0]:
+        raise UsageError(f"'data' in {path} must be rows of {_PIXELS} bytes, one or more, not {dtype} {shape}")
     return int(shape[0])
 
 

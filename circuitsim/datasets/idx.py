@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import math
+import struct
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from circuitsim.errors import UsageError
 
 _BYTES = 0x08
+_PIECE = 1 << 24
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -24,14 +28,29 @@ def read_idx(path: Path) -> np.ndarray:
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            return _read(file, path)
     except (OSError, EOFError, zlib.error) as problem:
         raise UsageError(f"{path} is damaged and cannot be read ({problem})") from problem
-    if len(raw) < 4 or raw[:2] != b"\x00\x00" or raw[2] != _BYTES:
+
+
+def _read(file: gzip.GzipFile | BinaryIO, path: Path) -> np.ndarray:
+    """The array; no more is unpacked than the header promises."""
+    magic = file.read(4)
+    if len(magic) < 4 or magic[:2] != b"\x00\x00" or magic[2] != _BYTES:
         raise UsageError(f"{path} is not an idx file of bytes (its magic number is wrong)")
-    header = 4 + 4 * raw[3]
-    shape = tuple(int(size) for size in np.frombuffer(raw[4:header], ">u4"))
-    expected = header + int(np.prod(shape))
-    if len(raw) != expected:
-        raise UsageError(f"{path} is cut short or too long: {len(raw)} bytes where its header promises {expected}")
-    return np.frombuffer(raw, np.uint8, offset=header).reshape(shape)
+    sizes = file.read(4 * magic[3])
+    if len(sizes) < 4 * magic[3]:
+        raise UsageError(f"{path} is cut short: {4 + len(sizes)} bytes, its header alone has {4 + 4 * magic[3]}")
+    shape = struct.unpack(f">{magic[3]}I", sizes)
+    promised = math.prod(shape)
+    content = bytearray()
+    while len(content) <= promised and (piece := file.read(min(_PIECE, promised + 1 - len(content)))):
+        content += piece
+    if len(content) != promised:
+        begun = 4 + len(sizes)
+        found = f"more than {begun + promised}" if len(content) > promised else f"{begun + len(content)}"
+        raise UsageError(
+            f"{path} is cut short or too long: {found} bytes where its header promises {begun + promised}"
+        )
+    return np.frombuffer(content, np.uint8).reshape(shape)

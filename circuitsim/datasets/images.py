@@ -81,6 +81,8 @@ def _idx_files(folder: Path, name: str) -> ImageData:
                 f"the {which} images and labels in {folder} do not belong together: "
                 f"shapes {images.shape} and {labels.shape}"
             )
+        if not images.size:
+            raise UsageError(f"the {which} images in {folder} are none: their shape is {images.shape}")
     if train.shape[1:] != test.shape[1:]:
         raise UsageError(f"the training and test images in {folder} differ in size: {train.shape} and {test.shape}")
     rows, columns = train.shape[1:]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import math
-import zipfile
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import NamedTuple, TextIO
 
 import numpy as np
 
+from circuitsim._npz import npz_headers, read_npz
 from circuitsim.errors import UsageError
 from circuitsim.netlist.roles import Roles
 
@@ -200,7 +200,8 @@ def _class_names(path: Path, labels: list[str], roles: Roles) -> tuple[str, ...]
     """Whole numbers from 0 on name outputs; other names are numbered in their order."""
     n = len(roles.outputs)
     found = sorted(set(labels))
-    if all(name.isdigit() and int(name) < n and str(int(name)) == name for name in found):
+    numbers = {str(k) for k in range(n)}
+    if all(name in numbers for name in found):
         return tuple(str(k) for k in range(n))
     if len(found) > n:
         raise UsageError(f"{path} has {len(found)} classes, the circuit {n} outputs: each class needs one of its own")
@@ -227,19 +228,14 @@ def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...]) -> Samples:
 
 
 def _arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(member.file_size for member in archive.infolist()) > 8 * LARGEST:
-                raise UsageError(f"{path}: more than {LARGEST:,} numbers")
-        with np.load(path, allow_pickle=False) as arrays:
-            if missing := {"x", "y"} - set(arrays.files):
-                raise UsageError(f"{path}: there is no array {' and '.join(sorted(missing))}")
-            x, y = arrays["x"], arrays["y"]
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path} cannot be read as npz ({error})") from None
+    if sum(math.prod(shape) for shape, _ in npz_headers(path, ("x", "y"))) > LARGEST:
+        raise UsageError(f"{path}: more than {LARGEST:,} numbers")
+    x, y = read_npz(path, ("x", "y")).values()
     for name, found in (("x", x), ("y", y)):
         if found.dtype.kind not in "iufb" or found.ndim < 1:
             raise UsageError(f"{path}: {name} must be an array of numbers, not {found.dtype} {found.shape}")
+        if not found.size:
+            raise UsageError(f"{path} has no samples: {name} is {found.shape}")
     x = x.astype(np.float64)
     _check_finite(path, "x", x)
     return x, y

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from circuitsim._files import atomic_write
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.training.curves import save_figure
-from circuitsim.training.files import atomic_write
 
 
 def draw_conductance_histogram(block: CircuitBlock, path: Path) -> Path:

@@ -25,7 +25,10 @@ def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> C
     parameters = dict(block.parameters)
     if "conductance" in parameters:
         g = parameters["conductance"]
-        parameters["conductance"] = g * np.exp(spread * rng.standard_normal(g.size))
+        with np.errstate(over="ignore", under="ignore"):
+            parameters["conductance"] = g * np.exp(spread * rng.standard_normal(g.size))
+        if not (np.isfinite(parameters["conductance"]) & (parameters["conductance"] > 0.0)).all():
+            raise UsageError(f"a scatter of {spread:g} leaves no finite conductance; take one of 1 or less")
     return block.at(parameters).trained()
 
 

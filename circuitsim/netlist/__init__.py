@@ -119,6 +119,7 @@ def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
 
 
 def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = None) -> None:
-    """Write `dumps` of ``circuit`` to a file."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(dumps(circuit, roles))
+    """Write `dumps` of ``circuit`` to a file, which is replaced in one step."""
+    from circuitsim._files import write_file
+
+    write_file(path, dumps(circuit, roles).encode())

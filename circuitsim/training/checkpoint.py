@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.errors import CircuitError
-from circuitsim.training.files import atomic_file
+from circuitsim._files import atomic_file
+from circuitsim._npz import read_npz
+from circuitsim.errors import CircuitError, UsageError
 
 FORMAT = 1
 _HEADER = "__json__"
@@ -57,12 +58,12 @@ def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not path.is_file():
         raise CheckpointError(f"there is no checkpoint at {path}")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(path)
         facts = json.loads(arrays.pop(_HEADER).tobytes())
         version = facts.pop("format")
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as problem:
-        raise CheckpointError(f"the checkpoint {path} is damaged and cannot be read ({problem})") from problem
+    except (UsageError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        why = problem.__cause__ or problem
+        raise CheckpointError(f"the checkpoint {path} is damaged and cannot be read ({why})") from problem
     if version != FORMAT:
         raise CheckpointError(f"the checkpoint {path} has format {version}; this version reads format {FORMAT}")
     return arrays, facts

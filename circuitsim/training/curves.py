@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from circuitsim.training.files import atomic_write
+from circuitsim._files import atomic_write
 from circuitsim.training.history import History
 
 

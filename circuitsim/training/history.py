@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
-from circuitsim.training.files import atomic_write
 
 Value = float | int | bool
 Row = dict[str, Value]
@@ -43,10 +43,8 @@ class History:
             raise UsageError(f"the history's columns are {list(self.rows[0])}, a new row has {list(row)}")
         self.rows.append(dict(row))
         if self.directory is not None:
-            with open(self.directory / self.LINES, "a", encoding="utf-8") as file:
-                file.write(_json_line(row))
-            with open(self.directory / self.CSV, "a", encoding="utf-8", newline="") as file:
-                file.write(_csv_text([row], header=len(self.rows) == 1))
+            _append(self.directory / self.LINES, _json_line(row))
+            _append(self.directory / self.CSV, _csv_text([row], header=len(self.rows) == 1))
 
     def restart(self, rows: list[Row]) -> None:
         """Replace everything by ``rows``: the history as it stood at a checkpoint (or nothing)."""
@@ -62,6 +60,11 @@ class History:
 
 def _finite(value: Value) -> bool:
     return isinstance(value, (bool, int)) or math.isfinite(value)
+
+
+def _append(path: Path, text: str) -> None:
+    with naming(path), open(path, "a", encoding="utf-8", newline="") as file:
+        file.write(text)
 
 
 def _json_line(row: Mapping[str, Value]) -> str:

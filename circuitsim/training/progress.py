@@ -26,7 +26,8 @@ class ProgressLine:
     def __init__(
         self, stream: TextIO, label: str, interval: float = 0.2, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.stream = stream
+        # The line is rewritten with a carriage return, which the commands' standard error would escape.
+        self.stream: TextIO = getattr(stream, "behind", stream)
         self.label = label
         self.interval = interval
         self.clock = clock

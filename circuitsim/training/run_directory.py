@@ -9,9 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim._version import __version__
 from circuitsim.errors import UsageError
-from circuitsim.training.files import atomic_write
 
 
 class RunDirectory:
@@ -56,6 +56,7 @@ class RunDirectory:
         With other versions the run goes on, but not necessarily with the bits it would have had.
         """
         before = self._read("versions")
+        remove_abandoned(self.path)
         self._record(config)
         now = software_versions()
         return [f"{name} {before.get(name)} → {now[name]}" for name in now if before.get(name) != now[name]]
@@ -79,7 +80,7 @@ class RunDirectory:
             raise UsageError(f"there is no run to resume in {self.path} (no {self.config.name})")
         try:
             found = json.loads(self.config.read_text(encoding="utf-8"))[part]
-        except (ValueError, KeyError, TypeError) as problem:
+        except (ValueError, KeyError, TypeError, RecursionError) as problem:
             raise UsageError(f"{self.config} is damaged and cannot be read ({problem})") from problem
         if not isinstance(found, dict):
             raise UsageError(f"{self.config} is damaged and cannot be read (its {part} are not a table)")

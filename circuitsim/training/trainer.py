@@ -12,6 +12,7 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
+from circuitsim.training.counters import Counters, read_generator, read_rows
 from circuitsim.training.history import History
 from circuitsim.training.optimizers import SGD, Optimizer
 from circuitsim.training.progress import ProgressLine
@@ -59,8 +60,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("batch", 1), ("seed", 0), ("evaluate_every", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be at least {least}, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise UsageError(f"{name} must be a whole number, not {value!r}")
+            if value < least:
+                raise UsageError(f"{name} must be at least {least}, not {value}")
 
     def order(self, epoch: int, samples: int) -> np.ndarray:
         """A shuffled epoch's order: a function of seed and epoch, so that no checkpoint has to hold it."""
@@ -85,20 +89,6 @@ class Outcome:
     interrupted: bool
     updates: int
     skipped: int
-
-
-@dataclass
-class _Counters:
-    """Where the loop stands; all of it goes into the checkpoint."""
-
-    epoch: int = 0
-    batch: int = 0
-    updates: int = 0
-    skipped: int = 0
-    seconds: float = 0.0
-    sums: dict[str, float] = field(default_factory=dict)
-    summed: int = 0
-    stepping: float = 0.0
 
 
 class Trainer:
@@ -148,7 +138,7 @@ class Trainer:
         self.samples = lengths.pop()
         self._rng = np.random.default_rng(plan.seed)
         self._memory = plan.optimizer.start(trainable.parameters)
-        self._at = _Counters()
+        self._at = Counters()
 
     def train(self) -> Outcome:
         """Train from where the model stands to the last epoch of the plan, or until asked to stop.
@@ -219,7 +209,7 @@ class Trainer:
         for name, mine in (("samples", self.samples), ("batch", self.plan.batch), ("seed", self.plan.seed)):
             if facts.get(name) != mine:
                 raise CheckpointError(f"the checkpoint was written with {name} {facts.get(name)}, this run has {mine}")
-        counters = _Counters(**facts["counters"])
+        counters, rows = Counters.read(facts.get("counters")), read_rows(facts.get("rows"))
         if counters.epoch + (counters.batch > 0) > self.plan.epochs:
             raise CheckpointError(
                 f"the run is already in epoch {counters.epoch + (counters.batch > 0)}, beyond the {self.plan.epochs} "
@@ -228,9 +218,9 @@ class Trainer:
         copy_into(dict(self.trainable.parameters), unpack(arrays, "parameters"), "parameters")
         copy_into(self._memory, unpack(arrays, "optimizer"), "optimiser memory")
         self.trainable.load_state_arrays(unpack(arrays, "state"))
-        self._rng.bit_generator.state = facts["rng"]
+        read_generator(facts.get("rng"), self._rng)
         self._at = counters
-        self.history.restart(facts["rows"])
+        self.history.restart(rows)
 
     def _steps(self) -> Iterator[None]:
         """The steps of this epoch that are still to be done; comes up for air after each, or after a few short ones."""

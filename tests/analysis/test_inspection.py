@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import networkx
+import numpy as np
+
 from circuitsim import Circuit, InfeasibleError, UnboundedError
 from circuitsim.analysis.inspection import inspect_circuit
 
@@ -61,3 +64,43 @@ def test_an_empty_circuit_has_an_empty_report() -> None:
     report, lints, contradiction = inspect_circuit(Circuit())
     assert (report.nodes, report.elements, report.kinds, report.parts) == (0, 0, {}, 0)
     assert lints == () and contradiction is None
+
+
+def test_a_ring_of_diodes_is_a_short() -> None:
+    c = Circuit()
+    c.voltage_source("V1", "in", "0", 5.0)
+    c.resistor("R1", "in", "a", 1.0)
+    c.diode("D1", "a", "b")
+    c.diode("D2", "b", "c")
+    c.voltage_source("V2", "c", "d", 0.0)
+    c.diode("D3", "d", "a")
+    c.diode("D4", "a", "0")
+    c.diode("D5", "a", "e")
+    c.resistor("R2", "e", "0", 1.0)
+    c.resistor("R3", "e", "0", 0.0)
+    c.diode("D6", "0", "e")
+    (lint,) = inspect_circuit(c).lints
+    assert (lint.kind, lint.names) == ("diode-ring", ("D1", "D2", "D3", "a", "b", "c", "d"))
+    assert lint.message == "ideal diodes around a loop short nodes a, b, c, d: D1, D2, D3"
+
+
+def test_rings_of_diodes_are_strong_components_of_their_graph() -> None:
+    rng = np.random.default_rng(5)
+    rings = 0
+    for _ in range(200):
+        n = int(rng.integers(3, 12))
+        arcs = rng.integers(0, n, (int(rng.integers(1, 2 * n)), 2))
+        c, graph = Circuit(), networkx.MultiDiGraph()
+        for node in range(1, n):
+            c.resistor(f"R{node}", str(node), "0", 1.0)
+        for k, (a, b) in enumerate(arcs[arcs[:, 0] != arcs[:, 1]].tolist()):
+            c.diode(f"D{k}", str(a), str(b))
+            graph.add_edge(str(a), str(b), f"D{k}")
+        expected = {
+            frozenset([*part, *(name for _, _, name in graph.subgraph(part).edges(keys=True))])
+            for part in networkx.strongly_connected_components(graph) if len(part) > 1
+        }  # fmt: skip
+        found = [lint.names for lint in inspect_circuit(c).lints if lint.kind == "diode-ring"]
+        assert {frozenset(names) for names in found} == expected and len(found) == len(expected)
+        rings += len(found)
+    assert rings > 50

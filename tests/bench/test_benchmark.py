@@ -194,3 +194,18 @@ def test_growth_is_the_slope_over_all_larger_sizes() -> None:
         for n in (10, 1000, 10_000, 100_000)
     ]
     assert "| grid | 1,000 | 100,000 | n^1.50 |" in report.markdown(rows, "settings")
+
+
+@pytest.mark.parametrize("line", [b"\xff", b"[]", b"3", b"null", b"{}", b"[" * 50_000])
+def test_lines_that_are_no_rows_are_left_out(tmp_path: Path, line: bytes) -> None:
+    row = {"family": "grid", "unknowns": 10, "seed": 0, "competitor": "piqp", "failure": "out of time"}
+    wrong = {**row, "family": ["grid"]}
+    lines = [line, json.dumps(row).encode(), json.dumps(wrong).encode(), line]
+    (tmp_path / runner.RESULTS).write_bytes(b"\n".join(lines))
+    assert runner.finished(tmp_path) == [row]
+
+
+@pytest.mark.parametrize("words", [["--max-unknowns", "0"], ["--limit", "nan"], ["--limit", "0"], ["--seed", "-1"]])
+def test_a_benchmark_that_cannot_be_run_is_refused(tmp_path: Path, words: list[str]) -> None:
+    assert main(["bench", "--out", str(tmp_path / "b"), *words]) == 2
+    assert not (tmp_path / "b").exists()

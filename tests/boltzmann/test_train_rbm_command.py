@@ -82,7 +82,7 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
         ([*SMALL, "--k", "0"], "k, the number of Gibbs steps, must be at least 1, not 0"),
         ([*SMALL, "--k", "5", "--k-max", "4"], "k_max must be at least k = 5, not 4"),
         ([*SMALL, "--lr", "-1"], "a learning rate must be finite and not negative, not -1.0"),
-        ([*SMALL, "--lr", "nan"], "a learning rate must be finite and not negative, not nan"),
+        ([*SMALL, "--lr", "nan"], "--lr must be a finite number, not nan"),
         ([*SMALL, "--momentum", "2"], "momentum must lie in [0, 1), not 2.0"),
         ([*SMALL, "--weight-decay", "-1"], "a weight decay must be finite and not negative, not -1.0"),
         ([*SMALL, "--epochs", "-1"], "epochs must be at least 0, not -1"),
@@ -91,7 +91,7 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
         ([*SMALL, "--units", "0"], "patterns need at least one unit, not 0"),
         ([*SMALL, "--spread", "-1"], "the spread of the initial weights must not be negative, not -1.0"),
         ([*SMALL, "--persistent", "-1"], "the number of persistent chains must not be negative, not -1"),
-        ([*SMALL, "--seed", "-1"], "seed must be at least 0, not -1"),
+        ([*SMALL, "--seed", "-1"], "--seed must be at least 0, not -1"),
         ([*SMALL, "--resume"], "--resume needs --out: the directory of the run to continue"),
         (
             ["train", "--model", "rbm", "--dataset", "cats"],

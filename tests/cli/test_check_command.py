@@ -98,3 +98,10 @@ def test_report_to_a_file(command: Command, deck, tmp_path) -> None:
     printed = command("check", path).out
     assert command("check", path, "--output", "report.txt") == (0, "", "")
     assert (tmp_path / "report.txt").read_text(encoding="utf-8") == printed
+
+
+def test_a_ring_of_diodes_is_a_warning(command: Command, deck) -> None:
+    code, out, _ = command("check", deck("ring\nV1 in 0 5\nR1 in a 1k\nD1 a b\nD2 b a\nR2 b 0 1k\n"))
+    assert code == 0
+    assert out.startswith("warning: my.cir:4:1: ideal diodes around a loop short nodes a, b: D1, D2\n")
+    assert out.endswith("my.cir: 1 warning\n")

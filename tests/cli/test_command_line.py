@@ -13,6 +13,7 @@ import pytest
 
 import circuitsim.cli as cli
 from circuitsim.cli import COMMANDS, main
+from circuitsim.cli.streams import escaped
 
 from .conftest import DIVIDER, Command
 
@@ -166,3 +167,53 @@ def test_streams_of_other_kinds_are_left_alone(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sys.stderr", io.StringIO())
     assert cli.main(["solve"]) == 2
     assert sys.stderr.getvalue().startswith("error: ")
+
+
+STEERING = "\x1b[31m\x07\x9b\u202e\r"
+SHOWN = r"\x1b[31m\x07\x9b\u202e\r"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("solve", f"no{STEERING}.cir"), 2), (("solve", "my.cir", f"--no{STEERING}"), 2), ((f"no{STEERING}",), 2),
+        (("solve", "my.cir", "--output", f"no{STEERING}/x"), 2), (("solve", "my.cir", "--solver", f"no{STEERING}"), 2),
+        (("train", "--model", f"no{STEERING}"), 2), (("train", "--config", f"no{STEERING}"), 2),
+        (("train", "my.cir", "--data", f"no{STEERING}.csv"), 2), (("sweep", "my.cir", "--vary", f"no{STEERING}=1"), 2),
+        (("data", "fetch", f"no{STEERING}"), 2), (("solve", "my.cir"), 0), (("check", "my.cir"), 0),
+        (("graph", f"{STEERING}.cir", "--output", f"{STEERING}.svg"), 2), (("check", f"{STEERING}.cir"), 2),
+    ],
+)  # fmt: skip
+def test_nothing_printed_steers_the_terminal(command: Command, deck, words: tuple[str, ...], code: int) -> None:
+    deck(f"title {STEERING[:-1]}\nV1 in 0 6\nR1 in 0 1k\nR2 in x 1k\n")
+    Path(f"{STEERING}.cir").write_text(f"title\nR1 {STEERING} 0 1k\n")
+    result = command(*words)
+    assert result.code == code
+    assert result.out + result.err
+    assert not set(result.out + result.err) & set(STEERING) - set("[31m")
+
+
+def test_control_characters_are_shown_as_python_writes_them() -> None:
+    assert escaped(f"a{STEERING}b\n\tµΩ…") == f"a{SHOWN}b\n\tµΩ…"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no device that is always full")
+@pytest.mark.parametrize("resistors", [1, 3000])
+def test_a_full_standard_output_is_named(tmp_path: Path, resistors: int) -> None:
+    lines = "".join(f"R{k} a 0 1k\n" for k in range(resistors))
+    (tmp_path / "my.cir").write_text(f"many\nV1 a 0 1\n{lines}")
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "circuitsim", "solve", str(tmp_path / "my.cir")],
+            stdout=full, stderr=subprocess.PIPE, timeout=120,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (2, b"error: No space left on device (standard output)\n")
+
+
+def test_too_little_memory_is_said(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("Unable to allocate 8 TiB")
+
+    monkeypatch.setattr("circuitsim.cli.deck.check_folders", fail)
+    message = "error: not enough memory: Unable to allocate 8 TiB; ask for less at a time\n"
+    assert command("solve", deck()) == (2, "", message)

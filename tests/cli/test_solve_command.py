@@ -6,6 +6,8 @@ import io
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas
@@ -176,9 +178,17 @@ def test_an_output_that_the_system_refuses(command: Command, deck, monkeypatch: 
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device", ".part")
 
-    monkeypatch.setattr("circuitsim.training.files.atomic_write", refuse)
+    monkeypatch.setattr("circuitsim._files.atomic_write", refuse)
     result = command("solve", deck(), "--output", "my.txt")
     assert result == (2, "", "error: cannot write 'my.txt': No space left on device\n")
+
+
+def test_six_commands_at_once_write_one_file(deck, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "circuitsim", "solve", deck(), "--format", "json", "--output", "same.json"]
+    running = [subprocess.Popen(words, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    assert [(process.communicate(timeout=120)[1], process.returncode) for process in running] == [("", 0)] * 6
+    assert json.loads((tmp_path / "same.json").read_text())["nodes"]["out"] == 4.0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["my.cir", "same.json"]
 
 
 def test_an_old_output_survives_a_failure(command: Command, deck, tmp_path: Path) -> None:
@@ -267,3 +277,10 @@ def test_plot(command: Command, deck, tmp_path: Path) -> None:
 
 def test_default_tolerance_is_the_certificates() -> None:
     assert solving.TOLERANCE == TOLERANCE
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_power_beyond_all_doubles_is_said(command: Command, deck) -> None:
+    code, out, err = command("solve", deck("large\nV1 a 0 1e308\nR1 a 0 1\n"), "--format", "json")
+    assert (code, out) == (2, "")
+    assert err.endswith("larger than a double can hold (1.8e308): choose smaller values of the sources\n")

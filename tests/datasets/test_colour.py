@@ -61,7 +61,7 @@ def test_imagenet32(tmp_path: Path) -> None:
     expected = planes.reshape(3, 3, 1024).transpose(0, 2, 1).reshape(3, -1)
     np.testing.assert_array_equal(data.test, expected)
     np.savez(tmp_path / "val_data.npz", data=np.array([[1, "a"]], dtype=object), labels=[1])
-    with pytest.raises(UsageError, match="must be rows of 3072 bytes"):
+    with pytest.raises(UsageError, match="Python objects, which are pickles"):
         load_colour("imagenet32", tmp_path)
     np.savez(tmp_path / "val_data.npz", data=planes, labels=np.array([1, 2, None], dtype=object))
     with pytest.raises(UsageError, match="pickles"):

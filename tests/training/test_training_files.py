@@ -1,19 +1,26 @@
 """Checkpoints, history, the run's directory and the progress line."""
 
+import builtins
+import errno
 import io
 import json
 import math
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
 
+from circuitsim import _files as files_module
+from circuitsim._files import atomic_file, atomic_write, remove_abandoned
 from circuitsim.errors import UsageError
 from circuitsim.training import CheckpointError, History, ProgressLine, RunDirectory, load_checkpoint, save_checkpoint
 from circuitsim.training import checkpoint as checkpoint_module
+from circuitsim.training import history as history_module
 from circuitsim.training.checkpoint import copy_into, pack, unpack
-from circuitsim.training.files import atomic_write
 
 
 def test_checkpoint_keeps_every_bit(tmp_path):
@@ -91,10 +98,80 @@ def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_killed_write_left_is_used_up(tmp_path):
-    (tmp_path / ".f.part").write_bytes(b"half of something lon")
-    atomic_write(tmp_path / "f", b"new")
-    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("f", b"new")]
+def test_two_writings_at_once_do_not_disturb_each_other(tmp_path):
+    path = tmp_path / "f"
+    with atomic_file(path) as first:
+        first.write(b"first")
+        with atomic_file(path) as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_killed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "f"
+    atomic_write(path, b"old")
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom circuitsim._files import atomic_file\n"
+        "with atomic_file(Path(sys.argv[1])) as file:\n"
+        "    file.write(b'half of something lon')\n    file.flush()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 2
+    (tmp_path / ".mine.part").write_bytes(b"not a temporary file of this package")
+    remove_abandoned(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".mine.part", "f"]
+
+
+def test_a_resumed_run_removes_what_a_killed_one_left(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.create({})
+    left = tmp_path / ".checkpoint.npz.0123456789abcdef.part"
+    left.write_bytes(b"half")
+    run.update({})
+    assert not left.exists()
+
+
+def test_long_names_and_usual_permissions(tmp_path):
+    path = tmp_path / ("é" * 127)
+    atomic_write(path, b"x")
+    (tmp_path / "plain").write_bytes(b"x")
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+class _FullDisk:
+    """A file that takes nothing more: as the system, it does not say which file it is."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def write(self, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def opened(path, *words, **more):
+        return _FullDisk(builtins.open(path, *words, **more))
+
+    monkeypatch.setattr(files_module, "open", opened, raising=False)
+    monkeypatch.setattr(history_module, "open", opened, raising=False)
+    for write in (
+        lambda: atomic_write(tmp_path / "f", b"x"),
+        lambda: save_checkpoint(tmp_path / "f", {"x": np.ones(3)}, {}),
+    ):
+        with pytest.raises(OSError) as caught:
+            write()
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "f"))
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError) as caught:
+        History(tmp_path).append({"loss": 1.0})
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "history.jsonl"))
 
 
 def test_groups_and_copies():

@@ -146,10 +146,10 @@ def _fingerprint(setting: Setting) -> bytes:
 
 def _finish(learner: Learner, train: Samples, directory: Path, history: History) -> list[Path]:
     """The trained deck and its pictures."""
+    from circuitsim._files import atomic_write
     from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
     from circuitsim.netlist import dumps
     from circuitsim.training.curves import draw_history
-    from circuitsim.training.files import atomic_write
 
     block = learner.block
     deck = directory / "trained.cir"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from circuitsim.cli.options import Kind, Reading
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -34,6 +35,10 @@ DEFAULTS: dict[str, Any] = {
     "precision": "float32",
     "samples": None,
 }
+
+FILE_OPTIONS = {
+    "elements": Reading(Kind.TABLES), "scale_errors": Reading(Kind.SWITCH), "augment": Reading(Kind.SWITCH),
+}  # fmt: skip
 
 PLAIN: dict[str, Any] = {
     "beta": 0.02, "last": "stationary", "scale_errors": True, "epochs": 10, "batch": 32, "lr": 2e-3, "lr_final": 0.0,

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(directory: Path, settings: Settings, results: dict[str, Curves], page: str) -> None:
-    from circuitsim.training.files import atomic_write
+    from circuitsim._files import atomic_write
 
     atomic_write(directory / "cd-bias.md", page.encode())
     atomic_write(directory / "cd-bias.csv", _table(results).encode())

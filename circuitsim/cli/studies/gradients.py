@@ -128,8 +128,8 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 def _deliver(
     args: argparse.Namespace, name: str, lines: list[str], columns: list[str], rows: Sequence[Sequence[Any]], draw: Any
 ) -> int:
+    from circuitsim._files import atomic_write
     from circuitsim.training.curves import save_figure
-    from circuitsim.training.files import atomic_write
 
     print("\n".join(lines))
     if args.out is None:

@@ -80,7 +80,7 @@ def _epochs_begun(directory: Any) -> int:
 
 def write_results(directory: Path, name: str, page: str, table: str) -> None:
     """Write ``name.md`` and ``name.csv``, each whole or not at all, into a directory that need not exist."""
-    from circuitsim.training.files import atomic_write
+    from circuitsim._files import atomic_write
 
     directory.mkdir(parents=True, exist_ok=True)
     atomic_write(directory / f"{name}.md", page.encode())

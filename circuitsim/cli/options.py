@@ -1,0 +1,120 @@
+"""Options that have a value from the command line, a TOML file or a recorded run: what each may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from circuitsim.errors import UsageError
+from circuitsim.units import short
+
+LARGEST = 10**9
+"""No whole number may be larger, but a seed: products of two such sizes are still counted in 64 bits."""
+
+
+class Kind(Enum):
+    """What an option's value is; the words stand in messages."""
+
+    WHOLE = "a whole number"
+    NUMBER = "a finite number"
+    WORD = "a text (without NUL)"
+    SWITCH = "true or false"
+    WORDS = "a list of texts"
+    TABLES = "a list of tables"
+
+    def holds(self, value: object) -> bool:
+        """Whether ``value`` is of this kind: ``True`` is no number, ``1.5`` is not whole."""
+        match self:
+            case Kind.WHOLE:
+                return isinstance(value, int) and not isinstance(value, bool)
+            case Kind.NUMBER:
+                if isinstance(value, bool) or not isinstance(value, (int, float)):
+                    return False
+                # A whole number of hundreds of digits is no double.
+                return abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value)
+            case Kind.WORD:
+                return isinstance(value, str) and "\0" not in value
+            case Kind.SWITCH:
+                return isinstance(value, bool)
+            case Kind.WORDS:
+                return isinstance(value, list) and all(isinstance(item, str) for item in value)
+            case Kind.TABLES:
+                return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+class Reading(NamedTuple):
+    """How an option is read: its kind, what `argparse` does with it, and the words it may be (none: any)."""
+
+    kind: Kind
+    nargs: str | None = None
+    choices: tuple[str, ...] = ()
+
+
+def reading_of(settings: Mapping[str, Any]) -> Reading:
+    """The reading of an option that `argparse` is told these settings of."""
+    of_action = {"store_true": Kind.SWITCH, "append": Kind.WORDS}
+    of_type = {int: Kind.WHOLE, float: Kind.NUMBER}
+    kind = of_action.get(settings.get("action", "")) or of_type.get(settings.get("type", str), Kind.WORD)
+    return Reading(kind, settings.get("nargs"), tuple(settings.get("choices", ())))
+
+
+def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], source: str = "") -> None:
+    """Hold options against their readings; names without one are left to others.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        By name, with ``_``.
+    readings : mapping of str to Reading
+        By name, with ``_``.
+    source : str
+        The file they stand in; empty for the command line.
+
+    Raises
+    ------
+    UsageError
+        A value of another kind, or a number beyond `LARGEST`.
+    """
+    for name, value in values.items():
+        if name not in readings:
+            continue
+        kind, _, choices = readings[name]
+        said = f"{source}: {name}" if source else f"--{name.replace('_', '-')}"
+        shown = short(str(value).lower() if isinstance(value, bool) else repr(value))
+        if kind is Kind.WHOLE and isinstance(value, int) and value > LARGEST and name != "seed":
+            raise UsageError(f"{said} must be at most {LARGEST}, not {shown}")
+        if not kind.holds(value):
+            raise UsageError(f"{said} must be {kind.value}, not {shown}")
+        if name == "seed" and value < 0:
+            raise UsageError(f"{said} must be at least 0, not {shown}")
+        if choices and value not in choices:
+            raise UsageError(f"{said} must be {' or '.join(choices)}, not {shown}")
+
+
+class OptionGroup:
+    """A group of `argparse` options in which one that another group has too is not declared again.
+
+    The first group's words stay in the help; both read the value the same way, or it is a mistake of the program.
+
+    Attributes
+    ----------
+    readings : dict of str to Reading
+        Of all groups that share it, by name, with ``_``.
+    """
+
+    def __init__(self, group: Any, readings: dict[str, Reading]) -> None:
+        self._group, self.readings = group, readings
+
+    def add_argument(self, name: str, **settings: Any) -> None:
+        """As `argparse` has it, with one name for each option."""
+        key, reading = name.lstrip("-").replace("-", "_"), reading_of(settings)
+        if key not in self.readings:
+            self.readings[key] = reading
+            self._group.add_argument(name, **settings)
+        elif self.readings[key][:2] != reading[:2]:
+            raise AssertionError(f"two model families read {name} in different ways")
+        else:
+            told = self._group.description
+            self._group.description = f"{told}, {name}" if told else f"shared with others: {name}"
