@@ -20,7 +20,7 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import RESISTOR
-from circuitsim.compact.kernels import compiled
+from circuitsim.compact.kernels import compact
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import (
@@ -252,12 +252,12 @@ def _prove(
 def _certified(
     arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, tolerance: float
 ) -> Certificate:
-    """`certify`, compiled where a circuit is so large that compiled kernels are loaded anyway."""
+    """`certify`, or its compiled twin for large circuits."""
     kind, first, second, zeroable, n_nodes = arrays
     if kind.size <= COMPILED:
         return certify(arrays, value, voltages, currents, tolerance)
     worst, relative = np.empty(7), np.empty(7)
-    compiled("worst_violations")(
+    compact("worst_violations", n_nodes)(
         kind, first, second, zeroable, value, voltages, currents, np.empty((2, n_nodes)), worst, relative
     )
     return Certificate.of(worst, relative, tolerance)
