@@ -2,7 +2,8 @@
 
 A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
 for numba; beyond `COMPILED` nodes or edges its compiled form is loaded from the cache on disk. Where no cache has it
-yet, it is compiled once a process has given it more than `INTERPRETED`. Both forms agree to the last bit (nothing is contracted; a test compares).
+yet, it is compiled once a process has given it more than `INTERPRETED`. Both forms agree to the last bit (nothing is
+contracted; a test compares).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ COMPILED = 400
 INTERPRETED = 300_000
 """Items that a process hands to one kernel interpreted (about as long as a compilation) before it is compiled."""
 
+_patience = INTERPRETED
 _items: Counter[Callable[..., Any]] = Counter()
 
 
@@ -37,7 +39,13 @@ def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Call
 
     compiled = _compiled(function)
     _items[function] += size
-    return compiled if _items[function] > INTERPRETED or cached(compiled) else function
+    return compiled if _items[function] > _patience or cached(compiled) else function
+
+
+def compile_all() -> None:
+    """Compile, from here on, every kernel of more than `COMPILED` items at its first use."""
+    global _patience
+    _patience = 0
 
 
 def loaded() -> bool:

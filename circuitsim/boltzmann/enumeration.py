@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from circuitsim._jit import jit
 from circuitsim.boltzmann.kernels import exp_of_minus
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import CircuitError
@@ -34,7 +34,7 @@ def can_enumerate(machine: RestrictedBoltzmannMachine) -> bool:
     return min(machine.visible, machine.hidden) <= MAX_SMALLER_LAYER
 
 
-@njit(error_model="numpy", cache=True)
+@jit(fastmath=False)
 def softplus_sum(base, low, total):
     """``total[s] = Σ_i log(1 + exp(base[i] + low[i, s]))`` with one logarithm for 512 units.
 

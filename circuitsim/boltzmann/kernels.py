@@ -9,7 +9,8 @@ number of its threads either.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from circuitsim._jit import jit
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: k times the first is exact for |k| < 2^20.
@@ -20,7 +21,7 @@ LARGEST = 708.0
 CHUNK_BYTES = 65536
 
 
-@njit(inline="always", cache=True)
+@jit(inline="always", fastmath=False)
 def exp_of_minus(a):
     """exp(−a) for a ≥ 0 (cut at 708): 2^−k times a Taylor polynomial on |r| ≤ ln 2 / 2, to 2 units of round-off."""
     a = min(a, LARGEST)
@@ -42,7 +43,7 @@ def exp_of_minus(a):
     return p * np.int64((np.int64(1023) - k) << np.int64(52)).view(np.float64)
 
 
-@njit(error_model="numpy", cache=True)
+@jit(fastmath=False)
 def logistic(x):
     """1 / (1 + exp(−x)) in place, for an array of any shape in C order."""
     flat = x.reshape(-1)
@@ -52,7 +53,7 @@ def logistic(x):
         flat[s] = (1.0 if a >= 0.0 else z) / (1.0 + z)
 
 
-@njit(error_model="numpy", cache=True)
+@jit(fastmath=False)
 def sample(x, uniforms):
     """Replace each activation by 1 with probability logistic(x), else by 0: 1 where the uniform lies below it."""
     flat, draws = x.reshape(-1), uniforms.reshape(-1)
@@ -62,7 +63,7 @@ def sample(x, uniforms):
         flat[s] = 1.0 if draws[s] * (1.0 + z) < (1.0 if a >= 0.0 else z) else 0.0
 
 
-@njit(inline="always", cache=True)
+@jit(inline="always", fastmath=False)
 def add_rows(units, weights, active, count, out):
     """``out += Σ units[j] weights[j]`` over the ``count`` active units, in their order."""
     t = 0
@@ -81,7 +82,7 @@ def add_rows(units, weights, active, count, out):
         t += 1
 
 
-@njit(cache=True)
+@jit(fastmath=False)
 def affine(units, weights, bias, out):
     """``out[s] = bias + Σ_j units[s, j] weights[j]``, the sum in the order of j, units at zero skipped.
 
@@ -113,7 +114,7 @@ def affine(units, weights, bias, out):
             add_rows(units[s], weights, active, count, out[s])
 
 
-@njit(cache=True)
+@jit(fastmath=False)
 def transpose(source, out):
     """``out = source.T``, (m, n) → (n, m), in tiles of a size the compiler knows and turns into vector moves."""
     rows, columns = source.shape

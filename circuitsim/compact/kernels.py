@@ -19,6 +19,7 @@ import numpy as np
 
 from circuitsim import certificate
 from circuitsim.compact import linear, loops, order, plan, ports, samples, settle, single, workspace
+from circuitsim.kernels import compile_all
 
 PATIENCE = 400
 """Nodes that a process plans or solves interpreted (about half a second) before it loads compiled kernels."""
@@ -57,6 +58,7 @@ def _at_hand(name: str) -> bool:
 
 def load() -> None:
     """Compile or load kernels from here on, however small the work."""
+    compile_all()
     for name in KERNELS:
         _nodes[name] = LONGEST
         compiled(name)
