@@ -28,6 +28,9 @@ _ENVIRONMENT = "_ZN08NumbaEnv"
 
 _OWN = ".whole"
 
+PARTS, SIZE = "parts", "bytes of bitcode"
+"""Of a compiled kernel's metadata: the functions linked together, and how much there was to optimise."""
+
 
 class _NoAddresses:
     """Stands for the code generator where numba writes an environment's address into a function's machine code."""
@@ -137,7 +140,8 @@ def _emit(part: CompileResult, nogil: bool) -> CompileResult:
     with context.push_code_library(library):
         context.create_cpython_wrapper(library, fndesc, part.environment, part.call_helper, release_gil=nogil)
     module = library._final_module
-    for other in _closure(part.library):
+    parts = _closure(part.library)
+    for other in parts:
         _link(module, other)
         library._reload_init.update(other._reload_init)
     for function in module.functions:
@@ -145,6 +149,7 @@ def _emit(part: CompileResult, nogil: bool) -> CompileResult:
             # Of this module alone: inlined, it goes. The linker finds such functions by name, hence a name of its own.
             function.linkage = llvm.Linkage.internal
             function.name += _OWN
+    size = len(module.as_bitcode())
     library.finalize()
     entry = context.get_executable(library, fndesc, part.environment)
     for variable in module.global_variables:
@@ -152,7 +157,7 @@ def _emit(part: CompileResult, nogil: bool) -> CompileResult:
             environment = lookup_environment(variable.name)
             if environment is not None:
                 codegen.set_env(variable.name, environment)
-    return part._replace(library=library, entry_point=entry, metadata={})
+    return part._replace(library=library, entry_point=entry, metadata={PARTS: len(parts), SIZE: size})
 
 
 class Kernel(CPUDispatcher):

@@ -24,7 +24,7 @@ except ImportError:  # another numba than setup.cfg asks for: its own way, which
 F = TypeVar("F", bound=Callable[..., Any])
 
 logger = logging.getLogger("circuitsim.compilation")
-"""Says once a process, at level INFO, that compilation begins; the command line shows it on stderr."""
+"""Says once a process, as a warning (on stderr unless a program decides otherwise), that compilation begins."""
 
 #: What every kernel is compiled with. No fast-math but contraction (a·b + c in one rounding): reassociation or
 #: "no infinities" would break the sign and range arguments the kernels rest on. No entry for callers in C.
@@ -99,7 +99,7 @@ class _Announcement(event.Listener):
         kernel = event.data["dispatcher"]
         if not self._said and kernel in _kernels:
             self._said = True
-            logger.info(announcement(kernel.stats.cache_path is not None))
+            logger.warning(announcement(kernel.stats.cache_path is not None))
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""
@@ -108,10 +108,10 @@ class _Announcement(event.Listener):
 def announcement(kept: bool) -> str:
     """What is said when compilation begins; where nothing can be kept, also how to change that."""
     if kept:
-        return "compiling kernels: once, at first use (`circuitsim warm-up` does it ahead)"
+        return "note: compiling kernels, once, at first use (circuitsim warm-up does it ahead)"
     named = "NUMBA_CACHE_DIR" in os.environ
     return (
-        "compiling kernels: in each process, since no directory can be written where they could be kept "
+        "note: compiling kernels, in each process anew, since no directory can be written where they could be kept "
         f"({'NUMBA_CACHE_DIR names none that can' if named else 'NUMBA_CACHE_DIR can name one'})"
     )
 
