@@ -11,14 +11,18 @@ cannot be imported, and `circuitsim._jit` takes numba's own way: the same result
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompileResult
-from numba.core.dispatcher import _FunctionCompiler
+from numba.core.compiler import Compiler
+from numba.core.caching import FunctionCache
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 
@@ -26,6 +30,7 @@ _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
 
 
+_RUNTIME = "NRT_"
 _OWN = ".whole"
 
 PARTS, SIZE = "parts", "bytes of bitcode"
@@ -121,8 +126,8 @@ class _Whole(_FunctionCompiler):
         super().__init__(*arguments)
         self._kernel = kernel
 
-    def _compile_core(self, args: Any, return_type: Any) -> CompileResult:
-        context = self._kernel.targetctx
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        context: Any = self._kernel.targetctx
         context.refresh()
         with _parts_only(context.codegen()):
             part = self._kernel.part
@@ -131,7 +136,7 @@ class _Whole(_FunctionCompiler):
         return _emit(made, bool(self.targetoptions.get("nogil")))
 
 
-def _emit(part: CompileResult, nogil: bool) -> CompileResult:
+def _emit(part: Any, nogil: bool) -> Any:
     """The compiled kernel, ready to be called from Python, and to be saved."""
     context, fndesc = part.target_context, part.fndesc
     codegen = context.codegen()
@@ -145,7 +150,9 @@ def _emit(part: CompileResult, nogil: bool) -> CompileResult:
         _link(module, other)
         library._reload_init.update(other._reload_init)
     for function in module.functions:
-        if not function.is_declaration and function.name != fndesc.llvm_cpython_wrapper_name:
+        # LLVM's pass that leaves out needless counting of references knows numba's runtime by its names.
+        kept = function.name == fndesc.llvm_cpython_wrapper_name or function.name.startswith(_RUNTIME)
+        if not function.is_declaration and not kept:
             # Of this module alone: inlined, it goes. The linker finds such functions by name, hence a name of its own.
             function.linkage = llvm.Linkage.internal
             function.name += _OWN
@@ -160,14 +167,45 @@ def _emit(part: CompileResult, nogil: bool) -> CompileResult:
     return part._replace(library=library, entry_point=entry, metadata={PARTS: len(parts), SIZE: size})
 
 
+class _Cache(FunctionCache):
+    """Compiled code on disk, of these very sources in the folder (numba looks at the file of the kernel alone)."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), self._sources())
+
+    def _sources(self) -> tuple[tuple[str, int, int], ...]:
+        return _sources(Path(self._py_func.__code__.co_filename).parent)
+
+    def holds(self) -> bool:
+        """Whether there is compiled code of these sources, for some types of arguments."""
+        return any(key[-1] == self._sources() for key in self._cache_file._load_index())
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code; on a full disk, for instance, do without."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            logging.getLogger("circuitsim.compilation").warning("note: compiled kernels cannot be kept: %s", error)
+
+
+@cache
+def _sources(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the sources in a folder, whose kernels call each other."""
+    found = ((path.name, path.stat()) for path in sorted(folder.glob("*.py")))
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
+
+
 class Kernel(CPUDispatcher):
     """A function that Python calls compiled as a whole, and other kernels as a part."""
 
     def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], **others: Any) -> None:
         super().__init__(py_func=py_func, targetoptions=targetoptions, **others)
         self.part = CPUDispatcher(py_func=py_func, targetoptions={**targetoptions, "no_cpython_wrapper": True})
-        old = self._compiler
-        self._compiler = _Whole(self, py_func, self.targetdescr, targetoptions, old.locals, old.pipeline_class)
+        self._compiler: Any = _Whole(self, py_func, self.targetdescr, targetoptions, {}, Compiler)
+
+    def enable_caching(self) -> None:
+        """Keep compiled code on disk."""
+        self._cache: Any = _Cache(self.py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a kernel that calls this one is typed with."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-from numba.core import event, types
+from numba.core import config, event, types
 from numba.core.cgutils import create_struct_proxy, get_null_value
 from numba.extending import intrinsic
 
@@ -56,7 +56,7 @@ def jit(**options: Any) -> Callable[[F], F]:
     settings = {**DEFAULTS, **options}
 
     def decorate(function: F) -> F:
-        if numba.config.DISABLE_JIT:
+        if getattr(config, "DISABLE_JIT", False):
             return function
         if Kernel is None or "inline" in settings:  # numba's own pipeline inlines before types are known
             kernel = numba.njit(**settings)(function)
@@ -83,7 +83,7 @@ def cached(kernel: Any) -> bool:
     if kernel.signatures:
         return True
     try:
-        return bool(kernel._cache._cache_file._load_index())
+        return bool(kernel._cache.holds())
     except (AttributeError, OSError):  # no cache on disk, or one that cannot be read
         return False
 

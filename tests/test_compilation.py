@@ -58,7 +58,8 @@ except ValueError as error:
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A program in a process of its own."""
     own = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_NUM_THREADS": "2", **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=own, capture_output=True, text=True, check=False, timeout=600)
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=own, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from circuitsim.errors import CircuitError
-
 EPILOG = """\
 Kernels are compiled at their first use and kept on disk, for this processor and this version. Decks of up to some
 thousand nodes run without compiled kernels until there are some, so this command is never needed: it spares large
@@ -32,8 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``warm-up``."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "--only", metavar="PART", action="append", choices=tuple(PARTS), help=f"one of {', '.join(PARTS)}; may be repeated"
-    )
+        "--only", metavar="PART", action="append", choices=tuple(PARTS),
+        help=f"one of {', '.join(PARTS)}; may be repeated",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +64,8 @@ def _solve() -> str:
 
 
 DECKS = (
-    ("grid", 700), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000), ("grid", 20_500), ("erdos-renyi", 6_000),
+    ("grid", 700), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000), ("grid", 20_500),
+    ("erdos-renyi", 6_000),
 )  # fmt: skip
 """Families and sizes (`circuitsim.bench.families`) whose solves use all kernels of the solvers."""
 
@@ -73,8 +73,8 @@ DECKS = (
 def _sweep() -> str:
     """Batches of samples, dense and sparse in diodes, and their linear responses."""
     return _commands(
-        "sweep {netlists}/rectifier-half-wave.cir --vary V1=-5:5:0.01 --format csv",
-        "train {netlists}/learn-divider.cir --data {netlists}/learn-divider.csv --epochs 1 --out {out}/deck",
+        "sweep {out}/deck.cir --vary V1=-5:5:0.001 --format csv",
+        "train {out}/deck.cir --data {out}/data.csv --epochs 1 --out {out}/deck",
     )
 
 
@@ -93,6 +93,20 @@ def _chain() -> str:
     return _commands("train --model ffebm --dataset digits --epochs 1 --out {out}/chain")
 
 
+DECK = """A voltage divider with a diode, to sweep and to train
+*! input V1
+*! output v(out)
+*! trainable R* min=10 max=100k
+V1 in 0 1
+R1 in out 1k
+R2 out 0 1k
+R3 in b 1k
+R4 b 0 1k
+D1 b out ideal
+.model ideal D
+"""
+DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
+
 PARTS: dict[str, Callable[[], str]] = {
     "solve": _solve, "sweep": _sweep, "rbm": _rbm, "layered": _layered, "chain": _chain,
 }  # fmt: skip
@@ -103,10 +117,11 @@ def _commands(*lines: str) -> str:
     """Run commands in a folder that goes away, their words unread."""
     from circuitsim.cli import main
 
-    netlists = Path(__file__).parents[2] / "netlists"
     with tempfile.TemporaryDirectory() as out:
+        Path(out, "deck.cir").write_text(DECK)
+        Path(out, "data.csv").write_text(DATA)
         for line in lines:
-            words = [word.format(netlists=netlists, out=out) for word in line.split()]
+            words = [word.format(out=out) for word in line.split()]
             errors = io.StringIO()
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
                 code = main(words)

@@ -39,14 +39,20 @@ APART = ("factorise", "settle_ports", "solve_samples", "least_norm")
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
 _nodes: Counter[str] = Counter()
+_ready: dict[str, Callable[..., Any]] = {}
 
 
 def compact(name: str, size: int) -> Callable[..., Any]:
     """The kernel ``name`` (``plan``, or one of `circuitsim.compact.samples`) for work on ``size`` nodes in all."""
+    ready = _ready.get(name)
+    if ready is not None:
+        return ready
     _nodes[name] += size
     if _nodes.total() <= PATIENCE and not _register.cache_info().currsize:
         return _plain(name)
-    return compiled(name) if _nodes[name] > LONGEST or _at_hand(name) else _plain(name)
+    if _nodes[name] <= LONGEST and not _at_hand(name):
+        return _plain(name)
+    return _ready.setdefault(name, compiled(name))
 
 
 def _at_hand(name: str) -> bool:
@@ -60,8 +66,7 @@ def load() -> None:
     """Compile or load kernels from here on, however small the work."""
     compile_all()
     for name in KERNELS:
-        _nodes[name] = LONGEST
-        compiled(name)
+        _ready[name] = compiled(name)
 
 
 @cache
