@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.caching import FunctionCache
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher

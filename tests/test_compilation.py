@@ -127,7 +127,7 @@ def test_the_same_bits_as_numbas_own_pipeline(dtype: type) -> None:
     a, v = rng.normal(size=(40, 33)).astype(dtype), rng.normal(size=33).astype(dtype)
     found = []
     for decorate in (_jit.jit(), numba.njit(**_jit.DEFAULTS)):
-        inner = decorate(dot)  # noqa: F841 rows calls it
+        inner = decorate(dot)
         out = np.zeros(40, dtype)
         decorate(rows)(a, v, out)
         found.append(out.tobytes())
