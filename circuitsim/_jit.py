@@ -5,19 +5,34 @@ Importing this module imports numba; only kernel modules do so, so that small ci
 
 from __future__ import annotations
 
+import logging
+import os
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
-from numba.core import types
+from numba.core import config, event, types
 from numba.core.cgutils import create_struct_proxy, get_null_value
 from numba.extending import intrinsic
 
+try:
+    from circuitsim._compile import Kernel
+except ImportError:  # another numba than setup.cfg asks for: its own way, which takes longer
+    Kernel = None  # type: ignore[assignment, misc]
+
 F = TypeVar("F", bound=Callable[..., Any])
 
+logger = logging.getLogger("circuitsim.compilation")
+"""Says once a process, as a warning (on stderr unless a program decides otherwise), that compilation begins."""
+
 #: What every kernel is compiled with. No fast-math but contraction (a·b + c in one rounding): reassociation or
-#: "no infinities" would break the sign and range arguments the kernels rest on.
-DEFAULTS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+#: "no infinities" would break the sign and range arguments the kernels rest on. No entry for callers in C.
+DEFAULTS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True,
+}  # fmt: skip
+
+_kernels: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def jit(**options: Any) -> Callable[[F], F]:
@@ -26,7 +41,7 @@ def jit(**options: Any) -> Callable[[F], F]:
     Parameters
     ----------
     **options
-        Handed to `numba.njit`; they override `DEFAULTS` (for example ``parallel=True``).
+        Of `numba.njit`; they override `DEFAULTS` (for example ``parallel=True``).
 
     Returns
     -------
@@ -38,17 +53,70 @@ def jit(**options: Any) -> Callable[[F], F]:
     Numba looks for a writable cache beside the source file, then in the user's cache directory, and refuses to
     decorate when it finds neither (read-only container without a home). Such a place compiles anew in each process.
     """
-    settings = {**DEFAULTS, "cache": True, **options}
+    settings = {**DEFAULTS, **options}
 
     def decorate(function: F) -> F:
-        try:
-            return numba.njit(**settings)(function)
-        except RuntimeError as error:
-            if "cannot cache" not in str(error):
-                raise
-            return numba.njit(**{**settings, "cache": False})(function)
+        if getattr(config, "DISABLE_JIT", False):
+            return function
+        if Kernel is None or "inline" in settings:  # numba's own pipeline inlines before types are known
+            kernel = numba.njit(**settings)(function)
+        else:
+            kernel = Kernel(function, {**settings, "nopython": True, "boundscheck": None})
+        _kernels.add(kernel)
+        _keep(kernel)
+        return kernel
 
     return decorate
+
+
+def _keep(kernel: Any) -> None:
+    """Keep what is compiled on disk, if there is a place for it."""
+    try:
+        kernel.enable_caching()
+    except RuntimeError as error:
+        if "cannot cache" not in str(error):
+            raise
+
+
+def cached(kernel: Any) -> bool:
+    """Whether compiled code of a kernel, for some types of arguments, is at hand: in this process or on disk."""
+    if kernel.signatures:
+        return True
+    try:
+        return bool(kernel._cache.holds())
+    except (AttributeError, OSError):  # no cache on disk, or one that cannot be read
+        return False
+
+
+class _Announcement(event.Listener):
+    """Says that compilation begins, once a process."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        """A function is about to be compiled, perhaps not one of ours."""
+        kernel = event.data["dispatcher"]
+        if not self._said and kernel in _kernels:
+            self._said = True
+            logger.warning(announcement(kernel.stats.cache_path is not None))
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+def announcement(kept: bool) -> str:
+    """What is said when compilation begins; where nothing can be kept, also how to change that."""
+    if kept:
+        return "note: compiling kernels, once, at first use (circuitsim warm-up does it ahead)"
+    named = "NUMBA_CACHE_DIR" in os.environ
+    return (
+        "note: compiling kernels, in each process anew, since no directory can be written where they could be kept "
+        f"({'NUMBA_CACHE_DIR names none that can' if named else 'NUMBA_CACHE_DIR can name one'})"
+    )
+
+
+event.register("numba:compile", _Announcement())
 
 
 def with_threads(threads: int, kernel: Callable[..., Any], *arguments: Any) -> Any:

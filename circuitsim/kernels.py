@@ -1,12 +1,14 @@
-"""Loops over arrays that run as they stand on small circuits and compiled on large ones.
+"""Loops over arrays that run as they stand on small circuits and compiled on large ones, with the same bits.
 
 A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
-for numba; beyond `COMPILED` nodes or edges it is compiled (cached on disk). The size of the circuit alone decides, so
-the same circuit always takes the same way and gives the same bits.
+for numba; beyond `COMPILED` nodes or edges its compiled form is loaded from the cache on disk. Where no cache has it
+yet, it is compiled once a process has given it more than `INTERPRETED`. Both forms agree to the last bit (nothing is
+contracted; a test compares).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -19,13 +21,31 @@ KEPT = 31 << 20
 COMPILED = 400
 """Number of nodes or edges beyond which loading compiled kernels (half a second) is cheaper than interpreting."""
 
+INTERPRETED = 300_000
+"""Items that a process hands to one kernel interpreted (about as long as a compilation) before it is compiled."""
+
+_patience = INTERPRETED
+_items: Counter[Callable[..., Any]] = Counter()
+
 
 def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Callable[..., Any]:
-    """``function`` itself for few items, its compiled form for many.
+    """``function`` itself for few items, its compiled form for many: see above.
 
-    ``alike`` kernels have the same bits in both forms (no products at all): once others are compiled, they always are.
+    ``alike`` kernels are worth loading for few items too, once others are loaded.
     """
-    return _compiled(function) if size > COMPILED or (alike and loaded()) else function
+    if size <= COMPILED and not (alike and loaded()):
+        return function
+    from circuitsim._jit import cached
+
+    compiled = _compiled(function)
+    _items[function] += size
+    return compiled if _items[function] > _patience or cached(compiled) else function
+
+
+def compile_all() -> None:
+    """Compile, from here on, every kernel of more than `COMPILED` items at its first use."""
+    global _patience
+    _patience = 0
 
 
 def loaded() -> bool:
@@ -37,7 +57,7 @@ def loaded() -> bool:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
-    compiled: Callable[..., Any] = jit()(function)
+    compiled: Callable[..., Any] = jit(fastmath=False)(function)
     return compiled
 
 

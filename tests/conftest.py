@@ -6,6 +6,7 @@ the example small first (minutes); ``long`` draws other examples every time, and
 
 from __future__ import annotations
 
+import logging
 import os
 
 from hypothesis import HealthCheck, Phase, settings
@@ -21,3 +22,6 @@ settings.register_profile("ci", derandomize=True, phases=[Phase.explicit, Phase.
 settings.register_profile("shrink", derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Whether kernels are compiled during a test depends on what ran before; what a command says must not.
+logging.getLogger("circuitsim.compilation").setLevel(logging.ERROR)

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
+    "warm-up": ("circuitsim.cli.warm_up", "compile all kernels ahead of their first use"),
 }
 
 EPILOG = """\

@@ -1,13 +1,15 @@
 """Interpreted or compiled, the same bits: which form of the compact kernels a call gets.
 
-Importing numba and the compiled kernels takes half a second, which a single small circuit is not worth. So small work
-runs interpreted until a process has done enough of it, or has loaded the kernels for something else. The arithmetic is
-the same to the last bit (no contraction, no reassociation; a test compares), so nobody can tell but by the clock.
+Importing numba and the compiled kernels takes half a second, which a single small circuit is not worth; compiling them,
+where no cache has them yet, ten to thirty. So a process runs them interpreted until it has done enough of it. The
+arithmetic is the same to the last bit (no contraction, no reassociation; a test compares), so nobody can tell but by
+the clock.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
@@ -17,44 +19,62 @@ import numpy as np
 
 from circuitsim import certificate
 from circuitsim.compact import linear, loops, order, plan, ports, samples, settle, single, workspace
+from circuitsim.kernels import compile_all
 
 PATIENCE = 400
-"""Nodes that a process solves interpreted (about half a second) before it loads the compiled kernels."""
+"""Nodes that a process plans or solves interpreted (about half a second) before it loads compiled kernels."""
+
+LONGEST = 20_000
+"""Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
+
+KERNELS = (
+    "prepare", "solve_once", "share_once", "least_norm", "worst_violations", "plan", "ports", "stable",
+    "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
+)  # fmt: skip
+"""Functions that `compact` is asked for."""
 
 _MODULES = (order, plan, workspace, linear, settle, ports, samples, loops, single)
 
 APART = ("factorise", "settle_ports", "solve_samples", "least_norm")
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
-_done = 0
-_loaded = False
+_nodes: Counter[str] = Counter()
+_ready: dict[str, Callable[..., Any]] = {}
 
 
 def compact(name: str, size: int) -> Callable[..., Any]:
     """The kernel ``name`` (``plan``, or one of `circuitsim.compact.samples`) for work on ``size`` nodes in all."""
-    global _done
-    if not _loaded:
-        _done += size
-        if _done <= PATIENCE:
-            return _plain(name)
-    return compiled(name)
+    ready = _ready.get(name)
+    if ready is not None:
+        return ready
+    _nodes[name] += size
+    if _nodes.total() <= PATIENCE and not _register.cache_info().currsize:
+        return _plain(name)
+    if _nodes[name] <= LONGEST and not _at_hand(name):
+        return _plain(name)
+    return _ready.setdefault(name, compiled(name))
+
+
+def _at_hand(name: str) -> bool:
+    """Whether compiled code of a kernel is in this process or in a cache."""
+    from circuitsim._jit import cached
+
+    return cached(compiled(name))
 
 
 def load() -> None:
-    """Load the compiled kernels now: from here on, even the first small solve is fast."""
-    compiled("prepare")
-    compiled("solve_once")
+    """Compile or load kernels from here on, however small the work."""
+    compile_all()
+    for name in KERNELS:
+        _ready[name] = compiled(name)
 
 
 @cache
 def compiled(name: str) -> Callable[..., Any]:
     """The compiled form of a kernel; the functions that it calls are compiled with it."""
-    global _loaded
     from circuitsim._jit import jit
 
-    if not _loaded:
-        _register()
-        _loaded = True
+    _register()
     return jit(fastmath=False)(_keyed(_find(name), _fingerprint()))
 
 
@@ -71,6 +91,7 @@ def _find(name: str) -> Callable[..., Any]:
     return function
 
 
+@cache
 def _register() -> None:
     """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
     from numba.extending import overload, register_jitable
@@ -95,6 +116,7 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
         fingerprint  # noqa: B018 a closure variable is part of the cache's key
         return function(*arguments)
 
+    kernel.__qualname__ = kernel.__name__ = function.__name__  # a file of its own in the cache
     return kernel
 
 

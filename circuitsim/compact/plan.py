@@ -274,8 +274,10 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
         if late_node[k]:
             late[name[k]] = True
     branch = np.empty(resistor.size + diode.size, np.int64)
-    branch[: resistor.size] = resistor
-    branch[resistor.size :] = diode
+    for k in range(resistor.size):
+        branch[k] = resistor[k]
+    for k in range(diode.size):
+        branch[resistor.size + k] = diode[k]
     ends = taken(name, taken(first, branch)), taken(name, taken(second, branch))
     position, ptr, members = eliminate(n, ends[0], ends[1], late, limit)
     if position.size < n:

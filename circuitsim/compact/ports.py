@@ -183,7 +183,8 @@ def settle_ports(plan, made, injected, offset, rounds, space, closed, v):
     d, n_nodes = plan.diode.size, v.size
     need, size, x, flow = space.need, space.size, space.x, space.flow
     chosen, square, b, drop = np.empty(d, np.int64), np.empty((d, d)), np.empty(d), np.empty(d)
-    v[:] = offset
+    for k in range(v.size):
+        v[k] = offset[k]
     demands(plan, space.g, v, injected, need, size)
     gather(plan, need, x)
     x[plan.n] = 0.0

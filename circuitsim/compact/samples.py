@@ -12,6 +12,7 @@ from circuitsim.compact.settle import (
     branch_currents,
     close,
     constraint_currents,
+    copy,
     node_potentials,
     offsets,
     refactor,
@@ -111,7 +112,7 @@ def solve_by_ports(
         count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
         relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
         if count[s] == 0 or not clean(relative[s]):
-            closed[s] = guess
+            copy(guess, closed[s])
             status[s], count[s], _ = settle_next(plan, rounds, space, closed[s], v[s], False, False)
             relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
         if not clear:
@@ -145,7 +146,7 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     still, space = np.zeros(plan.coordinate.size), fresh(plan)
     take_conductances(plan, value, space)
     for s in range(begin, end):
-        space.closed[:] = closed[s]
+        copy(closed[s], space.closed)
         settle(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
         signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
 
@@ -157,7 +158,7 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
     x, flow, held = space.x, space.flow, space.closed
     take_conductances(plan, value, space)
     for s in range(begin, end):
-        held[:] = closed[s]
+        copy(closed[s], held)
         count = 0
         for e in range(d):
             if held[e]:

@@ -339,7 +339,7 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
             refined = True
         if not wrong or count > rounds:
             break
-        closed[:] = space.wanted
+        copy(space.wanted, closed)
     if rounds > 0:
         stray = wrong
         for k in range(space.far.size):

@@ -1,7 +1,6 @@
-"""Interpreted or compiled, with equal bits: the loops of the engine on plain arrays.
+"""The loops of the engine on plain arrays: interpreted on small circuits, compiled on large ones, with equal bits.
 
-A kernel is an ordinary Python function on numpy arrays and calls only functions of `MODULES`. Small circuits run it
-interpreted, larger ones compiled; no contraction and no reassociation, so both forms give the same bits (tested).
+A kernel of the engine may call the functions of `MODULES`; otherwise see `circuitsim.kernels`.
 """
 
 from __future__ import annotations
@@ -11,29 +10,22 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+from circuitsim import kernels
 from circuitsim.engine import double_double, tree
-from circuitsim.kernels import COMPILED
 
 MODULES = (double_double, tree)
 """Modules whose functions a compiled kernel may call."""
 
 
 def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
-    """``function`` itself for work on up to `COMPILED` items, if none was compiled before; else its compiled form."""
-    return function if size <= COMPILED and not _compiled.cache_info().currsize else _compiled(function)
+    """``function`` itself for few items, its compiled form for many (`circuitsim.kernels.kernel`)."""
+    if size > kernels.COMPILED:
+        register()
+    return kernels.kernel(function, size)
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    from circuitsim._jit import jit
-
-    _register()
-    compiled: Callable[..., Any] = jit(fastmath=False)(function)
-    return compiled
-
-
-@cache
-def _register() -> None:
+def register() -> None:
     """Let compiled kernels call the functions of `MODULES`."""
     from numba.extending import register_jitable
 

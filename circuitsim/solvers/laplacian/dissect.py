@@ -100,8 +100,10 @@ def _divide(ptr, idx, part, mine, nodes, plus, minus, threshold, late, taken, sp
         else:
             spare[put_low] = i
             put_low += 1
-    nodes[:put_low] = spare[:put_low]
-    nodes[put_high:] = spare[put_high : nodes.size]
+    for q in range(put_low):
+        nodes[q] = spare[q]
+    for q in range(put_high, nodes.size):
+        nodes[q] = spare[q]
     return put_low, put_high, taken
 
 
@@ -121,7 +123,8 @@ def _components(ptr, idx, part, mine, nodes, reached, distance, spare):
                 part[spare[q]] = 0
             ends[many] = reached
             many += 1
-    nodes[:] = spare[: nodes.size]
+    for q in range(nodes.size):
+        nodes[q] = spare[q]
     return ends[:many]
 
 

@@ -1,0 +1,216 @@
+"""Whole-program compilation of kernels: each is optimised and emitted once, together with all that it calls.
+
+Numba optimises every function, emits its machine code and links the result into each caller, which is optimised and
+emitted in turn: nested kernels are compiled once a level. Here a function that a kernel calls contributes its
+unoptimised LLVM module. The module of the kernel that Python calls is linked from these, optimised and emitted.
+
+This rests on numba's internals, hence its upper version bound in setup.cfg. Where one of them is missing, this module
+cannot be imported, and `circuitsim._jit` takes numba's own way: the same results, more slowly compiled.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUDispatcher
+
+_ENVIRONMENT = "_ZN08NumbaEnv"
+"""What the names of numba's environments (one a function, for its exceptions) begin with."""
+
+
+_RUNTIME = "NRT_"
+_OWN = ".whole"
+
+PARTS, SIZE = "parts", "bytes of bitcode"
+"""Of a compiled kernel's metadata: the functions linked together, and how much there was to optimise."""
+
+
+class _NoAddresses:
+    """Stands for the code generator where numba writes an environment's address into a function's machine code."""
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Nothing: a part has no machine code; `_emit` does this for the whole."""
+
+
+class PartLibrary(JITCodeLibrary):
+    """The unoptimised module of one function, for linking only: it has no machine code."""
+
+    @property
+    def codegen(self) -> Any:
+        """What numba hands a function's environment to."""
+        return _NoAddresses()
+
+    def finalize(self) -> None:
+        """Make its functions such that each module they are linked into may drop them."""
+        self._raise_if_finalized()
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = llvm.Linkage.linkonce_odr
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No address: nothing was emitted."""
+        return 0
+
+    def parts(self, found: dict[Any, None]) -> None:
+        """Add this library and all that it needs to ``found``, each once, in the order of need."""
+        if self in found:
+            return
+        found[self] = None
+        for library in self._linking_libraries:
+            if isinstance(library, PartLibrary):
+                library.parts(found)
+            else:
+                found[library] = None
+
+    def _get_module_for_linking(self) -> Any:
+        """For callers compiled by numba's own pipeline: the module with all that it needs."""
+        self._ensure_finalized()
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            for library in list(_closure(self))[1:]:
+                _link(module, library)
+            self._shared_module = module
+        return self._shared_module
+
+
+def _closure(library: Any) -> dict[Any, None]:
+    """A library, first, and all that it needs."""
+    found: dict[Any, None] = {}
+    if isinstance(library, PartLibrary):
+        library.parts(found)
+    else:  # compiled for a caller of numba's own, before
+        found[library] = None
+    return found
+
+
+def _link(module: Any, library: Any) -> None:
+    part = library._final_module if isinstance(library, PartLibrary) else library._get_module_for_linking()
+    module.link_in(part, preserve=True)
+
+
+@contextmanager
+def _parts_only(codegen: Any) -> Iterator[None]:
+    """While this lasts, what numba compiles are parts (the compiler's lock is held).
+
+    The collector of reference cycles waits meanwhile: it would walk the compiler's many objects again and again.
+    """
+    before, collecting = codegen._library_class, gc.isenabled()
+    codegen._library_class = PartLibrary
+    gc.disable()
+    try:
+        yield
+    finally:
+        codegen._library_class = before
+        if collecting:
+            gc.enable()
+
+
+class _Whole(_FunctionCompiler):
+    """Compiles a kernel as a part, then links, optimises and emits it with all that it needs."""
+
+    def __init__(self, kernel: Kernel, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._kernel = kernel
+
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        context: Any = self._kernel.targetctx
+        context.refresh()
+        with _parts_only(context.codegen()):
+            part = self._kernel.part
+            part.compile(args)
+            made = part.overloads[tuple(args)]
+        return _emit(made, bool(self.targetoptions.get("nogil")))
+
+
+def _emit(part: Any, nogil: bool) -> Any:
+    """The compiled kernel, ready to be called from Python, and to be saved."""
+    context, fndesc = part.target_context, part.fndesc
+    codegen = context.codegen()
+    library = codegen.create_library(fndesc.qualname)
+    library.enable_object_caching()
+    with context.push_code_library(library):
+        context.create_cpython_wrapper(library, fndesc, part.environment, part.call_helper, release_gil=nogil)
+    module = library._final_module
+    parts = _closure(part.library)
+    for other in parts:
+        _link(module, other)
+        library._reload_init.update(other._reload_init)
+    for function in module.functions:
+        # LLVM's pass that leaves out needless counting of references knows numba's runtime by its names.
+        kept = function.name == fndesc.llvm_cpython_wrapper_name or function.name.startswith(_RUNTIME)
+        if not function.is_declaration and not kept:
+            # Of this module alone: inlined, it goes. The linker finds such functions by name, hence a name of its own.
+            function.linkage = llvm.Linkage.internal
+            function.name += _OWN
+    size = len(module.as_bitcode())
+    library.finalize()
+    entry = context.get_executable(library, fndesc, part.environment)
+    for variable in module.global_variables:
+        if variable.name.startswith(_ENVIRONMENT):
+            environment = lookup_environment(variable.name)
+            if environment is not None:
+                codegen.set_env(variable.name, environment)
+    return part._replace(library=library, entry_point=entry, metadata={PARTS: len(parts), SIZE: size})
+
+
+class _Cache(FunctionCache):
+    """Compiled code on disk, of these very sources in the folder (numba looks at the file of the kernel alone)."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), self._sources())
+
+    def _sources(self) -> tuple[tuple[str, int, int], ...]:
+        return _sources(Path(self._py_func.__code__.co_filename).parent)
+
+    def holds(self) -> bool:
+        """Whether there is compiled code of these sources, for some types of arguments."""
+        return any(key[-1] == self._sources() for key in self._cache_file._load_index())
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code; on a full disk, for instance, do without."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            logging.getLogger("circuitsim.compilation").warning("note: compiled kernels cannot be kept: %s", error)
+
+
+@cache
+def _sources(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the sources in a folder, whose kernels call each other."""
+    found = ((path.name, path.stat()) for path in sorted(folder.glob("*.py")))
+    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
+
+
+class Kernel(CPUDispatcher):
+    """A function that Python calls compiled as a whole, and other kernels as a part."""
+
+    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], **others: Any) -> None:
+        super().__init__(py_func=py_func, targetoptions=targetoptions, **others)
+        self.part = CPUDispatcher(py_func=py_func, targetoptions={**targetoptions, "no_cpython_wrapper": True})
+        self._compiler: Any = _Whole(self, py_func, self.targetdescr, targetoptions, {}, Compiler)
+
+    def enable_caching(self) -> None:
+        """Keep compiled code on disk."""
+        self._cache: Any = _Cache(self.py_func)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a kernel that calls this one is typed with."""
+        return self.part.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """What a kernel that calls this one is linked with."""
+        return self.part.get_overload(sig)

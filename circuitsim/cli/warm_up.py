@@ -1,0 +1,130 @@
+"""``circuitsim warm-up``: compile all kernels ahead of their first use."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+EPILOG = """\
+Kernels are compiled at their first use and kept on disk, for this processor and this version. Decks of up to some
+thousand nodes run without compiled kernels until there are some, so this command is never needed: it spares large
+decks, long sweeps and training a wait of some seconds each.
+
+Kernels are kept beside the program, in the user's cache directory, or where NUMBA_CACHE_DIR names a directory. Run this
+command with the same setting, and as the user, that will run circuitsim (when a container image is built, for example).
+
+examples:
+  circuitsim warm-up
+  circuitsim warm-up --only solve
+  NUMBA_CACHE_DIR=/opt/kernels circuitsim warm-up
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``warm-up``."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--only", metavar="PART", action="append", choices=tuple(PARTS),
+        help=f"one of {', '.join(PARTS)}; may be repeated",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile the kernels, with one line a part on stderr, and print the seconds."""
+    from circuitsim.compact.kernels import load
+
+    begin = time.perf_counter()
+    load()
+    chosen = args.only or list(PARTS)
+    for k, name in enumerate(chosen):
+        print(f"{k + 1}/{len(chosen)} {name} …", file=sys.stderr, flush=True)
+        start = time.perf_counter()
+        left_out = PARTS[name]()
+        remark = f" ({left_out})" if left_out else ""
+        print(f"{k + 1}/{len(chosen)} {name}: {time.perf_counter() - start:.1f} s{remark}", file=sys.stderr, flush=True)
+    print(f"kernels ready after {time.perf_counter() - begin:.1f} s")
+    return 0
+
+
+def _solve() -> str:
+    """Circuits of every kind that the solvers tell apart, small and large, and new values."""
+    from circuitsim.analysis.solve import prepared
+    from circuitsim.bench.families import make
+
+    for family, unknowns in DECKS:
+        ready = prepared(make(family, unknowns, 0))
+        ready.solve(start=ready.solve())
+    return ""
+
+
+DECKS = (
+    ("grid", 700), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000), ("grid", 20_500),
+    ("erdos-renyi", 6_000),
+)  # fmt: skip
+"""Families and sizes (`circuitsim.bench.families`) whose solves use all kernels of the solvers."""
+
+
+def _sweep() -> str:
+    """Batches of samples, dense and sparse in diodes, and their linear responses."""
+    return _commands(
+        "sweep {out}/deck.cir --vary V1=-5:5:0.001 --format csv",
+        "train {out}/deck.cir --data {out}/data.csv --epochs 1 --out {out}/deck",
+    )
+
+
+def _rbm() -> str:
+    return _commands("train --model rbm --dataset digits --hidden 8 --epochs 1 --out {out}/rbm")
+
+
+def _layered() -> str:
+    return _commands(
+        "train --model drn-xs --dataset digits --epochs 1 --input-gain 30 --out {out}/drn",
+        "train --model dhn-1h --dataset digits --epochs 1 --hidden 8 --out {out}/dhn",
+    )
+
+
+def _chain() -> str:
+    return _commands("train --model ffebm --dataset digits --epochs 1 --out {out}/chain")
+
+
+DECK = """A voltage divider with a diode, to sweep and to train
+*! input V1
+*! output v(out)
+*! trainable R* min=10 max=100k
+V1 in 0 1
+R1 in out 1k
+R2 out 0 1k
+R3 in b 1k
+R4 b 0 1k
+D1 b out ideal
+.model ideal D
+"""
+DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
+
+PARTS: dict[str, Callable[[], str]] = {
+    "solve": _solve, "sweep": _sweep, "rbm": _rbm, "layered": _layered, "chain": _chain,
+}  # fmt: skip
+"""Parts of the program and what uses their kernels; each returns what it had to leave out."""
+
+
+def _commands(*lines: str) -> str:
+    """Run commands in a folder that goes away, their words unread."""
+    from circuitsim.cli import main
+
+    with tempfile.TemporaryDirectory() as out:
+        Path(out, "deck.cir").write_text(DECK)
+        Path(out, "data.csv").write_text(DATA)
+        for line in lines:
+            words = [word.format(out=out) for word in line.split()]
+            errors = io.StringIO()
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+                code = main(words)
+            if code:
+                return f"{words[0]}: {errors.getvalue().strip().splitlines()[-1]}"
+    return ""

@@ -1,0 +1,177 @@
+"""How kernels are compiled: whole, once, with numba's own results, and no more than so much of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from circuitsim import _jit
+from circuitsim.bench.families import make
+from circuitsim.netlist import dumps
+
+ROOT = Path(__file__).parents[1]
+
+PROGRAM = """
+import sys
+import numba, numpy as np
+from circuitsim._jit import jit
+
+@jit()
+def inner(a, b):
+    c = np.zeros(a.size)
+    for k in range(a.size):
+        c[k] = a[k] * b[k]
+    if c.size > 5:
+        raise ValueError("too long")
+    return c.sum()
+
+@jit()
+def outer(a, b):
+    return inner(a, b) + inner(b, a) + a.copy().size
+
+@jit(parallel=True)
+def shared(a, out):
+    for k in numba.prange(a.size):
+        out[k] = inner(a, a) + k
+
+@numba.njit
+def stranger(a):
+    return inner(a, a) + np.sqrt((a * a).sum())
+
+x, out = np.full(4, 0.5), np.zeros(4)
+shared(x, out)
+print(outer(x, x), inner(x, x), stranger(x), out.tolist())
+try:
+    outer(np.ones(7), np.ones(7))
+except ValueError as error:
+    print(error)
+"""
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program in a process of its own."""
+    own = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_NUM_THREADS": "2", **environment}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=own, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def module(tmp_path: Path) -> tuple[str, dict[str, str]]:
+    """Code that runs `PROGRAM` from a file, and the environment in which nothing is cached yet."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    return "import program", {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path}
+
+
+def test_nested_kernels_compiled_whole_loaded_again_and_called_from_strangers(tmp_path: Path) -> None:
+    code, environment = module(tmp_path)
+    expected = "6.0 1.0 2.0 [1.0, 2.0, 3.0, 4.0]\ntoo long\n"
+    first, second = run(code, **environment), run(code, **environment)
+    assert first.stdout == second.stdout == expected
+    assert first.stderr.count("compiling kernels, once") == 1
+    assert not second.stderr
+
+
+def test_numbas_own_pipeline_where_its_internals_are_missing(tmp_path: Path) -> None:
+    code, environment = module(tmp_path)
+    missing = f"import sys; sys.modules['circuitsim._compile'] = None; {code}"
+    done = run(missing, **environment)
+    assert done.stdout == "6.0 1.0 2.0 [1.0, 2.0, 3.0, 4.0]\ntoo long\n"
+    assert done.stderr.count("compiling kernels, once") == 1
+
+
+def test_where_nothing_can_be_cached(tmp_path: Path) -> None:
+    """Neither beside the source nor in a home of the user: compiled in each process, which is said once."""
+    code, environment = module(tmp_path)
+    (tmp_path / "__pycache__").write_text("a file where a directory would have to be")
+    lost = {"HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none", "NUMBA_CACHE_DIR": "/proc/none"}
+    for _ in range(2):
+        done = run(code, **{**environment, **lost, "PYTHONDONTWRITEBYTECODE": "1"})
+        assert done.stdout.startswith("6.0 1.0 2.0")
+        assert done.stderr.count("in each process anew") == 1
+
+
+def test_training_where_nothing_can_be_cached(tmp_path: Path) -> None:
+    code = (
+        "import numba.core.caching as caching\ncaching.CacheImpl._locator_classes = []\n"
+        "from circuitsim.cli import main\n"
+        "words = 'train --model rbm --dataset digits --hidden 4 --epochs 1 --batch 500 --out'.split()\n"
+        f"raise SystemExit(main([*words, {str(tmp_path / 'run')!r}]))"
+    )
+    assert "in each process anew" in run(code).stderr
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_bits_as_numbas_own_pipeline(dtype: type) -> None:
+    """A sum of products in an order of its own, in a function that is called in a loop."""
+
+    def dot(u, v):
+        s = u.dtype.type(0.0)
+        for i in range(u.size):
+            s += u[i] * v[i]
+        return s
+
+    def rows(a, v, out):
+        for i in range(a.shape[0]):
+            out[i] = inner(a[i], v)
+
+    rng = np.random.default_rng(0)
+    a, v = rng.normal(size=(40, 33)).astype(dtype), rng.normal(size=33).astype(dtype)
+    found = []
+    for decorate in (_jit.jit(), numba.njit(**_jit.DEFAULTS)):
+        inner = decorate(dot)
+        out = np.zeros(40, dtype)
+        decorate(rows)(a, v, out)
+        found.append(out.tobytes())
+    assert found[0] == found[1]
+
+
+def test_numba_is_bound_to_versions_whose_internals_are_known() -> None:
+    bound = (ROOT / "setup.cfg").read_text()
+    assert "numba>=0.60,<0.69" in bound
+    assert tuple(int(part) for part in numba.__version__.split(".")[:2]) < (0, 69)
+    assert _jit.Kernel is not None
+
+
+SIZES = """
+import json
+from circuitsim.analysis.solve import prepared
+from circuitsim.bench.families import make
+from circuitsim.compact import kernels
+
+kernels.load()
+prepared(make("ladder", 12, 0)).solve()
+for name in ("prepare", "solve_once"):
+    found = kernels.compiled(name).overloads.values()
+    print(json.dumps([name, [[one.metadata["parts"], one.metadata["bytes of bitcode"]] for one in found]]))
+"""
+
+MOST = {"prepare": (62, 175_000), "solve_once": (62, 510_000)}
+"""Functions linked together, and bytes of bitcode to optimise: what compilation takes, whatever the machine."""
+
+
+def test_how_much_there_is_to_compile(tmp_path: Path) -> None:
+    done = run(SIZES, NUMBA_CACHE_DIR=str(tmp_path))
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert found.keys() == MOST.keys()
+    for name, overloads in found.items():
+        assert len(overloads) == 1, f"{name} is compiled for several types of arguments"
+        parts, size = overloads[0]
+        assert 0.5 * MOST[name][0] < parts <= MOST[name][0]
+        assert 0.5 * MOST[name][1] < size <= MOST[name][1]
+
+
+def test_a_single_deck_of_two_thousand_nodes_compiles_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mesh.cir").write_text(dumps(make("grid", 2_000, 0)))
+    code = "from circuitsim.cli import main; raise SystemExit(main(['solve', 'mesh.cir', '--format', 'csv']))"
+    done = run(f"import os; os.chdir({str(tmp_path)!r}); {code}", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert "compiling" not in done.stderr
+    assert not list(tmp_path.glob("cache/*/*"))
