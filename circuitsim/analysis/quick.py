@@ -95,6 +95,8 @@ class Quick:
         if status == SHARED:
             chosen, worst = compact("share_once", self._nodes)(*memory, out)
             proven = chosen and worst <= CLEAN
+        if not proven and status in (SETTLED, SHARED, UNCLEAR):
+            proven = compact("refine_once", self._nodes)(*memory, out, status == SHARED) <= self.tolerance
         self._spare.append(memory)
         if proven:
             out.setflags(write=False)

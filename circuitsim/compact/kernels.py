@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from circuitsim import certificate
-from circuitsim.compact import linear, loops, order, plan, ports, samples, settle, single, workspace
+from circuitsim.compact import branches, linear, loops, order, plan, ports, samples, settle, single, workspace
+from circuitsim.engine import double_double, tree
 from circuitsim.kernels import compile_all
 
 PATIENCE = 400
@@ -28,14 +29,14 @@ LONGEST = 20_000
 """Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
 
 KERNELS = (
-    "prepare", "solve_once", "share_once", "least_norm", "worst_violations", "plan", "ports", "stable",
+    "prepare", "solve_once", "share_once", "refine_once", "least_norm", "worst_violations", "plan", "ports", "stable",
     "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
 )  # fmt: skip
 """Functions that `compact` is asked for."""
 
-_MODULES = (order, plan, workspace, linear, settle, ports, samples, loops, single)
+_MODULES = (order, plan, workspace, linear, settle, branches, ports, samples, loops, single)
 
-APART = ("factorise", "settle_ports", "solve_samples", "least_norm")
+APART = ("factorise", "settle_ports", "solve_samples", "least_norm", "span", "by_magnitude")
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
 _nodes: Counter[str] = Counter()
@@ -97,7 +98,9 @@ def _register() -> None:
     from numba.extending import overload, register_jitable
 
     from circuitsim._jit import uncounted
+    from circuitsim.engine.kernels import register
 
+    register()
     overload(workspace.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
     for module in _MODULES:
         for function in vars(module).values():
@@ -121,4 +124,4 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
 
 
 def _fingerprint() -> tuple[int, ...]:
-    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate))
+    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate, double_double, tree))

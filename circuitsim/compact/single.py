@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim.certificate import worst_violations
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.compact.branches import refine
 from circuitsim.compact.loops import CARRIES, IDLE, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.samples import injections, measure
-from circuitsim.compact.settle import NOISE, SETTLED, SHARED, offsets, settle_next, take_conductances
+from circuitsim.compact.settle import NOISE, SETTLED, SHARED, constraint_currents, offsets, settle_next, take_conductances
 from circuitsim.compact.workspace import kept, room, workspace
 
 OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR = 5, 6, 7
@@ -212,3 +214,64 @@ def share_once(packed, numbers, out):
     if not share(plan, space, out[out.size - plan.diode.size :]):
         return False, np.inf
     return True, prove(plan, packed, space, out)
+
+
+def refine_once(packed, numbers, out, shared):
+    """Refine the currents and potentials that `solve_once` has just found; the same arguments.
+
+    Parameters
+    ----------
+    shared : bool
+        Whether it ended with `SHARED`: currents in loops of diodes are chosen anew.
+
+    Returns
+    -------
+    float
+        Largest relative violation; infinite where the engine has to step in.
+    """
+    packed, numbers, out = kept(packed), kept(numbers), kept(out)
+    plan = unpack(packed)
+    space = desk(plan, packed, numbers)
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m, n = kind.size, plan.coordinate.size
+    values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
+    if not refine(plan, space, kind, first, second, values, space.closed, not shared, v, current):
+        return np.inf
+    if shared:
+        node_demands(plan, kind, first, second, current, space.need, space.size)
+        if not share(plan, space, out[out.size - plan.diode.size :]):
+            return np.inf
+        for d in range(plan.diode.size):
+            current[plan.diode[d]] = max(space.flow[d], 0.0)
+        for k in range(plan.tree_edge.size):
+            current[plan.tree_edge[k]] = 0.0
+        space.need[:] = 0.0
+        constraint_currents(plan, first, second, space.need, current)
+    at = 2 * m + n
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    for k in range(m, at):
+        out[k] += 0.0  # no −0.0
+    worst_violations(kind, first, second, values, values, v, current, space.at_node, worst, relative)
+    error = 0.0
+    for k in range(7):
+        error = max(error, relative[k])
+    return error
+
+
+def node_demands(plan, kind, first, second, current, need, size):
+    """Current that must leave each node through voltage constraints and diodes, A, and the largest of which it is a
+    sum."""
+    need[:] = 0.0
+    size[:] = 0.0
+    for e in range(kind.size):
+        if kind[e] == CURRENT or (kind[e] == RESISTOR and current[e] != 0.0):
+            a, b, c = first[e], second[e], current[e]
+            need[a] -= c
+            need[b] += c
+            size[a] = max(size[a], abs(c))
+            size[b] = max(size[b], abs(c))
+    for k in range(plan.tree_edge.size):
+        e = plan.tree_edge[k]
+        if kind[e] == RESISTOR:
+            need[first[e]] += current[e]
+            need[second[e]] -= current[e]
