@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.quick import RESTLESS, Claim, Quick, quick
@@ -20,6 +21,7 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import RESISTOR
+from circuitsim.circuit.expansion import expanded
 from circuitsim.compact.kernels import compiled
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
@@ -135,16 +137,26 @@ class Prepared:
         return _operating_point(structure, choose(self.solver, structure), self.tolerance, found, on)
 
 
-def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:
+def prepared(
+    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedExpanded:
     """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:
         raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
+    if circuit.devices:
+        expansion = expanded(circuit)
+        inner = _elementary(expansion.circuit, solver, float(tolerance))
+        return PreparedExpanded(circuit, expansion, inner, solver, float(tolerance))
+    return _elementary(circuit, solver, float(tolerance))
+
+
+def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified:
     if circuit.amplified:
         image = without_amplifiers(circuit)
-        return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, float(tolerance)))
-    return _prepared(circuit, solver, float(tolerance))
+        return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, tolerance))
+    return _prepared(circuit, solver, tolerance)
 
 
 def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:

@@ -1,0 +1,265 @@
+"""What a model of an element states: one value for the reader, the writer, the program's codes and the drawings."""
+
+from __future__ import annotations
+
+import enum
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, NamedTuple
+
+from circuitsim.models.shapes import Symbol
+
+POSITIVE = sys.float_info.min
+"""Smallest value of a parameter that must be above zero."""
+
+
+CARD = "card"
+"""Key of a dataclass field's metadata: the name on the element's card."""
+
+
+class Multiplier(enum.Enum):
+    """What ``m`` equal elements in parallel do to the value of one."""
+
+    UNCHANGED = enum.auto()
+    DIVIDES = enum.auto()
+    MULTIPLIES = enum.auto()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that an element or its ``.model`` card states.
+
+    Attributes
+    ----------
+    name : str
+        In words (``resistance``) or as its card spells it (``vrev``).
+    unit : str
+        Empty for a number without one.
+    minimum : float
+        Smallest allowed value (inclusive).
+    meaning : str
+        For tables and error messages; empty where the name says it.
+    trainable, sweepable : bool
+        Whether a gradient rule exists for it; whether it may vary in a sweep.
+    """
+
+    name: str
+    unit: str = ""
+    minimum: float = -math.inf
+    meaning: str = ""
+    trainable: bool = False
+    sweepable: bool = True
+
+    def wrong(self, number: float) -> str:
+        """Why ``number`` is out of range, in the words of an error message; empty if it is not."""
+        what = self.meaning or self.name
+        if not math.isfinite(number):
+            return f"the {what} must be finite, not {number}"
+        if number >= self.minimum:
+            return ""
+        rule = "must be positive" if self.minimum > 0.0 else "must not be negative"
+        return f"the {what} {rule} ({f'{number:g} {self.unit}'.strip()})"
+
+
+NO_PARAMETER = Parameter("")
+"""Of an element without a value."""
+
+
+class Region(NamedTuple):
+    """One piece of a piecewise law: its name, and whether the element counts as conducting (drawn filled)."""
+
+    name: str
+    conducting: bool
+
+
+class Part(NamedTuple):
+    """An elementary element that a device consists of.
+
+    Attributes
+    ----------
+    letter : str
+        Of an elementary model: ``R``, ``D``, ``V`` or ``I``.
+    name : str
+        What messages call it, behind the device's own name; different for each part.
+    first, second : str
+        Terminals of the device's model, or nodes inside the device (not called as a part is).
+    value : float or None
+        Ω, V, A; None for an ideal diode.
+    """
+
+    letter: str
+    name: str
+    first: str
+    second: str
+    value: float | None = None
+
+
+class Collapsed(NamedTuple):
+    """A device's current (A, from its first terminal to its second) and region."""
+
+    current: float
+    region: Region
+
+
+@dataclass(frozen=True)
+class Device(ABC):
+    """The parameters of one element that consists of others.
+
+    Subclasses are frozen dataclasses. Fields called as one of the model's parameters are those of its ``.model`` card,
+    fields made by `count_of` those of the element's own card.
+
+    Attributes
+    ----------
+    label : str
+        Name of the ``.model`` card; for writing it again.
+    """
+
+    model: ClassVar[ElementModel]
+    label: str = field(default="", compare=False, kw_only=True)
+
+    @abstractmethod
+    def expand(self) -> tuple[Part, ...]:
+        """The elementary elements with the same law at the terminals."""
+
+    @abstractmethod
+    def collapse(self, voltage: float, currents: Mapping[str, float]) -> Collapsed:
+        """Current and region of the device.
+
+        Parameters
+        ----------
+        voltage : float
+            Between its terminals, V.
+        currents : mapping of str to float
+            Of its parts, by their names in `expand`, A.
+        """
+
+    @abstractmethod
+    def law(self, voltage: float) -> tuple[float, float]:
+        """Least and largest current (A) that the law allows at ``voltage`` (V); equal but where the curve is vertical.
+
+        Independent of `expand`: the operating point is held against it.
+        """
+
+    @abstractmethod
+    def energy(self, voltage: float) -> float:
+        """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite beyond the voltages that the law allows."""
+
+    @classmethod
+    def of(cls, label: str, values: Mapping[str, float], counts: Mapping[str, float]) -> Device:
+        """The device with the parameters of the model card ``label`` and with counts (``m``, ``n``), by name.
+
+        Raises
+        ------
+        ValueError
+            Out of range, or in contradiction to each other; the message says which.
+        """
+        own = {f.metadata[CARD]: f.name for f in fields(cls) if CARD in f.metadata}
+        return cls(label=label, **values, **{own[name]: count for name, count in counts.items()})
+
+    def parameters(self) -> dict[str, float]:
+        """The parameters of its model card that are set, in the order of the model."""
+        stated = {row.name: getattr(self, row.name) for row in self.model.parameters}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def counts(self) -> dict[str, float]:
+        """What its own card says (``m``, ``n``), where it is not 1."""
+        stated = {f.metadata[CARD]: getattr(self, f.name) for f in fields(self) if CARD in f.metadata}
+        return {name: count for name, count in stated.items() if count != 1.0}
+
+    def with_value(self, parameter: str, value: float) -> Device:
+        """The same device with another value of one parameter of its model card.
+
+        Raises
+        ------
+        ValueError
+            No such parameter, or a value out of range.
+        """
+        row = self.model.parameter_called(parameter)
+        if row is None:
+            raise ValueError(f"no parameter {parameter!r}; known: {', '.join(r.name for r in self.model.parameters)}")
+        return replace(self, **{row.name: value})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ElementModel:
+    """One row of the element table.
+
+    Attributes
+    ----------
+    letter : str
+        First letter of the element's SPICE name.
+    name : str
+        What people call it.
+    terminals : tuple of str
+        The names of its two terminals, in SPICE order.
+    law : str
+        Its branch equation at DC, with v and i in SPICE signs.
+    energy : str
+        Its term of the energy E(v) in watts (THEORY: Scellier 2024, Theorem 1); empty if it has none.
+    constraint : str
+        The constraint it puts on the potentials; empty if none.
+    spice : str
+        The text of its card, with the fields ``name``, ``first``, ``second``, ``value`` (of a device: its
+        model).
+    symbol : Symbol
+        Its drawing.
+    value : Parameter
+        What the number on its card states; `NO_PARAMETER` for an element without one.
+    keywords : tuple of str
+        Names under which its card may state that number (``R=``).
+    multiplier : Multiplier
+    device : type of Device, or None
+        For an element that consists of others.
+    card_type : str
+        Type of the ``.model`` cards that state the device's parameters.
+    parameters : tuple of Parameter
+        Of these cards. A card with one of them means this device.
+    refused : dict of str to str
+        Parameters that may not stand beside them, with the reason.
+    """
+
+    letter: str
+    name: str
+    terminals: tuple[str, str]
+    law: str
+    energy: str
+    constraint: str
+    spice: str
+    symbol: Symbol
+    value: Parameter = NO_PARAMETER
+    keywords: tuple[str, ...] = ()
+    multiplier: Multiplier = Multiplier.UNCHANGED
+    device: type[Device] | None = None
+    card_type: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    refused: Mapping[str, str] | None = None
+
+    @property
+    def parameter(self) -> str:
+        """The quantity its value states; empty for an element without a value."""
+        return self.value.name
+
+    @property
+    def unit(self) -> str:
+        """Unit of its value."""
+        return self.value.unit
+
+    @property
+    def minimum(self) -> float:
+        """Smallest allowed value (inclusive)."""
+        return self.value.minimum
+
+    def parameter_called(self, name: str) -> Parameter | None:
+        """The parameter of its model cards called ``name`` (case does not matter)."""
+        return next((row for row in self.parameters if row.name == name.lower()), None)
+
+    def __repr__(self) -> str:
+        return f"<model of the {self.name}>"
+
+
+def count_of(card: str) -> Any:
+    """A dataclass field for a number on the element's own card, such as ``m``: 1 if it is not there."""
+    return field(default=1.0, metadata={CARD: card})

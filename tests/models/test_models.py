@@ -1,0 +1,92 @@
+"""The registered models, and devices: a made-up one is enough to hold expand → solve → collapse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+import circuitsim
+from circuitsim import Circuit, TopologyError
+from circuitsim.circuit import circuit, elements
+from circuitsim.models import ELEMENTARY, MODELS, Collapsed, Device, ElementModel, Part, Region, resistor
+
+
+@dataclass(frozen=True)
+class Pair(Device):
+    """Two resistors of ``ohms`` in series."""
+
+    ohms: float = 1.0
+    claimed: float = 2.0
+
+    model: ClassVar[ElementModel]
+
+    def expand(self) -> tuple[Part, ...]:
+        return Part("R", "upper", "first", "middle", self.ohms), Part("R", "lower", "middle", "second", self.ohms)
+
+    def collapse(self, voltage: float, currents: Mapping[str, float]) -> Collapsed:
+        return Collapsed(currents["upper"], Region("only", False))
+
+    def law(self, voltage: float) -> tuple[float, float]:
+        current = voltage / (self.claimed * self.ohms)
+        return current, current
+
+    def energy(self, voltage: float) -> float:
+        return 0.5 * voltage**2 / (self.claimed * self.ohms)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The made-up device in the element table."""
+    Pair.model = ElementModel(
+        "Y", "pair", ("first", "second"), "v = 2 R i", "", "", "{name} {first} {second} {value}",
+        resistor.MODEL.symbol, device=Pair,
+    )  # fmt: skip
+    for module in (elements, circuit):
+        monkeypatch.setattr(module, "ELEMENTS", (*MODELS, Pair.model))
+    yield
+
+
+def with_pair(device: Device) -> Circuit:
+    c = Circuit("a pair")
+    c.voltage_source("V1", "a", "0", 6.0)
+    c.device("Y1", "a", "b", device)
+    c.resistor("R1", "b", "0", 1.0)
+    return c
+
+
+def test_codes_of_elementary_elements_are_what_kernels_know() -> None:
+    letters = [row.letter for row in MODELS[:ELEMENTARY]]
+    assert letters == ["R", "D", "V", "I", "L", "C", "X"]
+    assert all(row.device is None for row in MODELS[:ELEMENTARY])
+    assert all(row.device is not None and row.device.model is row for row in MODELS[ELEMENTARY:])
+
+
+def test_a_device_is_expanded_solved_and_collapsed() -> None:
+    point = circuitsim.solve(with_pair(Pair(1.0)))
+    assert list(point.circuit.names) == ["V1", "Y1", "R1"] and point.voltages.shape == (3,)
+    assert point.current("Y1") == pytest.approx(2.0, rel=1e-15)
+    assert point.state("Y1") == "only" and point.power("Y1") == pytest.approx(8.0)
+    assert point.energy == pytest.approx(0.5 * 6.0**2 / 3.0)
+    assert point.elementary is not None and list(point.elementary.circuit.names) == ["V1", "Y1:upper", "R1", "Y1:lower"]
+
+
+def test_a_device_beside_its_own_law_is_no_operating_point() -> None:
+    with pytest.raises(circuitsim.ConvergenceError, match="Y1 does not follow its law"):
+        circuitsim.solve(with_pair(Pair(1.0, claimed=2.0001)))
+
+
+def test_names_of_parts_are_new() -> None:
+    c = with_pair(Pair(1.0))
+    c.resistor("Y1:lower", "Y1:middle", "0", 5.0)
+    point = circuitsim.solve(c)
+    assert point.current("Y1") == pytest.approx(2.0) and point["Y1:middle"] == 0.0
+
+
+def test_a_name_is_taken_once() -> None:
+    c = with_pair(Pair(1.0))
+    with pytest.raises(TopologyError, match="taken already"):
+        c.device("R1", "a", "b", Pair(1.0))
+    assert len(c.devices) == 1
