@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,11 +12,12 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.remarks import BY_KIND
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, same_shape
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
 from circuitsim.models import Device, Region
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
+    from circuitsim.analysis.batch import BatchSolution, BatchSolver
     from circuitsim.analysis.solve import Prepared
 
 
@@ -88,16 +90,83 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     for k, device in circuit.devices.items():
         places = list(expansion.parts[k])
         a, b = float(voltages[first[k]]), float(voltages[second[k]])
-        parts = dict(zip((part.name for part in device.expand()), point.currents[places].tolist()))
-        currents[k], regions[k] = device.collapse(a - b, parts)
+        amperes = point.currents[places].tolist()
+        currents[k], regions[k] = device.collapse(amperes)
         unique[k] = point.unique[places].all()
-        largest = max(map(abs, parts.values()))
+        largest = max(map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
     result = OperatingPoint(circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings)
     result.regions, result.elementary = regions, point
     return result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpandedBatch:
+    """A circuit with devices ready for batches; stands in for `BatchSolver`.
+
+    Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions are the ideal
+    diodes of the elementary circuit.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    expansion : Expansion
+    inner : BatchSolver
+        Of the circuit of elementary elements.
+    """
+
+    circuit: Circuit
+    expansion: Expansion
+    inner: BatchSolver
+
+    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
+        """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
+        if not isinstance(values, Mapping):
+            values = self.circuit.changes(self.circuit.column(values))
+        circuit, changed = self.circuit.with_values(values), dict(values)
+        for name in values:
+            found = circuit.device_parameter(name)
+            if found is not None:
+                old, new = (c.devices[found[0]] for c in (self.circuit, circuit))
+                if not same_shape(old, new):
+                    raise TopologyError(f"{name} changes what the device consists of: make a new batch")
+                del changed[name]
+                changed |= self.expansion.values(found[0], new)
+        return ExpandedBatch(circuit, self.expansion, self.inner.with_values(changed))
+
+    def solve(
+        self,
+        values: np.ndarray | None = None,
+        injected: np.ndarray | None = None,
+        stiffness: float = 0.0,
+        start: BatchSolution | None = None,
+        threads: int | None = None,
+    ) -> BatchSolution:
+        """Operating points of a batch; see `BatchSolver.solve`."""
+        found = self.inner.solve(values, injected, stiffness, start, threads)
+        voltages, currents = self._own(found.voltages, found.currents)
+        return replace(found, circuit=self.circuit, voltages=voltages, currents=currents)
+
+    def adjoint(
+        self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Linear response at a solution; see `BatchSolver.adjoint`."""
+        wide = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
+        return self._own(*self.inner.adjoint(replace(solution, voltages=wide), cotangent, threads))
+
+    def stiffness_limit(self) -> float:
+        """See `BatchSolver.stiffness_limit`."""
+        return self.inner.stiffness_limit()
+
+    def _own(self, voltages: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What belongs to the circuit's own nodes and elements."""
+        own = currents[:, : len(self.circuit)].copy()
+        for k, device in self.circuit.devices.items():
+            places = self.expansion.parts[k]
+            own[:, k] = sum(sign * currents[:, places[p]] for p, sign in device.entering(device.expand()))
+        return voltages[:, : len(self.circuit.node_names)], own
 
 
 def _hold(

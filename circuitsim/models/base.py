@@ -6,7 +6,7 @@ import enum
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,7 +35,7 @@ class Parameter:
     Attributes
     ----------
     name : str
-        In words (``resistance``) or as its card spells it (``vrev``).
+        In words (``resistance``) or as its model card spells it (``vfwd``).
     unit : str
         Empty for a number without one.
     minimum : float
@@ -125,16 +125,20 @@ class Device(ABC):
         """The elementary elements with the same law at the terminals."""
 
     @abstractmethod
-    def collapse(self, voltage: float, currents: Mapping[str, float]) -> Collapsed:
-        """Current and region of the device.
+    def region(self, currents: Mapping[str, float]) -> Region:
+        """Where on its law the device is, from the currents of its parts (A), by their names in `expand`."""
 
-        Parameters
-        ----------
-        voltage : float
-            Between its terminals, V.
-        currents : mapping of str to float
-            Of its parts, by their names in `expand`, A.
-        """
+    def collapse(self, currents: Sequence[float]) -> Collapsed:
+        """Current and region of the device, from the currents of its parts (A) in the order of `expand`."""
+        parts = self.expand()
+        total = sum(sign * currents[k] for k, sign in self.entering(parts))
+        return Collapsed(total, self.region(dict(zip((part.name for part in parts), currents))))
+
+    def entering(self, parts: Sequence[Part]) -> list[tuple[int, float]]:
+        """The parts at the first terminal, with the sign with which their currents enter the device there."""
+        terminal = self.model.terminals[0]
+        signs = ((part.first == terminal) - (part.second == terminal) for part in parts)
+        return [(k, float(sign)) for k, sign in enumerate(signs) if sign]
 
     @abstractmethod
     def law(self, voltage: float) -> tuple[float, float]:
@@ -219,6 +223,8 @@ class ElementModel:
         Of these cards. A card with one of them means this device.
     refused : dict of str to str
         Parameters that may not stand beside them, with the reason.
+    dialect : str
+        A comment to its cards in a written deck: which programs read them so.
     """
 
     letter: str
@@ -236,6 +242,7 @@ class ElementModel:
     card_type: str = ""
     parameters: tuple[Parameter, ...] = ()
     refused: Mapping[str, str] | None = None
+    dialect: str = ""
 
     @property
     def parameter(self) -> str:

@@ -27,7 +27,7 @@ MODEL = f".model {IDEAL_MODEL} D(is=1e-12 n=0.01)"
 
 
 class ModelCards:
-    """The ``.model`` cards of devices, one for all that have equal parameters.
+    """The ``.model`` cards of devices, one for all with equal parameters.
 
     Attributes
     ----------
@@ -51,6 +51,8 @@ class ModelCards:
                 self._taken.taken.add(wanted.lower())
             self._names[key] = name = wanted if free else self._taken.legal(wanted, wanted)
             listed = " ".join(f"{parameter}={exact(value)}" for parameter, value in stated.items())
+            if device.model.dialect:
+                self.lines.append(f"* {name} is {device.model.dialect}")
             self.lines.append(f".model {name} {device.model.card_type}({listed})")
         return " ".join([self._names[key], *(f"{word}={exact(count)}" for word, count in device.counts().items())])
 

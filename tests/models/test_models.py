@@ -11,7 +11,7 @@ import pytest
 import circuitsim
 from circuitsim import Circuit, TopologyError
 from circuitsim.circuit import circuit, elements
-from circuitsim.models import ELEMENTARY, MODELS, Collapsed, Device, ElementModel, Part, Region, resistor
+from circuitsim.models import ELEMENTARY, MODELS, Device, ElementModel, Part, Region, resistor
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Pair(Device):
     def expand(self) -> tuple[Part, ...]:
         return Part("R", "upper", "first", "middle", self.ohms), Part("R", "lower", "middle", "second", self.ohms)
 
-    def collapse(self, voltage: float, currents: Mapping[str, float]) -> Collapsed:
-        return Collapsed(currents["upper"], Region("only", False))
+    def region(self, currents: Mapping[str, float]) -> Region:
+        return Region("only", currents["upper"] == 0.0)
 
     def law(self, voltage: float) -> tuple[float, float]:
         current = voltage / (self.claimed * self.ohms)
