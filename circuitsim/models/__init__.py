@@ -13,6 +13,7 @@ from circuitsim.models import (
     current_source,
     ideal_diode,
     inductor,
+    piecewise_diode,
     resistor,
     voltage_source,
 )
@@ -26,6 +27,7 @@ MODELS: tuple[ElementModel, ...] = (
     inductor.MODEL,
     capacitor.MODEL,
     bidirectional_amplifier.MODEL,
+    piecewise_diode.MODEL,
 )
 
 ELEMENTARY = 7
