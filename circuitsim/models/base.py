@@ -7,17 +7,12 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from circuitsim.models.shapes import Symbol
 
 POSITIVE = sys.float_info.min
 """Smallest value of a parameter that must be above zero."""
-
-
-CARD = "card"
-"""Key of a dataclass field's metadata: the name on the element's card."""
 
 
 class Multiplier(enum.Enum):
@@ -28,8 +23,7 @@ class Multiplier(enum.Enum):
     MULTIPLIES = enum.auto()
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A number that an element or its ``.model`` card states.
 
     Attributes
@@ -42,6 +36,8 @@ class Parameter:
         Smallest allowed value (inclusive).
     meaning : str
         For tables and error messages; empty where the name says it.
+    default : float or None
+        Of a device's parameter that is not stated; None: absent.
     trainable, sweepable : bool
         Whether a gradient rule exists for it; whether it may vary in a sweep.
     """
@@ -50,6 +46,7 @@ class Parameter:
     unit: str = ""
     minimum: float = -math.inf
     meaning: str = ""
+    default: float | None = None
     trainable: bool = False
     sweepable: bool = True
 
@@ -104,21 +101,66 @@ class Collapsed(NamedTuple):
     region: Region
 
 
-@dataclass(frozen=True)
 class Device(ABC):
-    """The parameters of one element that consists of others.
+    """The parameters of one element that consists of others; does not change.
 
-    Subclasses are frozen dataclasses. Fields called as one of the model's parameters are those of its ``.model`` card,
-    fields made by `count_of` those of the element's own card.
+    A subclass annotates its attributes: the parameters of its model (floats; None where absent) and the counts.
 
-    Attributes
+    Parameters
     ----------
     label : str
-        Name of the ``.model`` card; for writing it again.
+        Name of the ``.model`` card, for writing it again; devices that differ in nothing else are equal.
+    **values : float or None
+        Parameters and counts by name; the model's defaults where they are not given.
+
+    Raises
+    ------
+    ValueError
+        Unknown, out of range, or in contradiction to each other; the message says which.
     """
 
     model: ClassVar[ElementModel]
-    label: str = field(default="", compare=False, kw_only=True)
+    label: str
+
+    def __init__(self, *, label: str = "", **values: float | None) -> None:
+        own = {row.name: row.default for row in self.model.parameters} | dict.fromkeys(self.model.counts, 1.0)
+        for name, value in values.items():
+            if name not in own:
+                raise ValueError(f"no parameter {name!r}; known: {', '.join(own)}")
+            own[name] = None if value is None else float(value)
+        self.__dict__.update(own, label=label)
+        for row in self.model.parameters:
+            number = own[row.name]
+            wrong = "" if number is None else row.wrong(number)
+            if wrong:
+                raise ValueError(wrong)
+        if not all(0.0 < getattr(self, name) < math.inf for name in self.model.counts):
+            raise ValueError(f"the counts {' and '.join(self.model.counts)} must be positive and finite")
+        self.check()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a device does not change; {name} was set when it was made")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.values() == self.values()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values().items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.values().items())})"
+
+    def values(self) -> dict[str, float | None]:
+        """Parameters and counts by name."""
+        return {name: value for name, value in self.__dict__.items() if name != "label"}
+
+    def check(self) -> None:  # noqa: B027
+        """Refuse parameters that contradict each other.
+
+        Raises
+        ------
+        ValueError
+        """
 
     @abstractmethod
     def expand(self) -> tuple[Part, ...]:
@@ -151,18 +193,6 @@ class Device(ABC):
     def energy(self, voltage: float) -> float:
         """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite beyond the voltages that the law allows."""
 
-    @classmethod
-    def of(cls, label: str, values: Mapping[str, float], counts: Mapping[str, float]) -> Device:
-        """The device with the parameters of the model card ``label`` and with counts (``m``, ``n``), by name.
-
-        Raises
-        ------
-        ValueError
-            Out of range, or in contradiction to each other; the message says which.
-        """
-        own = {f.metadata[CARD]: f.name for f in fields(cls) if CARD in f.metadata}
-        return cls(label=label, **values, **{own[name]: count for name, count in counts.items()})
-
     def parameters(self) -> dict[str, float]:
         """The parameters of its model card that are set, in the order of the model."""
         stated = {row.name: getattr(self, row.name) for row in self.model.parameters}
@@ -170,8 +200,7 @@ class Device(ABC):
 
     def counts(self) -> dict[str, float]:
         """What its own card says (``m``, ``n``), where it is not 1."""
-        stated = {f.metadata[CARD]: getattr(self, f.name) for f in fields(self) if CARD in f.metadata}
-        return {name: count for name, count in stated.items() if count != 1.0}
+        return {name: getattr(self, name) for name in self.model.counts if getattr(self, name) != 1.0}
 
     def with_value(self, parameter: str, value: float) -> Device:
         """The same device with another value of one parameter of its model card.
@@ -184,11 +213,10 @@ class Device(ABC):
         row = self.model.parameter_called(parameter)
         if row is None:
             raise ValueError(f"no parameter {parameter!r}; known: {', '.join(r.name for r in self.model.parameters)}")
-        return replace(self, **{row.name: value})  # type: ignore[arg-type]
+        return type(self)(label=self.label, **{**self.values(), row.name: value})
 
 
-@dataclass(frozen=True)
-class ElementModel:
+class ElementModel(NamedTuple):
     """One row of the element table.
 
     Attributes
@@ -221,6 +249,8 @@ class ElementModel:
         Type of the ``.model`` cards that state the device's parameters.
     parameters : tuple of Parameter
         Of these cards. A card with one of them means this device.
+    counts : tuple of str
+        Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
     refused : dict of str to str
         Parameters that may not stand beside them, with the reason.
     dialect : str
@@ -241,6 +271,7 @@ class ElementModel:
     device: type[Device] | None = None
     card_type: str = ""
     parameters: tuple[Parameter, ...] = ()
+    counts: tuple[str, ...] = ()
     refused: Mapping[str, str] | None = None
     dialect: str = ""
 
@@ -265,8 +296,3 @@ class ElementModel:
 
     def __repr__(self) -> str:
         return f"<model of the {self.name}>"
-
-
-def count_of(card: str) -> Any:
-    """A dataclass field for a number on the element's own card, such as ``m``: 1 if it is not there."""
-    return field(default=1.0, metadata={CARD: card})

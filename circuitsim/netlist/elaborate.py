@@ -337,7 +337,7 @@ class Elaborator:
         key = id(use), tuple(values.items()), tuple(counts.items())
         if key not in self.known:
             try:
-                self.known[key] = use.row.device.of(use.model.name, values, counts)
+                self.known[key] = use.row.device(label=use.model.name, **values, **counts)
             except ValueError as error:
                 raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start()) from None
         return self.known[key]

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 
 import circuitsim
 from circuitsim import Circuit, TopologyError
 from circuitsim.circuit import circuit, elements
-from circuitsim.models import ELEMENTARY, MODELS, Device, ElementModel, Part, Region, resistor
+from circuitsim.models import ELEMENTARY, MODELS, Device, ElementModel, Parameter, Part, Region, resistor
 
 
-@dataclass(frozen=True)
 class Pair(Device):
     """Two resistors of ``ohms`` in series."""
 
-    ohms: float = 1.0
-    claimed: float = 2.0
-
-    model: ClassVar[ElementModel]
+    ohms: float
+    claimed: float
 
     def expand(self) -> tuple[Part, ...]:
         return Part("R", "upper", "first", "middle", self.ohms), Part("R", "lower", "middle", "second", self.ohms)
@@ -43,6 +38,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Pair.model = ElementModel(
         "Y", "pair", ("first", "second"), "v = 2 R i", "", "", "{name} {first} {second} {value}",
         resistor.MODEL.symbol, device=Pair,
+        parameters=(Parameter("ohms", "Ω", 0.0, default=1.0), Parameter("claimed", default=2.0)),
     )  # fmt: skip
     for module in (elements, circuit):
         monkeypatch.setattr(module, "ELEMENTS", (*MODELS, Pair.model))
@@ -65,7 +61,7 @@ def test_codes_of_elementary_elements_are_what_kernels_know() -> None:
 
 
 def test_a_device_is_expanded_solved_and_collapsed() -> None:
-    point = circuitsim.solve(with_pair(Pair(1.0)))
+    point = circuitsim.solve(with_pair(Pair()))
     assert list(point.circuit.names) == ["V1", "Y1", "R1"] and point.voltages.shape == (3,)
     assert point.current("Y1") == pytest.approx(2.0, rel=1e-15)
     assert point.state("Y1") == "only" and point.power("Y1") == pytest.approx(8.0)
@@ -75,18 +71,29 @@ def test_a_device_is_expanded_solved_and_collapsed() -> None:
 
 def test_a_device_beside_its_own_law_is_no_operating_point() -> None:
     with pytest.raises(circuitsim.ConvergenceError, match="Y1 does not follow its law"):
-        circuitsim.solve(with_pair(Pair(1.0, claimed=2.0001)))
+        circuitsim.solve(with_pair(Pair(claimed=2.0001)))
 
 
 def test_names_of_parts_are_new() -> None:
-    c = with_pair(Pair(1.0))
+    c = with_pair(Pair())
     c.resistor("Y1:lower", "Y1:middle", "0", 5.0)
     point = circuitsim.solve(c)
     assert point.current("Y1") == pytest.approx(2.0) and point["Y1:middle"] == 0.0
 
 
+def test_a_device_is_a_value() -> None:
+    pair = Pair(ohms=3, label="own")
+    assert pair == Pair(ohms=3.0) and hash(pair) == hash(Pair(ohms=3.0)) and pair != Pair()
+    assert pair.with_value("OHMS", 4.0) == Pair(ohms=4.0) and pair.ohms == 3.0
+    with pytest.raises(AttributeError, match="does not change"):
+        pair.ohms = 5.0
+    for wrong, message in (({"ohms": -1.0}, "ohms must not be negative"), ({"amps": 1.0}, "no parameter 'amps'")):
+        with pytest.raises(ValueError, match=message):
+            Pair(**wrong)
+
+
 def test_a_name_is_taken_once() -> None:
-    c = with_pair(Pair(1.0))
+    c = with_pair(Pair())
     with pytest.raises(TopologyError, match="taken already"):
-        c.device("R1", "a", "b", Pair(1.0))
+        c.device("R1", "a", "b", Pair())
     assert len(c.devices) == 1
