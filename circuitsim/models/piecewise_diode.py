@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import ClassVar
 
-from circuitsim.models.base import POSITIVE, Device, ElementModel, Parameter, Part, Region, count_of
+from circuitsim.models.base import POSITIVE, Device, ElementModel, Parameter, Part, Region
 from circuitsim.models.shapes import TRIANGLE, Symbol
 
 GMIN = 0.0
@@ -30,7 +28,6 @@ OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region(
 _SMOOTH = "its law is not piecewise linear: leave it out, or approximate it by Ron"
 
 
-@dataclass(frozen=True)
 class PiecewiseLinearDiode(Device):
     """Parameters of one piecewise-linear diode.
 
@@ -46,32 +43,20 @@ class PiecewiseLinearDiode(Device):
         Resistance of a cell in breakdown, Ω (≥ 0); None: ``ron``.
     roff : float or None
         Resistance of a cell between the knees, Ω (> 0); None: open.
-    parallel, series : float
+    m, n : float
         Cells beside each other, cells in a row.
     """
 
-    vfwd: float = 0.0
-    ron: float = 1.0
-    vrev: float | None = None
-    rrev: float | None = None
-    roff: float | None = None
-    parallel: float = count_of("m")
-    series: float = count_of("n")
+    vfwd: float
+    ron: float
+    vrev: float | None
+    rrev: float | None
+    roff: float | None
+    m: float
+    n: float
 
-    model: ClassVar[ElementModel]
-
-    def __post_init__(self) -> None:
-        for own in fields(self):
-            value = getattr(self, own.name)
-            if isinstance(value, int):
-                object.__setattr__(self, own.name, float(value))
-        for row in self.model.parameters:
-            value = getattr(self, row.name)
-            wrong = "" if value is None else row.wrong(value)
-            if wrong:
-                raise ValueError(wrong)
-        if not all(0.0 < count < math.inf for count in (self.parallel, self.series)):
-            raise ValueError("the numbers of cells m and n must be positive and finite")
+    def check(self) -> None:
+        """Refuse slopes that fall, a short, and values out of range."""
         for name, resistance, knee in (("Ron", self.ron, self.vfwd), ("Rrev", self._rrev, self.vrev)):
             if knee is not None and resistance * self._goff > 1.0:
                 raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({1.0 / self._goff:g} Ω)")
@@ -94,7 +79,7 @@ class PiecewiseLinearDiode(Device):
 
     def expand(self) -> tuple[Part, ...]:
         """Roff, and a branch of resistance, ideal diode and source for each conducting piece."""
-        ohms = self.series / self.parallel
+        ohms = self.n / self.m
         parts: list[Part] = []
         if self._goff > 0.0:
             parts.append(Part("R", "roff", "anode", "cathode", ohms / self._goff))
@@ -109,7 +94,7 @@ class PiecewiseLinearDiode(Device):
                     # The resistance first: in a blocked branch it carries exactly nothing.
                     Part("R", resistance, start, before, ohm / rise * ohms),
                     Part("D", diode, before, behind),
-                    Part("V", knee, behind, end, volts * self.series),
+                    Part("V", knee, behind, end, volts * self.n),
                 ]
         return tuple(parts)
 
@@ -121,14 +106,14 @@ class PiecewiseLinearDiode(Device):
 
     def law(self, voltage: float) -> tuple[float, float]:
         """Least and largest current at ``voltage``; see the formulas above."""
-        v = voltage / self.series
+        v = voltage / self.n
         low = high = v * self._goff
         if -v >= self._vrev:
             high, low = (-i for i in self._beyond(-v - self._vrev, self._vrev, self._rrev))
         if v >= self.vfwd:
             least, high = self._beyond(v - self.vfwd, self.vfwd, self.ron)
             low = min(low, least) if -v >= self._vrev else least
-        return low * self.parallel, high * self.parallel
+        return low * self.m, high * self.m
 
     def _beyond(self, volts: float, knee: float, resistance: float) -> tuple[float, float]:
         """Least and largest current of a cell ``volts`` beyond a knee, in the direction of that knee."""
@@ -139,7 +124,7 @@ class PiecewiseLinearDiode(Device):
 
     def energy(self, voltage: float) -> float:
         """Co-content of all cells, W."""
-        v = voltage / self.series
+        v = voltage / self.n
         knee, resistance = (self.vfwd, self.ron) if v >= 0.0 else (self._vrev, self._rrev)
         v = abs(v)
         if v < knee:
@@ -148,7 +133,7 @@ class PiecewiseLinearDiode(Device):
             beyond = v - knee
             ramp = 0.5 * beyond**2 / resistance if resistance else (0.0 if beyond == 0.0 else math.inf)
             cell = self._goff * knee * (0.5 * knee + beyond) + ramp
-        return self.parallel * self.series * cell
+        return self.m * self.n * cell
 
 
 MODEL = ElementModel(
@@ -156,13 +141,13 @@ MODEL = ElementModel(
     "Vrev/Roff", "∫ i dv", "", "{name} {first} {second} {value}",
     Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
     device=PiecewiseLinearDiode, card_type="D", parameters=(
-        Parameter("vfwd", "V", 0.0, "forward drop Vfwd"),
-        Parameter("ron", "Ω", 0.0, "forward resistance Ron"),
+        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0),
+        Parameter("ron", "Ω", 0.0, "forward resistance Ron", 1.0),
         Parameter("vrev", "V", 0.0, "breakdown voltage Vrev"),
         Parameter("rrev", "Ω", 0.0, "breakdown resistance Rrev"),
         Parameter("roff", "Ω", POSITIVE, "off resistance Roff"),
     ),
-    refused=dict.fromkeys(("ilimit", "revilimit", "epsilon", "revepsilon"), _SMOOTH),
+    counts=("m", "n"), refused=dict.fromkeys(("ilimit", "revilimit", "epsilon", "revepsilon"), _SMOOTH),
     dialect="an idealised diode of LTspice; ngspice needs its LTspice mode",
 )  # fmt: skip
 PiecewiseLinearDiode.model = MODEL

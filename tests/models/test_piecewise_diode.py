@@ -68,7 +68,7 @@ def voltages(case: dict[str, float], n: float) -> list[float]:
 @pytest.mark.parametrize("cells", CELLS, ids=str)
 def test_the_documented_law(case: dict[str, float], cells: tuple[float, float]) -> None:
     m, n = cells
-    device = PiecewiseLinearDiode(**case, parallel=m, series=n)
+    device = PiecewiseLinearDiode(**case, m=m, n=n)
     for v in voltages(case, n):
         expected = documented(v, case, m, n)
         point = at_voltage(v, device)
@@ -86,7 +86,7 @@ def test_a_drop_without_resistance(cells: tuple[float, float]) -> None:
     for amperes, drop, state in ((2.0, 0.7, "forward"), (-3.0, -5.1, "reverse breakdown")):
         c = Circuit("a current into a drop")
         c.current_source("I1", "0", "a", amperes)
-        c.device("D1", "a", "0", PiecewiseLinearDiode(0.7, 0.0, 5.1, parallel=m, series=n))
+        c.device("D1", "a", "0", PiecewiseLinearDiode(vfwd=0.7, ron=0.0, vrev=5.1, m=m, n=n))
         point = circuitsim.solve(c)
         assert point["a"] == pytest.approx(drop * n, rel=1e-15)
         assert point.current("D1") == amperes and point.state("D1") == state
@@ -115,7 +115,7 @@ def test_a_bridge() -> None:
     c = Circuit("bridge")
     c.voltage_source("V1", "a", "b", -10.0)
     for name, first, second in (("D1", "a", "p"), ("D2", "b", "p"), ("D3", "0", "a"), ("D4", "0", "b")):
-        c.device(name, first, second, PiecewiseLinearDiode(0.7, 0.1))
+        c.device(name, first, second, PiecewiseLinearDiode(vfwd=0.7, ron=0.1))
     c.resistor("RL", "p", "0", 100.0)
     point = circuitsim.solve(c)
     assert point.current("RL") == pytest.approx((10 - 1.4) / 100.2, rel=1e-13)
@@ -196,13 +196,14 @@ def test_text_comes_back() -> None:
     ]
     own = {"vfwd": 0.5, "ron": 1.0}
     c = deck.circuit
-    assert c.device_of("X1.D1") == PiecewiseLinearDiode(**own, vrev=3.0, parallel=6.0, series=3.0)
-    assert c.device_of("X2.D1") == PiecewiseLinearDiode(**own, vrev=4.0, parallel=2.0, series=4.0)
-    assert c.device_of("D3") == PiecewiseLinearDiode(0.51, 0.0, 5.1, 2.0, 1e9) and c["D4"].kind == "ideal diode"
+    assert c.device_of("X1.D1") == PiecewiseLinearDiode(**own, vrev=3.0, m=6, n=3)
+    assert c.device_of("X2.D1") == PiecewiseLinearDiode(**own, vrev=4.0, m=2, n=4)
+    ideal = {"ron": 0.0, "rrev": 2.0, "roff": 1e9}
+    assert c.device_of("D3") == PiecewiseLinearDiode(**ideal, vfwd=0.51, vrev=5.1) and c["D4"].kind == "ideal diode"
     again = netlist.loads(netlist.dumps(c))
     assert list(again.devices.values()) == list(c.devices.values()) and not again.notes
     assert netlist.dumps(again) == netlist.dumps(c)
-    assert deck.elaborate({"v": 7.5}).device_of("D2") == PiecewiseLinearDiode(0.75, 0.0, 7.5, 2.0, 1e9)
+    assert deck.elaborate({"v": 7.5}).device_of("D2") == PiecewiseLinearDiode(**ideal, vfwd=0.75, vrev=7.5)
 
 
 def test_many_diodes_with_a_model_that_comes_last() -> None:
