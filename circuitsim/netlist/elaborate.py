@@ -14,8 +14,8 @@ from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.link import Linker, doubtful_names
-from circuitsim.netlist.parts import checked, positive
 from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wave
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import CardError

@@ -9,11 +9,12 @@ from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, EL
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, dc_value
-from circuitsim.units import NumberError, exact, parse, scale_of, short
+from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
     ("tc", "tc1", "tc2", "tce", "temp", "dtemp", "area", "pj", "off", "ic", "l", "w", "scale", "ac", "noisy", "nt")
@@ -380,33 +381,3 @@ class Parts:
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.text.lower()] = -1 - len(scope.calls)
         scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))
-
-
-def positive(name: str, word: str, number: float, offset: int) -> None:
-    """Refuse a count ``m=`` or ``n=`` that is not above zero.
-
-    Raises
-    ------
-    CardError
-    """
-    if number <= 0:
-        what = "multiplier m" if word == "m" else "number n in series"
-        raise CardError("range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset,
-                        "leave the card out")  # fmt: skip
-
-
-def checked(code: int, name: str, value: float, offset: int) -> float:
-    """``value``, if the element table allows it.
-
-    Raises
-    ------
-    CardError
-        Below the table's minimum.
-    """
-    row = ELEMENTS[code]
-    if value < row.minimum:
-        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
-        amount = f"{exact(value)} {row.unit}".strip()
-        raise CardError("range", f"{short(name)}: the {row.parameter} {wrong} ({amount})", offset,
-                        "a passive circuit has no negative " + row.parameter if row.unit else "")  # fmt: skip
-    return value
