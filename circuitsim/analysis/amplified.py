@@ -75,7 +75,10 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     """
     with np.errstate(over="ignore", invalid="ignore"):
         voltages, currents = image.node * point.voltages, image.element * point.currents
-        certificate = certify_amplified(circuit.arrays(), voltages, currents, tolerance)
+        kind, first, second, _, _ = circuit.arrays()
+        # An element lies within one section, whose gain scales its drop; an amplifier joins two.
+        drops = np.where(kind == AMPLIFIER, voltages[first] - voltages[second], image.element * point.drops)
+        certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
     if not certificate.ok:
         raise ConvergenceError(
             f"the gains span more than double precision holds: the certificate fails by {certificate.worst:.1e} of a "
@@ -89,14 +92,14 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     intervals = {name: (volts(name, low), volts(name, high)) for name, (low, high) in point.intervals.items()}
     warnings = (*circuit.notes, *point.warnings)
     result = OperatingPoint(
-        circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings
-    )
+        circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings, drops
+    )  # fmt: skip
     result.energy = point.energy
     return result
 
 
 def certify_amplified(
-    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, tolerance: float
+    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray, tolerance: float
 ) -> Certificate:
     """The certificate of a circuit with amplifiers, in volts and amperes.
 
@@ -112,6 +115,8 @@ def certify_amplified(
         V.
     currents : (m,) float array
         A; an amplifier's is i_L, from its left terminal into it.
+    drops : (m,) float array
+        V; those of amplifiers are ignored.
     tolerance : float
     """
     kind, first, second, value, n_nodes = arrays
@@ -126,4 +131,6 @@ def certify_amplified(
         np.append(kind, np.full(amplifiers.size, VOLTAGE, kind.dtype)), np.append(first, right),
         np.append(second, ground), np.append(value, gain * voltages[left]), n_nodes,
     )  # fmt: skip
-    return certify(whole, whole.value, voltages, np.append(currents, -gain * drawn), tolerance)
+    drops = np.append(drops, voltages[right])
+    drops[amplifiers] = voltages[left]
+    return certify(whole, whole.value, voltages, np.append(currents, -gain * drawn), drops, tolerance)

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.quick import ROUNDS
 from circuitsim.analysis.solve import solve
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import expanded
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
 from circuitsim.compact.ports import Ports
@@ -371,7 +373,7 @@ def batched(
     inputs: Sequence[str] = (),
     outputs: Sequence[tuple[str, str]] = (),
     tolerance: float = TOLERANCE,
-) -> BatchSolver:
+) -> BatchSolver | ExpandedBatch:
     """Analyse a circuit once for batches of samples.
 
     Parameters
@@ -389,6 +391,16 @@ def batched(
     TopologyError
         Unknown names; inputs that are not sources; a circuit with amplifiers.
     """
+    if circuit.devices:
+        expansion = expanded(circuit)
+        return ExpandedBatch(circuit, expansion, _elementary(expansion.circuit, inputs, outputs, tolerance))
+    return _elementary(circuit, inputs, outputs, tolerance)
+
+
+def _elementary(
+    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
+) -> BatchSolver:
+    """`batched` for a circuit of elementary elements."""
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
     kind, first, second, value, n_nodes = circuit.arrays()

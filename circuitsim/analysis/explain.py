@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.circuit.amplifiers import without_amplifiers
+from circuitsim.circuit.expansion import elementary
 from circuitsim.program import analyse
 
 
@@ -17,8 +17,10 @@ def explain(point: OperatingPoint) -> list[str]:
     point : OperatingPoint
         Solved by any method.
     """
-    circuit = without_amplifiers(point.circuit).circuit if point.circuit.amplified else point.circuit
-    structure = analyse(circuit)
+    if point.elementary is not None:
+        head = f"devices: {len(point.circuit.devices)}, solved as the elements that they consist of"
+        return [head, *explain(point.elementary)]
+    structure = analyse(elementary(point.circuit))
     kind, first, second, _, n_nodes = structure.arrays
     held = structure.coordinate >= structure.n
     diodes = structure.diodes

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit import ELEMENTS, GROUND, Circuit
-from circuitsim.circuit.amplifiers import without_amplifiers
+from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import elementary, expanded
 from circuitsim.errors import Location, NoSteadyStateError, Problem
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels
@@ -66,15 +66,18 @@ class Inspection(NamedTuple):
 
 def inspect_circuit(circuit: Circuit) -> Inspection:
     """Analyse a circuit without solving it."""
-    structure = analyse(without_amplifiers(circuit).circuit if circuit.amplified else circuit)
+    expansion = expanded(circuit)
+    structure = analyse(elementary(expansion.circuit))
     contradiction = None
     try:
         with np.errstate(over="ignore", divide="ignore"):
             program, _ = feasible_program(structure, quadratic_program(structure))
             check_bounded(structure, program)
     except NoSteadyStateError as error:
-        contradiction = error
-    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure), *_diode_rings(structure))
+        contradiction = expansion.restated(error)
+    lints = (
+        *_dangling(circuit), *_pointless(circuit), *_floating(structure, circuit), *_diode_rings(structure)
+    )  # fmt: skip
     return Inspection(_report(structure, circuit), lints, contradiction)
 
 
@@ -85,16 +88,15 @@ def _touched(structure: Structure) -> np.ndarray:
 
 
 def _report(structure: Structure, circuit: Circuit) -> Report:
-    kind, first, second, _, n_nodes = structure.arrays
+    _, first, second, _, n_nodes = structure.arrays
     touched = _touched(structure)
     joins = np.concatenate([structure.resistors, structure.voltage_edges])
     part, island = _parts(structure), component_labels(n_nodes, first[joins], second[joins])
     sizes = np.unique(structure.forest.root[touched], return_counts=True)[1]
     tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
     free = (tail != head) & (tail < structure.n) & (head < structure.n)
-    counts = circuit.count()
     return Report(
-        int(touched.sum()), kind.size, {row.name: counts[row.letter] for row in ELEMENTS if row.letter in counts},
+        int(touched[: len(circuit.node_names)].sum()), len(circuit), {row.name: n for row, n in circuit.count_models()},
         np.unique(part[touched]).size, structure.references.size, np.unique(island[touched]).size,
         int((sizes > 1).sum()), structure.n, int(free.sum()), structure.forest.closing.size,
     )  # fmt: skip
@@ -139,9 +141,9 @@ def _pointless(circuit: Circuit) -> list[Problem]:
     return problems
 
 
-def _floating(structure: Structure) -> list[Problem]:
+def _floating(structure: Structure, circuit: Circuit) -> list[Problem]:
     """Parts without a path to ground."""
-    circuit, part = structure.circuit, _parts(structure)
+    part = _parts(structure)[: len(circuit.node_names)]
     problems = []
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]

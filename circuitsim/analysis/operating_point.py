@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +15,14 @@ from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
 from circuitsim.errors import Problem, TopologyError
+from circuitsim.models import Region
 
 if TYPE_CHECKING:
     import pandas
+
+
+CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
+"""Of an ideal diode."""
 
 
 class Status(enum.Enum):
@@ -49,7 +56,14 @@ class OperatingPoint:
         The method, why it was chosen, and counts of its work.
     warnings : tuple of Problem
         Remarks about the deck and the solution.
+    regions : mapping of int to Region
+        Of each device (`circuitsim.models`), by element: where on its law it is.
+    elementary : OperatingPoint or None
+        With devices: that of the elementary elements they consist of, whose certificate this one has.
     """
+
+    regions: Mapping[int, Region] = MappingProxyType({})
+    elementary: OperatingPoint | None = None
 
     def __init__(
         self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
@@ -88,7 +102,11 @@ class OperatingPoint:
 
     @cached_property
     def energy(self) -> float:
-        """½ Σ g v² + Σ I v, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c."""
+        """½ Σ g v² + Σ I v, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c, with devices
+        their co-contents.
+        """
+        if self.elementary is not None:
+            return self.elementary.energy
         kind, value = self.circuit.arrays().kind, self.circuit.arrays().value
         half = np.where(kind == RESISTOR, 0.5 * self.drops * self.currents, 0.0)
         return float(np.where(kind == CURRENT, value * self.drops, half).sum())
@@ -114,31 +132,37 @@ class OperatingPoint:
         return float(self.powers[resistors].sum())
 
     def state(self, name: str) -> str:
-        """``"conducting"`` if a diode carries current, else ``"blocking"``.
+        """``"conducting"`` if an ideal diode carries current, else ``"blocking"``; of a device the name of its region.
 
         Raises
         ------
         TopologyError
-            The element is no diode.
+            The element is neither.
         """
         k = self.circuit.element_index(name)
-        if self.circuit.arrays().kind[k] != DIODE:
+        region = self.region(k)
+        if region is None:
             raise TopologyError(f"{name} is a {self.circuit[k].kind}; only diodes have a state")
-        return "conducting" if self.currents[k] > 0.0 else "blocking"
+        return region.name
+
+    def region(self, k: int) -> Region | None:
+        """Where on its law element ``k`` is; None where its law has one piece."""
+        if self.circuit.columns()[0][k] == DIODE:
+            return CONDUCTING if self.currents[k] > 0.0 else BLOCKING
+        return self.regions.get(k)
 
     def to_dict(self) -> dict[str, Any]:
         """The operating point as plain values: the JSON object of ``circuitsim solve --format json``."""
         circuit = self.circuit
-        kinds = circuit.arrays().kind.tolist()
         columns = zip(
-            circuit.names, kinds, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(),
-            self.unique.tolist(),
-        )  # fmt: skip
+            circuit.names, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(), self.unique.tolist()
+        )
         branches = {}
-        for name, kind, voltage, current, power, unique in columns:
+        for k, (name, voltage, current, power, unique) in enumerate(columns):
             branch: dict[str, object] = {"voltage": voltage, "current": current, "power": power}
-            if kind == DIODE:
-                branch["state"] = "conducting" if current > 0.0 else "blocking"
+            region = self.region(k)
+            if region is not None:
+                branch["state"] = region.name
             branch["unique"] = unique
             branches[name] = branch
         return {
@@ -160,8 +184,7 @@ class OperatingPoint:
 
         circuit = self.circuit
         kind, first, second, value, _ = circuit.arrays()
-        diode = kind == DIODE
-        state = np.where(self.currents > 0.0, "conducting", "blocking")
+        regions = [self.region(k) for k in range(kind.size)]
         return pandas.DataFrame(
             {
                 "kind": [ELEMENTS[k].name for k in kind.tolist()],
@@ -171,7 +194,7 @@ class OperatingPoint:
                 "voltage": self.drops,
                 "current": self.currents,
                 "power": self.powers,
-                "state": [text if is_diode else None for text, is_diode in zip(state.tolist(), diode.tolist())],
+                "state": [None if region is None else region.name for region in regions],
                 "unique": self.unique,
             },
             index=pandas.Index(list(circuit.names), name="element"),
@@ -191,7 +214,7 @@ class OperatingPoint:
         lines += [f"  v({names[k]}) = {self.voltages[k]:.9g} V" for k in nodes[:20]]
         if len(nodes) > 20:
             lines.append(f"  … and {len(nodes) - 20} more nodes")
-        diodes = np.flatnonzero(self.circuit.arrays().kind == DIODE).tolist()
+        diodes = sorted([*np.flatnonzero(self.circuit.arrays().kind == DIODE).tolist(), *self.regions])
         for k in diodes[:20]:
             lines.append(f"  {self.circuit.names[k]} {self.state(self.circuit.names[k])}, {self.currents[k]:.9g} A")
         if len(diodes) > 20:

@@ -16,22 +16,9 @@ from circuitsim.program.components import component_labels
 def remarks(structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray) -> list[Problem]:
     """Warnings about what the circuit leaves open: parts without ground, free nodes, currents that are a choice."""
     circuit = structure.circuit
-    found = []
-    for reference in structure.references.tolist():
-        nodes = _part_nodes(structure, reference)
-        where = circuit.node_names[reference]
-        message = f"no path to ground from {_listed(nodes)}: potentials are relative to node {where}"
-        found.append(Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes))
+    found = [floating(_part_nodes(structure, reference)) for reference in structure.references.tolist()]
     if free:
-        nodes = [circuit.node_names[k] for k in free]
-        found.append(
-            Problem(
-                "free-potential",
-                f"nothing but blocking diodes holds {_listed(nodes)}: one consistent value each is shown, "
-                "'intervals' has the range",
-                names=nodes,
-            )
-        )
+        found.append(free_potential([circuit.node_names[k] for k in free]))
     if not unique.all():
         found.append(choice(circuit, unique))
     return found
@@ -39,13 +26,35 @@ def remarks(structure: Structure, free: Mapping[int, tuple[float, float]], uniqu
 
 def choice(circuit: Circuit, unique: np.ndarray) -> Problem:
     """The warning that some currents (``unique`` (m,) False) are one choice among others."""
-    names = [circuit.names[k] for k in np.flatnonzero(~unique).tolist()]
-    return Problem(
-        "free-current",
-        f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): the choice "
-        "of least norm is shown",
-        names=names,
+    return free_current([circuit.names[k] for k in np.flatnonzero(~unique).tolist()])
+
+
+def floating(nodes: list[str]) -> Problem:
+    """The warning that a part has no path to ground; the first of its nodes is the reference."""
+    message = f"no path to ground from {_listed(nodes)}: potentials are relative to node {nodes[0]}"
+    return Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes)
+
+
+def free_potential(nodes: list[str]) -> Problem:
+    """The warning that blocking diodes alone hold some nodes."""
+    message = (
+        f"nothing but blocking diodes holds {_listed(nodes)}: one consistent value each is shown, 'intervals' has the "
+        "range"
     )
+    return Problem("free-potential", message, names=nodes)
+
+
+def free_current(names: list[str]) -> Problem:
+    """The warning that the currents of some elements are one choice among others."""
+    message = (
+        f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): the choice "
+        "of least norm is shown"
+    )
+    return Problem("free-current", message, names=names)
+
+
+BY_KIND = {"floating": floating, "free-potential": free_potential, "free-current": free_current}
+"""What makes the warning of a kind, from names."""
 
 
 def _part_nodes(structure: Structure, reference: int) -> list[str]:

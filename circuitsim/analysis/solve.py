@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.quick import Quick, quick
@@ -17,6 +19,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.circuit.expansion import expanded
 from circuitsim.engine.network import network
 from circuitsim.engine.steady_state import steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
@@ -133,16 +136,26 @@ def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
     return np.zeros(value.size, dtype=bool) if start is None else start.currents > 0.0
 
 
-def prepared(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> Prepared | PreparedAmplified:
+def prepared(
+    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedExpanded:
     """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:
         raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
+    if circuit.devices:
+        expansion = expanded(circuit)
+        inner = _elementary(expansion.circuit, solver, float(tolerance))
+        return PreparedExpanded(circuit, expansion, inner, solver, float(tolerance))
+    return _elementary(circuit, solver, float(tolerance))
+
+
+def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified:
     if circuit.amplified:
         image = without_amplifiers(circuit)
-        return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, float(tolerance)))
-    return _prepared(circuit, solver, float(tolerance))
+        return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, tolerance))
+    return _prepared(circuit, solver, tolerance)
 
 
 def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
 from circuitsim.analysis.probes import Probe, Reader, all_probes, parse_probes
@@ -152,8 +153,8 @@ def sweep(
     source : Circuit or Deck
         A deck also lets its parameters vary.
     vary : dict of str to sequence of float
-        Values by element name, or by parameter (``param:NAME`` where an element has the name too). The first runs
-        fastest, as in ``.dc``.
+        Values by element name, by device parameter (``D1.vfwd``), or by parameter of the deck (``param:NAME`` where an
+        element has the name too). The first runs fastest, as in ``.dc``.
     columns : str or sequence of str, optional
         What to keep, as in ``.print``: ``"v(out) v(a,b) i(R1) p(R1)"``. By default all node potentials and currents.
     solver, tolerance
@@ -223,11 +224,16 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
     circuit, known = (source, {}) if isinstance(source, Circuit) else (source.circuit, source.parameters)
     bare = name.removeprefix(PARAMETER)
     column = np.array([float(value) for value in values])
+    place = circuit.device_parameter(bare) if bare == name else None
+    if place is not None:
+        return _device_axis(place, column, circuit)
     if bare == name and bare in circuit:
         index = circuit.element_index(name)
         code = int(circuit.arrays().kind[index])
         if not ELEMENTS[code].parameter:
-            raise UsageError(f"{circuit.names[index]} is an {ELEMENTS[code].name}: it has no value to vary")
+            own = ", ".join(f"{circuit.names[index]}.{row.name}" for row in ELEMENTS[code].parameters)
+            hint = f"; what can vary is {own}" if own else ""
+            raise UsageError(f"{circuit.names[index]} is {_an(ELEMENTS[code].name)}: it has no value to vary{hint}")
         for value in column.tolist():
             checked_value(code, circuit.names[index], value)
         return _Axis(circuit.names[index], circuit.names[index], ELEMENTS[code].unit, False, column)
@@ -236,6 +242,20 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
         own = parameters[bare.lower()]
         return _Axis(PARAMETER + own if own in circuit else own, own, "", True, column)
     raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
+
+
+def _an(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _device_axis(place: tuple[int, str], column: np.ndarray, circuit: Circuit) -> _Axis:
+    """Values of one parameter of a device."""
+    k, parameter = place
+    row = circuit.devices[k].model.parameter_called(parameter)
+    label = f"{circuit.names[k]}.{parameter}"
+    for number in column.tolist():
+        circuit.with_values({label: number})
+    return _Axis(label, label, row.unit if row is not None else "", False, column)
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
@@ -281,7 +301,7 @@ def _run(
 def _points(
     source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
     how: tuple[str, float],
-) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified, Reader]]:  # fmt: skip
+) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified | PreparedExpanded, Reader]]:  # fmt: skip
     """Row, element values, and the prepared circuit, which only other parameters make anew."""
     elements = [k for k, axis in enumerate(axes) if not axis.parameter]
     parameters = [k for k, axis in enumerate(axes) if axis.parameter]

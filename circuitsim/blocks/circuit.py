@@ -95,7 +95,11 @@ class CircuitBlock:
     """
 
     def __new__(cls, circuit: Circuit, *arguments: Any, **options: Any) -> CircuitBlock:
-        """A circuit with amplifiers is settled in other coordinates, by a class of its own."""
+        """A circuit with amplifiers is solved in other coordinates, one with devices expanded: by other classes."""
+        if cls is CircuitBlock and circuit.devices:
+            from circuitsim.blocks.expanded import ExpandedBlock
+
+            return object.__new__(ExpandedBlock)
         if cls is CircuitBlock and circuit.amplified:
             from circuitsim.blocks.amplified import AmplifiedBlock
 

@@ -1,6 +1,6 @@
 """The circuit itself: nodes, elements, and the element table."""
 
 from circuitsim.circuit.circuit import GROUND, Circuit, CircuitArrays, Element
-from circuitsim.circuit.elements import BY_LETTER, ELEMENTS, ElementKind
+from circuitsim.circuit.elements import BY_LETTER, ELEMENTS, ElementModel
 
-__all__ = ["BY_LETTER", "ELEMENTS", "GROUND", "Circuit", "CircuitArrays", "Element", "ElementKind"]
+__all__ = ["BY_LETTER", "ELEMENTS", "GROUND", "Circuit", "CircuitArrays", "Element", "ElementModel"]

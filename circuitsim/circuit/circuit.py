@@ -22,8 +22,10 @@ from circuitsim.circuit.elements import (
     INDUCTOR,
     RESISTOR,
     VOLTAGE,
+    device_code,
 )
 from circuitsim.errors import TopologyError
+from circuitsim.models import ELEMENTARY, Device, ElementModel
 
 if TYPE_CHECKING:
     import networkx
@@ -45,7 +47,7 @@ class CircuitArrays(NamedTuple):
     first, second : int64 arrays
         Node indices of the terminals; 0 is ground.
     value : float64 array
-        Ω, V, A, H, F or a gain; nan for diodes.
+        Ω, V, A, H, F or a gain; nan for diodes and devices.
     n_nodes : int
         Number of nodes, ground included.
     """
@@ -58,7 +60,7 @@ class CircuitArrays(NamedTuple):
 
 
 class Element(NamedTuple):
-    """One element, for people: name, kind (``"resistor"`` …), node names and value (None for a diode)."""
+    """One element, for people: name, kind (``"resistor"`` …), node names and value (None for a diode or a device)."""
 
     name: str
     kind: str
@@ -85,7 +87,8 @@ class _Numbered(Sequence[str]):
 
 
 class Circuit:
-    """A resistive circuit: resistors, ideal diodes, voltage and current sources (L: short, C: open), and amplifiers.
+    """A resistive circuit: resistors, ideal diodes, voltage and current sources (L: short, C: open), amplifiers, and
+    devices that consist of these (`circuitsim.models`).
 
     Parameters
     ----------
@@ -117,6 +120,7 @@ class Circuit:
         self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
         self._origins: dict[int, tuple[str, int]] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
+        self._devices: dict[int, Device] = {}  # by element
         self._lent = False  # whether columns and names belong to other circuits as well
         self._arrays: CircuitArrays | None = None
 
@@ -162,7 +166,23 @@ class Circuit:
         code = BY_LETTER.get(letter.upper())
         if code is None:
             raise TopologyError(f"{name}: no element kind {letter!r}; known: {', '.join(BY_LETTER)}")
-        number = checked_value(code, name, value)
+        self._append(code, name, first, second, checked_value(code, name, value), origin)
+
+    def device(self, name: str, first: str, second: str, device: Device) -> None:
+        """Add an element that consists of others, by the parameters of its model (`circuitsim.models`).
+
+        Raises
+        ------
+        TopologyError
+            A repeated name.
+        """
+        self._append(device_code(device), name, first, second, math.nan, None)
+        self._devices[len(self) - 1] = device
+
+    def _append(
+        self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None
+    ) -> None:
+        """One more element, its value checked."""
         index = self._element_index()
         key = name.lower()
         if key in index:
@@ -215,8 +235,8 @@ class Circuit:
         value = np.where(kind == DIODE, np.nan, np.asarray(value, dtype=np.float64))
         if any(column.shape != kind.shape for column in (*columns, value)) or kind.ndim != 1:
             raise TopologyError("the columns kind, first, second and value must be vectors of one length")
-        if kind.size and (kind.min() < 0 or kind.max() >= len(ELEMENTS)):
-            raise TopologyError(f"element kinds must lie in 0…{len(ELEMENTS) - 1}")
+        if kind.size and (kind.min() < 0 or kind.max() >= ELEMENTARY):
+            raise TopologyError(f"element kinds must lie in 0…{ELEMENTARY - 1}")
         if kind.size and (min(c.min() for c in columns) < 0 or max(c.max() for c in columns) >= n_nodes):
             raise TopologyError(f"node indices must lie in 0…{n_nodes - 1}")
         minimum = np.array([row.minimum for row in ELEMENTS])[kind]
@@ -245,6 +265,7 @@ class Circuit:
         names: list[str],
         node_names: list[str],
         origins: Any = None,
+        devices: Mapping[int, Device] | None = None,
     ) -> Circuit:
         """A circuit that takes over columns already checked (the netlist reader's way in: no numpy, no copies).
 
@@ -256,16 +277,21 @@ class Circuit:
             All names; node 0 is ground. Names differ, whatever their case.
         origins : object, optional
             Its ``get(k)`` gives file and line of element ``k``.
+        devices : mapping of int to Device, optional
+            Parameters of the elements that are devices.
         """
         circuit = cls(title)
         circuit._kind, circuit._first, circuit._second, circuit._value = columns
         circuit._names, circuit._node_names = names, node_names
         circuit._index = circuit._node_index = None
         circuit._deck_origins = origins
+        circuit._devices = dict(devices or {})
         return circuit
 
     def with_values(self, values: Mapping[str, float]) -> Circuit:
         """A copy of this circuit with other element values (Ω, V, A), by element name; the topology is shared.
+
+        ``D1.vfwd`` is the parameter ``vfwd`` of the device ``D1``.
 
         Raises
         ------
@@ -275,6 +301,10 @@ class Circuit:
         copy = self._sharing()
         copy._value = self._value[:]
         for name, value in values.items():
+            found = self.device_parameter(name)
+            if found is not None:
+                copy._devices = {**copy._devices, found[0]: copy._changed(*found, value)}
+                continue
             k = self.element_index(name)
             copy._value[k] = checked_value(self._kind[k], name, value)
         if self._arrays is not None:
@@ -298,7 +328,7 @@ class Circuit:
         if self._lent:
             self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
             self._names, self._node_names = list(self._names), list(self._node_names)
-            self._origins = dict(self._origins)
+            self._origins, self._devices = dict(self._origins), dict(self._devices)
             self._lent = False
 
     def column(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -321,9 +351,9 @@ class Circuit:
         return {self._names[k]: float(value[k]) for k in self._differs(value).nonzero()[0].tolist()}
 
     def _differs(self, value: np.ndarray) -> np.ndarray:
-        """Which of the values of all elements (m,) are not this circuit's own; entries of diodes are ignored."""
+        """Which of the values of all elements (m,) are not this circuit's own; entries without a value are ignored."""
         arrays = self.arrays()
-        return (value != arrays.value) & (arrays.kind != DIODE)
+        return (value != arrays.value) & (arrays.value == arrays.value)  # nan: no value
 
     def with_column(self, value: np.ndarray) -> Circuit:
         """The circuit itself if it has these values (m,), else a copy that has; see `with_values`.
@@ -381,6 +411,41 @@ class Circuit:
     def amplified(self) -> bool:
         """Whether there is a bidirectional amplifier among the elements."""
         return AMPLIFIER in self._kind
+
+    @property
+    def devices(self) -> Mapping[int, Device]:
+        """Parameters of the elements that are devices, by position; for reading only."""
+        return self._devices
+
+    def device_of(self, name: str) -> Device:
+        """Parameters of the device called ``name``.
+
+        Raises
+        ------
+        TopologyError
+            No such element, or one that is no device.
+        """
+        found = self._devices.get(self.element_index(name))
+        if found is None:
+            raise TopologyError(f"{name} is a {self[name].kind}, which has no parameters but its value")
+        return found
+
+    def device_parameter(self, name: str) -> tuple[int, str] | None:
+        """The element and the parameter that ``D1.vfwd`` names; None where it names an element, or nothing."""
+        if not self._devices or name in self:
+            return None
+        element, dot, parameter = name.rpartition(".")
+        k = self._element_index().get(element.lower()) if dot else None
+        if k is None or k not in self._devices or self._devices[k].model.parameter_called(parameter) is None:
+            return None
+        return k, parameter.lower()
+
+    def _changed(self, k: int, parameter: str, value: float) -> Device:
+        """Device ``k`` with another value of one parameter."""
+        try:
+            return self._devices[k].with_value(parameter, float(value))
+        except ValueError as error:
+            raise TopologyError(f"{self._names[k]}: {error}") from None
 
     def __len__(self) -> int:
         return len(self._kind)
@@ -463,8 +528,15 @@ class Circuit:
         return self._arrays
 
     def count(self) -> dict[str, int]:
-        """Number of elements of each kind present, by letter, in the order of the element table."""
-        return {row.letter: n for code, row in enumerate(ELEMENTS) if (n := self._kind.count(code))}
+        """Number of elements of each letter present, in the order of the element table."""
+        found: dict[str, int] = {}
+        for row, n in self.count_models():
+            found[row.letter] = found.get(row.letter, 0) + n
+        return found
+
+    def count_models(self) -> list[tuple[ElementModel, int]]:
+        """The models that occur, in the order of the element table, and how many elements each has."""
+        return [(row, n) for code, row in enumerate(ELEMENTS) if (n := self._kind.count(code))]
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """The circuit as a directed multigraph: nodes by name, an edge first→second an element, keyed by its name.

@@ -15,7 +15,15 @@ from circuitsim.compact.branches import refine
 from circuitsim.compact.loops import CARRIES, IDLE, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.samples import injections, measure
-from circuitsim.compact.settle import NOISE, SETTLED, SHARED, constraint_currents, offsets, settle_next, take_conductances
+from circuitsim.compact.settle import (
+    NOISE,
+    SETTLED,
+    SHARED,
+    constraint_currents,
+    offsets,
+    settle_next,
+    take_conductances,
+)
 from circuitsim.compact.workspace import kept, room, workspace
 
 OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR = 5, 6, 7

@@ -112,7 +112,9 @@ def model(reader: Reader, card: Card, position: int) -> None:
                         f"{reader.scope.models[key].card.line})", name.offset, DIFFER)  # fmt: skip
     flags = [w.text for w in words[2:] if w.kind == WORD]
     listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
-    reader.scope.models[key] = Model(card, name.text, words[1].text.upper(), listed)
+    reader.scope.models[key] = Model(
+        card, reader.scope, name.text, words[1].text.upper(), listed, tuple(sorted_.pairs)
+    )
 
 
 def global_nodes(reader: Reader, card: Card, position: int) -> None:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR
+from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR, device_code
+from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.link import Linker, doubtful_names
-from circuitsim.netlist.parts import checked
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, Scope, Special, Value, Wave
+from circuitsim.netlist.ranges import checked, positive
+from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wave
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.waveform import dc_value
 from circuitsim.units import SMALLEST, exact, short
-
-_DIVIDED = frozenset((RESISTOR, INDUCTOR))
-_MULTIPLIED = frozenset((CURRENT, CAPACITOR))
 
 
 class Origins:
@@ -38,6 +36,11 @@ class Origins:
         return self._files[bisect_left(self._starts, k + 1) - 1], self._lines[k]
 
 
+def bisected(places: list[int], start: int, stop: int) -> list[int]:
+    """Those of the sorted ``places`` from ``start`` to before ``stop``."""
+    return places[bisect_left(places, start) : bisect_left(places, stop)]
+
+
 class _Columns:
     """The growing circuit."""
 
@@ -45,6 +48,7 @@ class _Columns:
         self.kind, self.value = array("b"), array("d")
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
+        self.devices: dict[int, Device] = {}
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -75,6 +79,7 @@ class _Frame(NamedTuple):
     multiplier: float
     call: Call | None
     specials: list[int]
+    devices: list[int]
     progress: list[int]  # the next call, the next element
 
 
@@ -91,6 +96,7 @@ class Elaborator:
         self.environment.values.update(overrides)
         self.out = _Columns(top, global_names)
         self.stack: list[_Frame] = []
+        self.known: dict[Any, Device] = {}
 
     def circuit(self, title: str) -> Circuit:
         """The elaborated circuit; errors go to the reporter."""
@@ -112,7 +118,7 @@ class Elaborator:
         self.check_names()
         return Circuit.from_columns(
             title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
-            Origins(out.lines, out.starts, out.files),
+            Origins(out.lines, out.starts, out.files), out.devices,
         )  # fmt: skip
 
     def check_names(self) -> None:
@@ -128,11 +134,11 @@ class Elaborator:
                 return
             seen.add(name.lower())
 
-    @staticmethod
     def frame(
-        scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
+        self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> _Frame:
-        return _Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), [0, 0])
+        devices = sorted(self.linker.devices.get(id(scope), ()))
+        return _Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, [0, 0])
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls that is being expanded, innermost first."""
@@ -223,10 +229,8 @@ class Elaborator:
         """The value of ``m=`` on a call; None where it is wrong, which is reported."""
         try:
             m = value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
-            if m > 0:
-                return m
-            raise CardError("range", f"{short(call.name)}: the multiplier m must be positive, not {exact(m)}",
-                            call.offsets["m"], "leave the card out")  # fmt: skip
+            positive(call.name, "m", m, call.offsets["m"])
+            return m
         except ExpressionError as error:
             self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
         except CardError as error:
@@ -252,9 +256,10 @@ class Elaborator:
             out.names.extend([prefix + name for name in scope.names[start:stop]])
         out.value.extend(scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
-        first = bisect_left(frame.specials, start)
-        for k in frame.specials[first : bisect_left(frame.specials, stop)]:
+        for k in bisected(frame.specials, start, stop):
             out.value[k + offset] = self.special(frame, k, scope.specials[k])
+        for k in bisected(frame.devices, start, stop):
+            self.device(frame, k, k + offset)
         if frame.multiplier != 1.0:
             for k in range(start, stop):
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
@@ -283,9 +288,7 @@ class Elaborator:
             if special.multiplier == 1.0:
                 return value
             m = self.number(special.multiplier, frame)
-            if m <= 0:
-                raise CardError("range", f"{short(name)}: the multiplier m must be positive, not {exact(m)}",
-                                special.offset, "leave the card out")  # fmt: skip
+            positive(name, "m", m, special.offset)
             return self.scaled(frame, k, value, m)
         except ExpressionError as error:
             self.unknown(error, frame, special, name)
@@ -293,6 +296,51 @@ class Elaborator:
             self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
                                 self.callers())  # fmt: skip
         return 0.0
+
+    def device(self, frame: _Frame, k: int, position: int) -> None:
+        """Make element ``k`` of a scope, at ``position`` of the circuit, the device that its model says."""
+        use, name = self.linker.devices[id(frame.scope)][k], frame.prefix + frame.scope.names[k]
+        card = use.model.card
+        counts = {}
+        try:
+            for word, count in frame.scope.counts.get(k, {}).items():
+                card = count.card
+                counts[word] = self.number(count.value, frame)
+                positive(name, word, counts[word], count.offset)
+            if frame.multiplier != 1.0:
+                counts["m"] = counts.get("m", 1.0) * frame.multiplier
+            card = use.model.card
+            self.out.devices[position] = self.made(use, self.values(use, frame), counts)
+            self.out.kind[position] = device_code(self.out.devices[position])
+        except ExpressionError as error:
+            self.reporter.expression(error, card, [name], self.callers())
+        except CardError as error:
+            self.reporter.error(error.kind, error.message, card, error.offset, error.hint, [name],
+                                self.callers())  # fmt: skip
+
+    def values(self, use: DeviceUse, frame: _Frame) -> dict[str, float]:
+        """The values of a model card as the scope that defines it sees them, within this call."""
+        defining = [f.environment for f in self.stack if f.scope is use.model.scope]
+        environment = defining[-1] if defining else frame.environment
+        found = {}
+        for name, (offset, value) in use.values.items():
+            found[name] = value if isinstance(value, float) else self.evaluator.value(value, environment)
+            parameter = use.row.parameter_called(name)
+            wrong = parameter.wrong(found[name]) if parameter is not None else ""
+            if wrong:
+                raise CardError("range", f"model {short(use.model.name)}: {wrong}", offset)
+        return found
+
+    def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:
+        """The device of these values; equal ones are one object."""
+        assert use.row.device is not None
+        key = id(use), tuple(values.items()), tuple(counts.items())
+        if key not in self.known:
+            try:
+                self.known[key] = use.row.device(label=use.model.name, **values, **counts)
+            except ValueError as error:
+                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start()) from None
+        return self.known[key]
 
     def number(self, value: Value, frame: _Frame) -> float:
         return value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
@@ -328,9 +376,10 @@ class Elaborator:
     def scaled(self, frame: _Frame, k: int, value: float, m: float) -> float:
         """``value`` of ``m`` equal elements in parallel."""
         code = frame.scope.kind[k]
-        if code not in _DIVIDED and code not in _MULTIPLIED:
+        rule = ELEMENTS[code].multiplier
+        if rule is Multiplier.UNCHANGED:
             return value
-        result = value / m if code in _DIVIDED else value * m
+        result = value / m if rule is Multiplier.DIVIDES else value * m
         if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
             name, row = frame.scope.names[k], ELEMENTS[code]
             card = frame.scope.specials[k].card if k in frame.scope.specials else (frame.call and frame.call.card)

@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from circuitsim.circuit.elements import device_model
+from circuitsim.models import ElementModel
 from circuitsim.netlist import amplifier, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
-from circuitsim.netlist.expression import Code
+from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, Model, Scope, Value
+from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
+from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
+
+DIODE_LETTER = DIODE_TYPE = "D"
+"""Elements with models, and the type of their model cards."""
 
 HINTS = 200
 """Errors that look for a near name, and names they look at."""
@@ -35,6 +42,9 @@ class Linker:
         self.targets: dict[int, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
         self.hints = 0
+        self.uses_of: dict[int, DeviceUse | None] = {}
+        self.devices: dict[int, dict[int, DeviceUse]] = {}
+        """Scope → position of an element → what its model makes of it, for those that are devices."""
         self.doubtful: dict[int, set[int]] = {}
         """Scope → numbers of the calls whose values read a name that both caller and sub-circuit may know."""
 
@@ -67,6 +77,7 @@ class Linker:
             for number, (call, target) in enumerate(zip(scope.calls, self.targets[id(scope)]))
             if target is not None and any(doubtful_names(k, v, call, target) for k, v in call.passed.items())
         }
+        self.devices[id(scope)] = {}
         self.check_models(scope)
         self.scopes.append(scope)
         return iter(range(len(scope.calls)))
@@ -167,12 +178,58 @@ class Linker:
                     self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
                                         use.card, use.offset, f"define it: .model {short(use.model)} D, or leave the "
                                         "name out: diodes are ideal", [use.element])  # fmt: skip
-                elif model.type != "D":
+                elif model.type != DIODE_TYPE:
                     self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
                                         f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "
                                         "of type D", [use.element])  # fmt: skip
-            if model is not None and model.type == "D" and model.parameters:
+            use_of = None if model is None else self.device_use(model)
+            if model is not None and use_of is None and model.type == DIODE_TYPE and model.parameters:
                 self.unused(model)
+            if use_of is not None:
+                self.devices[id(scope)] |= dict.fromkeys(scope.modelled[key], use_of)
+        for position, counts in scope.counts.items():
+            if "n" in counts and position not in self.devices[id(scope)]:
+                name = scope.names[position]
+                self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,
+                                    counts["n"].offset, "ideal diodes know m", [name])  # fmt: skip
+
+    def device_use(self, model: Model) -> DeviceUse | None:
+        """What a model makes of the elements that name it, checked once; None: they are elementary."""
+        if id(model.card) not in self.uses_of:
+            names = frozenset(name.lower() for name in model.parameters)
+            row = device_model(DIODE_LETTER, model.type, names)
+            self.uses_of[id(model.card)] = None if row is None else self.checked_use(model, row)
+        return self.uses_of[id(model.card)]
+
+    def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
+        """The values of a device's model card; what it cannot say is reported."""
+        values: dict[str, tuple[int, Value]] = {}
+        refused, unused = row.refused or {}, []
+        for key, token in model.pairs:
+            word = key.text.lower()
+            if word in refused:
+                self.reporter.error("unsupported", f"model {short(model.name)}: {short(key.text)} is not supported",
+                                    model.card, key.offset, refused[word], [model.name])  # fmt: skip
+            elif row.parameter_called(word) is None:
+                unused.append(short(key.text, 20))
+            else:
+                try:
+                    values[word] = token.offset, constant(value_of(token, model.card, model.scope))
+                except CardError as error:
+                    self.reporter.error(error.kind, error.message, model.card, error.offset, error.hint)
+                except ExpressionError as error:
+                    self.reporter.expression(error, model.card, (), ())
+        stated = {key.text.lower() for key, _ in model.pairs}
+        bare = [name for name in model.parameters if name.lower() not in stated]
+        missing = [name for name in bare if row.parameter_called(name) is not None]
+        if missing:
+            self.reporter.error("model", f"model {short(model.name)}: {short(missing[0])} needs a value", model.card,
+                                None, f"write {short(missing[0])}=value", [model.name])  # fmt: skip
+        unused += [short(name, 20) for name in bare if name not in missing]
+        if unused:
+            self.reporter.warning("unused-parameter", f"model {short(model.name)} is a {row.name}; not used: "
+                                  f"{', '.join(unused[:12])}", model.card, None, "", [model.name])  # fmt: skip
+        return DeviceUse(row, model, values)
 
     def unused(self, model: Model) -> None:
         """Warn of what a diode model says beyond an ideal diode."""

@@ -9,18 +9,18 @@ from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, EL
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, ModelUse, Scope, Special, Value, Wave
+from circuitsim.netlist.ranges import checked, positive
+from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, dc_value
-from circuitsim.units import NumberError, exact, parse, scale_of, short
+from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
     ("tc", "tc1", "tc2", "tce", "temp", "dtemp", "area", "pj", "off", "ic", "l", "w", "scale", "ac", "noisy", "nt")
 )
 """Instance parameters that change nothing at the operating point of an ideal circuit."""
 
-_VALUE_NAMES = {"R": ("r", "resistance"), "L": ("l", "inductance"), "C": ("c", "capacitance"), "I": ("dc", "c")}
 # By first character in either case; no upper(), which would turn a dotless ı into I.
 # X begins a call; that of the amplifier is told from others by the sub-circuit's name.
 _OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
@@ -29,6 +29,9 @@ MINIMUM = [row.minimum for row in ELEMENTS]
 _NAN = float("nan")
 VALUES_KEPT = 10_000
 """Numbers remembered by their text; a deck repeats a few, or has too many to be worth it."""
+
+COUNTS = ("m", "n")
+"""Of an element with a model: cells in parallel, cells in series."""
 
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
@@ -80,6 +83,8 @@ class Parts:
         if a is None or b is None or key in scope.index or value < MINIMUM[code] or not good_name(name):
             return False
         scope.index[key] = len(scope.names)
+        if code == DIODE:
+            scope.modelled[text.lower()].append(len(scope.names))
         scope.names.append(name)
         scope.kind.append(code)
         scope.first.append(a)
@@ -127,7 +132,7 @@ class Parts:
         if code == DIODE:
             self.diode(scope, card, name, first, second, sorted_)
             return
-        multiplier = self.pairs(scope, card, name, sorted_, _VALUE_NAMES.get(row.letter, ("dc",)))
+        multiplier = self.pairs(scope, card, name, sorted_, row.keywords)
         if code in (VOLTAGE, CURRENT):
             offset, value = self.source_value(scope, card, name, sorted_)
         else:
@@ -191,9 +196,8 @@ class Parts:
                 kept.append((key, value))
             elif word == "m":
                 multiplier = constant(value_of(value, card, scope))
-                if isinstance(multiplier, float) and multiplier <= 0:
-                    raise CardError("range", f"{short(name.text)}: the multiplier m must be positive, not "
-                                    f"{exact(multiplier)}", value.offset, "leave the card out")  # fmt: skip
+                if isinstance(multiplier, float):
+                    positive(name.text, word, multiplier, value.offset)
             elif word in NO_EFFECT:
                 self.no_effect(word, card, key.offset, name.text)
             else:
@@ -254,7 +258,8 @@ class Parts:
 
     def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Fields) -> None:
         """A diode: the model name is optional, an area and switches have no effect."""
-        self.pairs(scope, card, name, sorted_, ())
+        counts = self.counts(scope, card, name, sorted_)
+        position = len(scope.kind)
         words = [w for w in sorted_.words if not self.flag(w, card, name)]
         if words and words[0].kind == WORD:
             # Whether it is a model (1N4148) or a bare area shows when all models are known.
@@ -262,6 +267,7 @@ class Parts:
             uses = scope.uses.setdefault(model.text.lower(), [])
             if len(uses) < USES_KEPT:
                 uses.append(ModelUse(card, model.offset, name.text, model.text))
+            scope.modelled.setdefault(model.text.lower(), array("q")).append(position)
         if words:
             area = value_of(words[0], card, scope)
             if len(words) > 1 or (isinstance(area, float) and area < 0):
@@ -269,6 +275,25 @@ class Parts:
                                 words[-1].offset, "Dname anode cathode model")  # fmt: skip
             self.no_effect("area", card, words[0].offset, name.text)
         scope.element(DIODE, name.text, first, second, _NAN, card)
+        if counts:
+            scope.counts[position] = counts
+
+    def counts(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> dict[str, Count]:
+        """``m=`` and ``n=`` of an element with a model, which says whether they mean something."""
+        found = {}
+        kept = []
+        for key, value in sorted_.pairs:
+            word = key.text.lower()
+            if word not in COUNTS:
+                kept.append((key, value))
+                continue
+            number = constant(value_of(value, card, scope))
+            if isinstance(number, float):
+                positive(name.text, word, number, value.offset)
+            found[word] = Count(card, key.offset, number)
+        sorted_.pairs[:] = kept
+        self.pairs(scope, card, name, sorted_, ())
+        return found
 
     # ------------------------------------------------------------------ sources
     def source_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> tuple[int, Value | Wave]:
@@ -356,20 +381,3 @@ class Parts:
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.text.lower()] = -1 - len(scope.calls)
         scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))
-
-
-def checked(code: int, name: str, value: float, offset: int) -> float:
-    """``value``, if the element table allows it.
-
-    Raises
-    ------
-    CardError
-        Below the table's minimum.
-    """
-    row = ELEMENTS[code]
-    if value < row.minimum:
-        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
-        amount = f"{exact(value)} {row.unit}".strip()
-        raise CardError("range", f"{short(name)}: the {row.parameter} {wrong} ({amount})", offset,
-                        "a passive circuit has no negative " + row.parameter if row.unit else "")  # fmt: skip
-    return value

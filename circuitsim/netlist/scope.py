@@ -9,10 +9,12 @@ from __future__ import annotations
 from array import array
 from typing import Any, NamedTuple
 
+from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
+from circuitsim.netlist.tokens import Token
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
@@ -48,12 +50,30 @@ class Call(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A ``.model`` card: its name, its type in capitals, and its parameters."""
+    """A ``.model`` card in its scope: its name, its type in capitals, its parameters, and those that have a value."""
 
     card: Card
+    scope: Scope
     name: str
     type: str
     parameters: tuple[str, ...]
+    pairs: tuple[tuple[Token, Token], ...]
+
+
+class Count(NamedTuple):
+    """``m=`` or ``n=`` on the card of an element with a model."""
+
+    card: Card
+    offset: int
+    value: Value
+
+
+class DeviceUse(NamedTuple):
+    """What elements are whose model makes them devices: the row of the element table, and the card's values by name."""
+
+    row: ElementModel
+    model: Model
+    values: dict[str, tuple[int, Value]]
 
 
 class ModelUse(NamedTuple):
@@ -82,12 +102,16 @@ class Scope:
         Node name, as spelled and in lower case → local number; 0 is ground.
     node_names : list of str
         Names as first written, by number.
+    modelled : dict of str to array
+        Model, in lower case → positions of all elements that name it.
+    counts : dict of int to dict
+        Position → ``m=`` and ``n=`` of an element with a model, where they are written.
     """
 
     __slots__ = (
-        "calls", "card", "cards", "defaults", "first", "functions", "index", "kind", "lines", "models", "name", "names",
-        "node_names", "nodes", "parameters", "parent", "ports", "second", "spans", "specials", "subcircuits", "uses",
-        "value",
+        "calls", "card", "cards", "counts", "defaults", "first", "functions", "index", "kind", "lines", "modelled",
+        "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
+        "specials", "subcircuits", "uses", "value",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -109,6 +133,8 @@ class Scope:
         self.models: dict[str, Model] = {}
         self.subcircuits: dict[str, Scope] = {}
         self.uses: dict[str, list[ModelUse]] = {}
+        self.modelled: dict[str, array[int]] = {}
+        self.counts: dict[int, dict[str, Count]] = {}
 
     def node(self, word: str) -> int:
         """Local number of the node spelled ``word``, added if it is new."""

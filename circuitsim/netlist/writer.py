@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.models import ELEMENTARY, Device
 from circuitsim.netlist.amplifier import DEFINITION
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.units import exact, short
@@ -23,6 +24,37 @@ _CARD_LIKE = re.compile(r"\s*(?:\.|[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*
 
 MODEL = f".model {IDEAL_MODEL} D(is=1e-12 n=0.01)"
 """A diode with a forward drop of about 6 mV at 5 mA: as near to ideal as ngspice still converges with."""
+
+
+class ModelCards:
+    """The ``.model`` cards of devices, one for all with equal parameters.
+
+    Attributes
+    ----------
+    lines : list of str
+        The cards.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names: dict[tuple[object, ...], str] = {}
+        self._taken = Names([IDEAL_MODEL])
+
+    def words(self, device: Device) -> str:
+        """What the element's own card says behind its nodes: its model and how many cells it has."""
+        stated = device.parameters()
+        key = type(device), device.label, *stated.items()
+        if key not in self._names:
+            wanted = device.label or f"{device.model.letter}model"
+            free = is_legal(wanted) and wanted.lower() not in self._taken.taken
+            if free:
+                self._taken.taken.add(wanted.lower())
+            self._names[key] = name = wanted if free else self._taken.legal(wanted, wanted)
+            listed = " ".join(f"{parameter}={exact(value)}" for parameter, value in stated.items())
+            if device.model.dialect:
+                self.lines.append(f"* {name} is {device.model.dialect}")
+            self.lines.append(f".model {name} {device.model.card_type}({listed})")
+        return " ".join([self._names[key], *(f"{word}={exact(count)}" for word, count in device.counts().items())])
 
 
 class Names:
@@ -100,16 +132,17 @@ def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
         from circuitsim.netlist.roles import directives
 
         lines += directives(roles, circuit, names, nodes)
-    cards = {row.letter: row.spice for row in ELEMENTS}
-    diode = ELEMENTS[DIODE].letter
-    cards[diode] += f" {IDEAL_MODEL}"
-    _, first, second, values = circuit.columns()
+    cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
+    cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
+    kind, first, second, values = circuit.columns()
+    models = ModelCards()
     for k, value in enumerate(values):
-        lines.append(
-            cards[written[k]].format(name=names[k], first=nodes[first[k]], second=nodes[second[k]], value=exact(value))
-        )
-    if diode in written:
+        device = circuit.devices.get(k)
+        card, last = (cards[written[k]], exact(value)) if device is None else (device.model.spice, models.words(device))
+        lines.append(card.format(name=names[k], first=nodes[first[k]], second=nodes[second[k]], value=last))
+    if DIODE in kind:
         lines.append(MODEL)
+    lines += models.lines
     if circuit.amplified:
         lines += DEFINITION.splitlines()
     lines += [".op", ".end", ""]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND
-from circuitsim.circuit.elements import AMPLIFIER, DIODE, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
 from circuitsim.plotting.layout import ON_GRID, place
@@ -150,7 +150,7 @@ class _Pen:
         along, shift = self._direction(a, b, bundle, lane)
         length = float(np.hypot(*(b - a)))
         if not self.detailed:
-            self._simple(k, kind, a, b, along)
+            self._simple(k, a, b, along)
             return
         shape = symbol(kind, float(self.arrays.value[k]))
         bend = min(0.3, 0.3 * length) if lane else 0.0
@@ -165,7 +165,8 @@ class _Pen:
         delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
         self._line(np.array([right, *stop]), self._colour(volts[1]), delivered)
         turn = np.array([along, [-along[1], along[0]]])
-        self._symbol(shape, turn, centre, volts, width, kind == DIODE and amperes > 0.0)
+        region = self.point.region(k)
+        self._symbol(shape, turn, centre, volts, width, region is not None and region.conducting)
         if abs(amperes) > 1e-12 * self.largest:
             tip = start[-1] + (left - start[-1]) * 0.5
             if share != 0.5:  # the label is before the symbol, the arrow behind it
@@ -201,17 +202,17 @@ class _Pen:
             for j, (p, q) in enumerate(pairwise(marks.tolist())):
                 self._line(line[p : q + 1], self._colour(volts[0] + (volts[1] - volts[0]) * (j + 0.5) / steps), width)
 
-    def _simple(self, k: int, kind: int, a: np.ndarray, b: np.ndarray, along: np.ndarray) -> None:
+    def _simple(self, k: int, a: np.ndarray, b: np.ndarray, along: np.ndarray) -> None:
         """A large circuit: a line an element, a small triangle a diode."""
         first, second = int(self.arrays.first[k]), int(self.arrays.second[k])
-        amperes = float(self.point.currents[k])
         middle = (a + b) / 2
         for p, q, node in ((a, middle, first), (middle, b, second)):
             self._line(np.array([p, q]), self._colour(float(self.point.voltages[node])), 0.6 * self._width(k))
-        if kind == DIODE:
+        region = self.point.region(k)
+        if region is not None:
             turn = np.array([along, [-along[1], along[0]]])
             self.bodies.append(middle + 0.6 * TRIANGLE @ turn)
-            self.fills.append(INK if amperes > 0 else "white")
+            self.fills.append(INK if region.conducting else "white")
 
     # ------------------------------------------------------------------ words
     def _text(self, x: float, y: float, text: str, **style: Any) -> None:

@@ -116,8 +116,8 @@ class QuadraticProgram(NamedTuple):
 
 def analyse(circuit: Circuit) -> Structure:
     """The value-independent part of a circuit's program: super-nodes, unknowns, references."""
-    if circuit.amplified:
-        raise TopologyError("a program needs a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
+    if circuit.amplified or circuit.devices:
+        raise TopologyError("a program needs a circuit without amplifiers or devices: see circuit.expansion")
     return analyse_arrays(circuit.arrays(), circuit)
 
 

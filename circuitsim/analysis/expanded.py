@@ -1,0 +1,196 @@
+"""Circuits with devices: expanded into elementary elements, solved, collapsed, held against the devices' own laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.remarks import BY_KIND
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.expansion import Expansion, same_shape
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
+from circuitsim.models import Device
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.amplified import PreparedAmplified
+    from circuitsim.analysis.batch import BatchSolution, BatchSolver
+    from circuitsim.analysis.solve import Prepared
+
+
+class PreparedExpanded(NamedTuple):
+    """A circuit with devices, ready for many solves; stands in for `Prepared`.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    expansion : Expansion
+        The circuit of elementary elements.
+    inner : Prepared or PreparedAmplified
+        That circuit, analysed.
+    solver : str
+        What was asked for.
+    tolerance : float
+        What certificate and laws are held to, relative to local scales.
+    """
+
+    circuit: Circuit
+    expansion: Expansion
+    inner: Prepared | PreparedAmplified
+    solver: str
+    tolerance: float
+
+    def solve(
+        self,
+        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        start: OperatingPoint | None = None,
+    ) -> OperatingPoint:
+        """The operating point with other element values (Ω, V, A) or device parameters (``D1.vfwd``); see
+        `Prepared.solve`.
+        """
+        circuit = self.circuit
+        if values is not None and not isinstance(values, Mapping):
+            values = circuit.changes(circuit.column(values))
+        changed: dict[str, float] = {}
+        if values:
+            circuit = circuit.with_values(values)
+            found = {name: circuit.device_parameter(name) for name in values}
+            changed = {name: value for name, value in values.items() if found[name] is None}
+            for k in {place[0] for place in found.values() if place is not None}:
+                if not same_shape(self.circuit.devices[k], circuit.devices[k]):
+                    from circuitsim.analysis.solve import prepared
+
+                    return prepared(circuit, self.solver, self.tolerance).solve(start=start)
+                changed |= self.expansion.values(k, circuit.devices[k])
+        inner = None if start is None else start.elementary
+        if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
+            inner = None  # with other parameters its devices consisted of other elements
+        try:
+            point = self.inner.solve(changed, inner)
+        except NoSteadyStateError as error:
+            raise self.expansion.restated(error) from None
+        return collapsed(circuit, self.expansion, point, self.tolerance)
+
+
+def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
+    """The operating point of a circuit with devices, from that of its elementary elements.
+
+    Raises
+    ------
+    ConvergenceError
+        A device whose voltage and current do not lie on its law to the tolerance.
+    """
+    _, first, second, _, n_nodes = circuit.arrays()
+    m = first.size
+    voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
+    drops, regions = point.drops[:m].copy(), {}
+    for k, device in circuit.devices.items():
+        places = list(expansion.parts[k])
+        a, b = float(voltages[first[k]]), float(voltages[second[k]])
+        amperes = point.currents[places].tolist()
+        currents[k], regions[k] = device.collapse(amperes)
+        unique[k] = point.unique[places].all()
+        drops[k] = a - b
+        largest = max(map(abs, amperes))
+        _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance)
+    intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
+    warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
+    result = OperatingPoint(
+        circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings, drops
+    )
+    result.regions, result.elementary = regions, point
+    return result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpandedBatch:
+    """A circuit with devices ready for batches; stands in for `BatchSolver`.
+
+    Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions are the ideal
+    diodes of the elementary circuit.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    expansion : Expansion
+    inner : BatchSolver
+        Of the circuit of elementary elements.
+    """
+
+    circuit: Circuit
+    expansion: Expansion
+    inner: BatchSolver
+
+    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
+        """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
+        if not isinstance(values, Mapping):
+            values = self.circuit.changes(self.circuit.column(values))
+        circuit, changed = self.circuit.with_values(values), dict(values)
+        for name in values:
+            found = circuit.device_parameter(name)
+            if found is not None:
+                old, new = (c.devices[found[0]] for c in (self.circuit, circuit))
+                if not same_shape(old, new):
+                    raise TopologyError(f"{name} changes what the device consists of: make a new batch")
+                del changed[name]
+                changed |= self.expansion.values(found[0], new)
+        return ExpandedBatch(circuit, self.expansion, self.inner.with_values(changed))
+
+    def solve(
+        self,
+        values: np.ndarray | None = None,
+        injected: np.ndarray | None = None,
+        stiffness: float = 0.0,
+        start: BatchSolution | None = None,
+        threads: int | None = None,
+    ) -> BatchSolution:
+        """Operating points of a batch; see `BatchSolver.solve`."""
+        found = self.inner.solve(values, injected, stiffness, start, threads)
+        voltages, currents = self._own(found.voltages, found.currents)
+        return replace(found, circuit=self.circuit, voltages=voltages, currents=currents)
+
+    def adjoint(
+        self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Linear response at a solution; see `BatchSolver.adjoint`."""
+        wide = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
+        return self._own(*self.inner.adjoint(replace(solution, voltages=wide), cotangent, threads))
+
+    def stiffness_limit(self) -> float:
+        """See `BatchSolver.stiffness_limit`."""
+        return self.inner.stiffness_limit()
+
+    def _own(self, voltages: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What belongs to the circuit's own nodes and elements."""
+        own = currents[:, : len(self.circuit)].copy()
+        for k, device in self.circuit.devices.items():
+            places = self.expansion.parts[k]
+            own[:, k] = sum(sign * currents[:, places[p]] for p, sign in device.entering(device.expand()))
+        return voltages[:, : len(self.circuit.node_names)], own
+
+
+def _hold(
+    name: str, device: Device, ends: tuple[float, float], amperes: tuple[float, float], tolerance: float
+) -> None:
+    """Hold a device against its law: a point of the curve lies within the tolerance of its voltage and current.
+
+    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents.
+    """
+    voltage, (current, largest) = ends[0] - ends[1], amperes
+    dv, di = tolerance * max(map(abs, ends)), tolerance * largest
+    low, high = device.law(voltage - dv)[0], device.law(voltage + dv)[1]
+    if not low - di <= current <= high + di:
+        raise ConvergenceError(
+            f"{name} does not follow its law: {current:.9g} A at {voltage:.9g} V, which allows {low:.9g} to {high:.9g} "
+            "A; accept less with a larger --tolerance"
+        )
+
+
+def _original(warning: Problem, expansion: Expansion) -> Problem:
+    """A warning in terms of devices in place of their parts and inner nodes."""
+    make = BY_KIND.get(warning.kind)
+    names = expansion.original(warning.names)
+    return warning if make is None or names == list(warning.names) else make(names)

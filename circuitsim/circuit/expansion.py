@@ -1,0 +1,139 @@
+"""Devices (`circuitsim.models`) to elementary elements: the circuit that is solved in place of one with devices."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.circuit.circuit import Circuit
+from circuitsim.circuit.elements import BY_LETTER
+from circuitsim.errors import NoSteadyStateError
+from circuitsim.models import Device, Part
+
+if TYPE_CHECKING:
+    Columns = tuple[array[int], array[int], array[int], array[float]]
+    """Kind, first node, second node and value of all elements."""
+
+
+class Expansion(NamedTuple):
+    """A circuit of elementary elements with the laws of one with devices.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        Nodes and elements as in the original, at the same places; a device's first part stands at its place, other
+        parts and the nodes inside devices behind everything else.
+    parts : dict of int to tuple of int
+        Elements that each device, by its place in the original, consists of.
+    owner : dict of str to str
+        Name of a part → the device's name.
+    hidden : set of str
+        Names of the nodes inside devices.
+    """
+
+    circuit: Circuit
+    parts: dict[int, tuple[int, ...]]
+    owner: dict[str, str]
+    hidden: set[str]
+
+    def values(self, k: int, device: Device) -> dict[str, float]:
+        """The values of the parts (Ω, V, A) that device ``k`` has with other parameters, by part."""
+        names = self.circuit.names
+        return {names[e]: p.value for e, p in zip(self.parts[k], device.expand()) if p.value is not None}
+
+    def original(self, names: Iterable[str]) -> list[str]:
+        """Names with devices in place of their parts, each once, without the nodes inside devices."""
+        return list(dict.fromkeys(self.owner.get(name, name) for name in names if name not in self.hidden))
+
+    def restated(self, error: NoSteadyStateError) -> NoSteadyStateError:
+        """The error with its witness in terms of devices; its text names their parts."""
+        return type(error)(str(error), self.original(error.elements), self.original(error.nodes))
+
+
+def same_shape(a: Device, b: Device) -> bool:
+    """Whether two devices consist of the same elements but for their values."""
+    return [p[:4] for p in a.expand()] == [p[:4] for p in b.expand()]
+
+
+def expanded(circuit: Circuit) -> Expansion:
+    """Replace every device by its parts; a circuit without devices is its own expansion."""
+    if not circuit.devices:
+        return Expansion(circuit, {}, {}, set())
+    columns = _copied(circuit)
+    kind, first, second, _ = columns
+    names, nodes = [str(n) for n in circuit.names], [str(n) for n in circuit.node_names]
+    mark = _mark(circuit)
+    parts: dict[int, tuple[int, ...]] = {}
+    owner: dict[str, str] = {}
+    hidden: set[str] = set()
+    for k, device in circuit.devices.items():
+        name, places = names[k], []
+        inside = dict(zip(device.model.terminals, (first[k], second[k])))
+        for number, part in enumerate(device.expand()):
+            ends = [_inner(node, inside, f"{name}{mark}", nodes, hidden) for node in (part.first, part.second)]
+            places.append(_placed(k if number == 0 else len(kind), part, ends, columns))
+            _name(names, places[-1], f"{name}{mark}{part.name}")
+            owner[names[places[-1]]] = name
+        parts[k] = tuple(places)
+    return Expansion(Circuit.from_columns(circuit.title, columns, names, nodes), parts, owner, hidden)
+
+
+def elementary(circuit: Circuit) -> Circuit:
+    """The circuit that solvers see: without devices and amplifiers.
+
+    Raises
+    ------
+    AmplifierError
+        As `circuitsim.circuit.amplifiers.without_amplifiers`.
+    """
+    from circuitsim.circuit.amplifiers import without_amplifiers
+
+    if circuit.devices:
+        circuit = expanded(circuit).circuit
+    return without_amplifiers(circuit).circuit if circuit.amplified else circuit
+
+
+def _inner(node: str, inside: dict[str, int], prefix: str, nodes: list[str], hidden: set[str]) -> int:
+    """Number of a terminal or of a node inside a device, which is added if it is new."""
+    if node not in inside:
+        inside[node] = len(nodes)
+        nodes.append(f"{prefix}{node}")
+        hidden.add(nodes[-1])
+    return inside[node]
+
+
+def _copied(circuit: Circuit) -> Columns:
+    kind, first, second, value = circuit.columns()
+    return kind[:], first[:], second[:], value[:]
+
+
+def _placed(k: int, part: Part, ends: list[int], columns: Columns) -> int:
+    """Put a part into row ``k`` of the columns, which may be the next one."""
+    kind, first, second, value = columns
+    if k == len(kind):
+        for column in (kind, first, second):
+            column.append(0)
+        value.append(math.nan)
+    kind[k], first[k], second[k] = BY_LETTER[part.letter], ends[0], ends[1]
+    value[k] = math.nan if part.value is None else part.value
+    return k
+
+
+def _name(names: list[str], k: int, name: str) -> None:
+    if k == len(names):
+        names.append(name)
+    else:
+        names[k] = name
+
+
+def _mark(circuit: Circuit) -> str:
+    """What stands between a device's name and its part's: colons, more than any name of the circuit has in a row."""
+    mark = ":"
+    while any(mark in str(name) for names in (circuit.names, circuit.node_names) for name in names):
+        mark += ":"
+    return mark
+
+
+__all__ = ["Expansion", "elementary", "expanded", "same_shape"]

@@ -1,0 +1,38 @@
+"""Models of elements, one file each; this table registers them.
+
+A circuit stores an element's row number as its code, and the program and its kernels know the codes of the first seven:
+elementary elements. Rows behind them are devices, elements that consist of elementary ones: ``expand`` says of which,
+``collapse`` makes their currents the device's (`circuitsim.circuit.expansion`). A new device is a file and a row here.
+"""
+
+from __future__ import annotations
+
+from circuitsim.models import (
+    bidirectional_amplifier,
+    capacitor,
+    current_source,
+    ideal_diode,
+    inductor,
+    piecewise_diode,
+    resistor,
+    voltage_source,
+)
+from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
+
+MODELS: tuple[ElementModel, ...] = (
+    resistor.MODEL,
+    ideal_diode.MODEL,
+    voltage_source.MODEL,
+    current_source.MODEL,
+    inductor.MODEL,
+    capacitor.MODEL,
+    bidirectional_amplifier.MODEL,
+    piecewise_diode.MODEL,
+)
+
+ELEMENTARY = 7
+"""Rows before this one are elementary elements, in the order that kernels rely on; rows from here on are devices."""
+
+__all__ = [
+    "ELEMENTARY", "MODELS", "Collapsed", "Device", "ElementModel", "Multiplier", "Parameter", "Part", "Region",
+]  # fmt: skip

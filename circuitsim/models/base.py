@@ -1,0 +1,298 @@
+"""What a model of an element states: one value for the reader, the writer, the program's codes and the drawings."""
+
+from __future__ import annotations
+
+import enum
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from circuitsim.models.shapes import Symbol
+
+POSITIVE = sys.float_info.min
+"""Smallest value of a parameter that must be above zero."""
+
+
+class Multiplier(enum.Enum):
+    """What ``m`` equal elements in parallel do to the value of one."""
+
+    UNCHANGED = enum.auto()
+    DIVIDES = enum.auto()
+    MULTIPLIES = enum.auto()
+
+
+class Parameter(NamedTuple):
+    """A number that an element or its ``.model`` card states.
+
+    Attributes
+    ----------
+    name : str
+        In words (``resistance``) or as its model card spells it (``vfwd``).
+    unit : str
+        Empty for a number without one.
+    minimum : float
+        Smallest allowed value (inclusive).
+    meaning : str
+        For tables and error messages; empty where the name says it.
+    default : float or None
+        Of a device's parameter that is not stated; None: absent.
+    trainable, sweepable : bool
+        Whether a gradient rule exists for it; whether it may vary in a sweep.
+    """
+
+    name: str
+    unit: str = ""
+    minimum: float = -math.inf
+    meaning: str = ""
+    default: float | None = None
+    trainable: bool = False
+    sweepable: bool = True
+
+    def wrong(self, number: float) -> str:
+        """Why ``number`` is out of range, in the words of an error message; empty if it is not."""
+        what = self.meaning or self.name
+        if not math.isfinite(number):
+            return f"the {what} must be finite, not {number}"
+        if number >= self.minimum:
+            return ""
+        rule = "must be positive" if self.minimum > 0.0 else "must not be negative"
+        return f"the {what} {rule} ({f'{number:g} {self.unit}'.strip()})"
+
+
+NO_PARAMETER = Parameter("")
+"""Of an element without a value."""
+
+
+class Region(NamedTuple):
+    """One piece of a piecewise law: its name, and whether the element counts as conducting (drawn filled)."""
+
+    name: str
+    conducting: bool
+
+
+class Part(NamedTuple):
+    """An elementary element that a device consists of.
+
+    Attributes
+    ----------
+    letter : str
+        Of an elementary model: ``R``, ``D``, ``V`` or ``I``.
+    name : str
+        What messages call it, behind the device's own name; different for each part.
+    first, second : str
+        Terminals of the device's model, or nodes inside the device (not called as a part is).
+    value : float or None
+        Ω, V, A; None for an ideal diode.
+    """
+
+    letter: str
+    name: str
+    first: str
+    second: str
+    value: float | None = None
+
+
+class Collapsed(NamedTuple):
+    """A device's current (A, from its first terminal to its second) and region."""
+
+    current: float
+    region: Region
+
+
+class Device(ABC):
+    """The parameters of one element that consists of others; does not change.
+
+    A subclass annotates its attributes: the parameters of its model (floats; None where absent) and the counts.
+
+    Parameters
+    ----------
+    label : str
+        Name of the ``.model`` card, for writing it again; devices that differ in nothing else are equal.
+    **values : float or None
+        Parameters and counts by name; the model's defaults where they are not given.
+
+    Raises
+    ------
+    ValueError
+        Unknown, out of range, or in contradiction to each other; the message says which.
+    """
+
+    model: ClassVar[ElementModel]
+    label: str
+
+    def __init__(self, *, label: str = "", **values: float | None) -> None:
+        own = {row.name: row.default for row in self.model.parameters} | dict.fromkeys(self.model.counts, 1.0)
+        for name, value in values.items():
+            if name not in own:
+                raise ValueError(f"no parameter {name!r}; known: {', '.join(own)}")
+            own[name] = None if value is None else float(value)
+        self.__dict__.update(own, label=label)
+        for row in self.model.parameters:
+            number = own[row.name]
+            wrong = "" if number is None else row.wrong(number)
+            if wrong:
+                raise ValueError(wrong)
+        if not all(0.0 < getattr(self, name) < math.inf for name in self.model.counts):
+            raise ValueError(f"the counts {' and '.join(self.model.counts)} must be positive and finite")
+        self.check()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a device does not change; {name} was set when it was made")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.values() == self.values()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values().items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.values().items())})"
+
+    def values(self) -> dict[str, float | None]:
+        """Parameters and counts by name."""
+        return {name: value for name, value in self.__dict__.items() if name != "label"}
+
+    def check(self) -> None:  # noqa: B027
+        """Refuse parameters that contradict each other.
+
+        Raises
+        ------
+        ValueError
+        """
+
+    @abstractmethod
+    def expand(self) -> tuple[Part, ...]:
+        """The elementary elements with the same law at the terminals."""
+
+    @abstractmethod
+    def region(self, currents: Mapping[str, float]) -> Region:
+        """Where on its law the device is, from the currents of its parts (A), by their names in `expand`."""
+
+    def collapse(self, currents: Sequence[float]) -> Collapsed:
+        """Current and region of the device, from the currents of its parts (A) in the order of `expand`."""
+        parts = self.expand()
+        total = sum(sign * currents[k] for k, sign in self.entering(parts))
+        return Collapsed(total, self.region(dict(zip((part.name for part in parts), currents))))
+
+    def entering(self, parts: Sequence[Part]) -> list[tuple[int, float]]:
+        """The parts at the first terminal, with the sign with which their currents enter the device there."""
+        terminal = self.model.terminals[0]
+        signs = ((part.first == terminal) - (part.second == terminal) for part in parts)
+        return [(k, float(sign)) for k, sign in enumerate(signs) if sign]
+
+    @abstractmethod
+    def law(self, voltage: float) -> tuple[float, float]:
+        """Least and largest current (A) that the law allows at ``voltage`` (V); equal but where the curve is vertical.
+
+        Independent of `expand`: the operating point is held against it.
+        """
+
+    @abstractmethod
+    def energy(self, voltage: float) -> float:
+        """Co-content ∫ i dv from 0 to ``voltage`` (V), in W; infinite beyond the voltages that the law allows."""
+
+    def parameters(self) -> dict[str, float]:
+        """The parameters of its model card that are set, in the order of the model."""
+        stated = {row.name: getattr(self, row.name) for row in self.model.parameters}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def counts(self) -> dict[str, float]:
+        """What its own card says (``m``, ``n``), where it is not 1."""
+        return {name: getattr(self, name) for name in self.model.counts if getattr(self, name) != 1.0}
+
+    def with_value(self, parameter: str, value: float) -> Device:
+        """The same device with another value of one parameter of its model card.
+
+        Raises
+        ------
+        ValueError
+            No such parameter, or a value out of range.
+        """
+        row = self.model.parameter_called(parameter)
+        if row is None:
+            raise ValueError(f"no parameter {parameter!r}; known: {', '.join(r.name for r in self.model.parameters)}")
+        return type(self)(label=self.label, **{**self.values(), row.name: value})
+
+
+class ElementModel(NamedTuple):
+    """One row of the element table.
+
+    Attributes
+    ----------
+    letter : str
+        First letter of the element's SPICE name.
+    name : str
+        What people call it.
+    terminals : tuple of str
+        The names of its two terminals, in SPICE order.
+    law : str
+        Its branch equation at DC, with v and i in SPICE signs.
+    energy : str
+        Its term of the energy E(v) in watts (THEORY: Scellier 2024, Theorem 1); empty if it has none.
+    constraint : str
+        The constraint it puts on the potentials; empty if none.
+    spice : str
+        The text of its card, with the fields ``name``, ``first``, ``second``, ``value`` (of a device: its
+        model).
+    symbol : Symbol
+        Its drawing.
+    value : Parameter
+        What the number on its card states; `NO_PARAMETER` for an element without one.
+    keywords : tuple of str
+        Names under which its card may state that number (``R=``).
+    multiplier : Multiplier
+    device : type of Device, or None
+        For an element that consists of others.
+    card_type : str
+        Type of the ``.model`` cards that state the device's parameters.
+    parameters : tuple of Parameter
+        Of these cards. A card with one of them means this device.
+    counts : tuple of str
+        Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
+    refused : dict of str to str
+        Parameters that may not stand beside them, with the reason.
+    dialect : str
+        A comment to its cards in a written deck: which programs read them so.
+    """
+
+    letter: str
+    name: str
+    terminals: tuple[str, str]
+    law: str
+    energy: str
+    constraint: str
+    spice: str
+    symbol: Symbol
+    value: Parameter = NO_PARAMETER
+    keywords: tuple[str, ...] = ()
+    multiplier: Multiplier = Multiplier.UNCHANGED
+    device: type[Device] | None = None
+    card_type: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    counts: tuple[str, ...] = ()
+    refused: Mapping[str, str] | None = None
+    dialect: str = ""
+
+    @property
+    def parameter(self) -> str:
+        """The quantity its value states; empty for an element without a value."""
+        return self.value.name
+
+    @property
+    def unit(self) -> str:
+        """Unit of its value."""
+        return self.value.unit
+
+    @property
+    def minimum(self) -> float:
+        """Smallest allowed value (inclusive)."""
+        return self.value.minimum
+
+    def parameter_called(self, name: str) -> Parameter | None:
+        """The parameter of its model cards called ``name`` (case does not matter)."""
+        return next((row for row in self.parameters if row.name == name.lower()), None)
+
+    def __repr__(self) -> str:
+        return f"<model of the {self.name}>"

@@ -1,0 +1,153 @@
+"""The piecewise-linear diode: LTspice's idealised diode, with a forward drop and a breakdown (Zener) voltage.
+
+With v and i per cell and goff = 1/Roff:
+
+    off                 −Vrev ≤ v < Vfwd    i = v goff
+    forward             v ≥ Vfwd            i = (v − Vfwd)/Ron + Vfwd goff
+    reverse breakdown   v < −Vrev           i = (v + Vrev)/Rrev − Vrev goff
+
+``m`` cells lie in parallel, ``n`` in series. Beside Roff, each conducting piece is a branch of its own: an ideal diode,
+a source that holds the knee's voltage, and the resistance that adds 1/Ron − goff. Exact, for the slopes only rise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from circuitsim.models.base import POSITIVE, Device, ElementModel, Parameter, Part, Region
+from circuitsim.models.shapes import TRIANGLE, Symbol
+
+GMIN = 0.0
+"""Conductance of an off cell without Roff, S. SPICE programs put 1e-12 S there to help their iteration; here the law is
+as stated, and an off diode holds no node.
+"""
+
+OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
+
+_SMOOTH = "its law is not piecewise linear: leave it out, or approximate it by Ron"
+
+
+class PiecewiseLinearDiode(Device):
+    """Parameters of one piecewise-linear diode.
+
+    Attributes
+    ----------
+    vfwd : float
+        Forward knee of a cell, V (≥ 0).
+    ron : float
+        Forward resistance of a cell above the knee, Ω (≥ 0; zero is an ideal drop).
+    vrev : float or None
+        Breakdown voltage of a cell, V (≥ 0); None: it never breaks down.
+    rrev : float or None
+        Resistance of a cell in breakdown, Ω (≥ 0); None: ``ron``.
+    roff : float or None
+        Resistance of a cell between the knees, Ω (> 0); None: open.
+    m, n : float
+        Cells beside each other, cells in a row.
+    """
+
+    vfwd: float
+    ron: float
+    vrev: float | None
+    rrev: float | None
+    roff: float | None
+    m: float
+    n: float
+
+    def check(self) -> None:
+        """Refuse slopes that fall, a short, and values out of range."""
+        for name, resistance, knee in (("Ron", self.ron, self.vfwd), ("Rrev", self._rrev, self.vrev)):
+            if knee is not None and resistance * self._goff > 1.0:
+                raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({1.0 / self._goff:g} Ω)")
+        if self.vfwd + self._vrev == 0.0 == self.ron + self._rrev:
+            raise ValueError("without drops and resistances it is a short: write a resistor of 0 Ω")
+        if not all(math.isfinite(part.value) for part in self.expand() if part.value is not None):
+            raise ValueError("its cells together have values out of a double's range")
+
+    @property
+    def _vrev(self) -> float:
+        return math.inf if self.vrev is None else self.vrev
+
+    @property
+    def _rrev(self) -> float:
+        return self.ron if self.rrev is None else self.rrev
+
+    @property
+    def _goff(self) -> float:
+        return GMIN if self.roff is None else 1.0 / self.roff
+
+    def expand(self) -> tuple[Part, ...]:
+        """Roff, and a branch of resistance, ideal diode and source for each conducting piece."""
+        ohms = self.n / self.m
+        parts: list[Part] = []
+        if self._goff > 0.0:
+            parts.append(Part("R", "roff", "anode", "cathode", ohms / self._goff))
+        for diode, knee, resistance, volts, ohm, start, end in (
+            ("forward", "vfwd", "ron", self.vfwd, self.ron, "anode", "cathode"),
+            ("reverse", "vrev", "rrev", self._vrev, self._rrev, "cathode", "anode"),
+        ):
+            rise = 1.0 - ohm * self._goff
+            if volts < math.inf and rise > 0.0:
+                before, behind = f"{diode}1", f"{diode}2"
+                parts += [
+                    # The resistance first: in a blocked branch it carries exactly nothing.
+                    Part("R", resistance, start, before, ohm / rise * ohms),
+                    Part("D", diode, before, behind),
+                    Part("V", knee, behind, end, volts * self.n),
+                ]
+        return tuple(parts)
+
+    def region(self, currents: Mapping[str, float]) -> Region:
+        """That of the branch that conducts."""
+        if currents.get("forward", 0.0) > 0.0:
+            return FORWARD
+        return BREAKDOWN if currents.get("reverse", 0.0) > 0.0 else OFF
+
+    def law(self, voltage: float) -> tuple[float, float]:
+        """Least and largest current at ``voltage``; see the formulas above."""
+        v = voltage / self.n
+        low = high = v * self._goff
+        if -v >= self._vrev:
+            high, low = (-i for i in self._beyond(-v - self._vrev, self._vrev, self._rrev))
+        if v >= self.vfwd:
+            least, high = self._beyond(v - self.vfwd, self.vfwd, self.ron)
+            low = min(low, least) if -v >= self._vrev else least
+        return low * self.m, high * self.m
+
+    def _beyond(self, volts: float, knee: float, resistance: float) -> tuple[float, float]:
+        """Least and largest current of a cell ``volts`` beyond a knee, in the direction of that knee."""
+        if resistance > 0.0:
+            current = volts / resistance + knee * self._goff
+            return current, current
+        return (knee * self._goff if volts == 0.0 else math.inf), math.inf
+
+    def energy(self, voltage: float) -> float:
+        """Co-content of all cells, W."""
+        v = voltage / self.n
+        knee, resistance = (self.vfwd, self.ron) if v >= 0.0 else (self._vrev, self._rrev)
+        v = abs(v)
+        if v < knee:
+            cell = 0.5 * self._goff * v * v
+        else:
+            beyond = v - knee
+            ramp = 0.5 * beyond**2 / resistance if resistance else (0.0 if beyond == 0.0 else math.inf)
+            cell = self._goff * knee * (0.5 * knee + beyond) + ramp
+        return self.m * self.n * cell
+
+
+MODEL = ElementModel(
+    "D", "piecewise-linear diode", ("anode", "cathode"), "i = v/Roff, (v − Vfwd)/Ron + Vfwd/Roff, (v + Vrev)/Rrev − "
+    "Vrev/Roff", "∫ i dv", "", "{name} {first} {second} {value}",
+    Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
+    device=PiecewiseLinearDiode, card_type="D", parameters=(
+        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0),
+        Parameter("ron", "Ω", 0.0, "forward resistance Ron", 1.0),
+        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev"),
+        Parameter("rrev", "Ω", 0.0, "breakdown resistance Rrev"),
+        Parameter("roff", "Ω", POSITIVE, "off resistance Roff"),
+    ),
+    counts=("m", "n"), refused=dict.fromkeys(("ilimit", "revilimit", "epsilon", "revepsilon"), _SMOOTH),
+    dialect="an idealised diode of LTspice; ngspice needs its LTspice mode",
+)  # fmt: skip
+PiecewiseLinearDiode.model = MODEL
