@@ -200,7 +200,8 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current):
         drop = np.empty(d)
         differences(plan.anode, plan.cathode, v, v_low, drop)
         for k in range(d):
-            if (closed[k] and current[plan.diode[k]] < 0.0) or (not closed[k] and not drop[k] <= 0.0):
+            # A closed diode without a current may leave potentials open.
+            if (closed[k] and not current[plan.diode[k]] > 0.0) or (not closed[k] and not drop[k] <= 0.0):
                 return False
     for k in range(d):
         space.flow[k] = current[plan.diode[k]] if closed[k] else 0.0

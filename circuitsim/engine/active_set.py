@@ -27,9 +27,6 @@ CLOSES = 2.0**-52
 COARSE = 1e-12
 """A difference of potentials below this share of them is taken as a sum of drops instead."""
 
-RESOLVED = 1e-29
-"""A difference of potentials below this share of them is rounding of pairs of doubles."""
-
 
 class Violations(NamedTuple):
     """Diodes in the wrong state at a linear point.
@@ -141,7 +138,7 @@ def violations(net: Network, point: LinearPoint) -> Violations:
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     wrong = ~on & np.where(joined, forward > 0.0, forward > CLOSES * reach)
     candidates = np.flatnonzero(wrong & joined)
-    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])
+    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])[1]
     driven = driven_components(net, point)
     if driven.any():
         wrong |= _first_met(net, point, driven, forward)
@@ -170,19 +167,24 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
     return found
 
 
-def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> np.ndarray:
-    """Voltages below which those of blocking diodes are zero, V: by the largest drop in the loop through the diode.
+def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Voltages of blocking diodes that are zero, by the largest drop in the loop through the diode.
 
-    A loop of n voltage sources and conducting diodes closes if its sum is below n · 2⁻⁵² of its largest member.
+    Returns
+    -------
+    resolved : float array
+        What refinement resolves, V.
+    closing : float array
+        The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest member,
+        V: such a loop closes.
     """
     largest, members = np.zeros(diodes.size), np.zeros(diodes.size, dtype=np.int64)
     made, a, c = point.tree, net.first[diodes], net.second[diodes]
     kernel(tree.loop_scales, net.first.size)(
         made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
     )  # fmt: skip
-    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
-    return np.maximum(share * largest, RESOLVED * reach)
+    return OVERALL * largest, share * largest
 
 
 def driven_components(net: Network, point: LinearPoint) -> np.ndarray:

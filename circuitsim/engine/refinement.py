@@ -25,6 +25,8 @@ OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+FURTHER = 4
+"""Corrections after which a small current that still changes is rounding."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
 
@@ -174,7 +176,7 @@ def solve_linear(
     at_nodes, in_blocks = kernel(tree.node_maxima, m), kernel(tree.block_maxima, m)
     change = kernel(tree.largest_correction, m)
     walk = made.order, made.edge, made.parent
-    converged, steps = False, 0
+    agree, steps, zero = 0, 0, chords[:0]
     while True:
         before[:] = current
         balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, 0.0)
@@ -184,13 +186,11 @@ def solve_linear(
         if steps:
             before[chords] = old
             ratio = change(net.first, net.second, block, current, before, at_node, in_block, LOCAL, OVERALL)
-            if converged or not ratio < np.inf:
+            agree = agree + 1 if ratio <= 1.0 else 0
+            zero = _rounding(chords, current, old, in_block[block[chords]])
+            if agree >= 2 and (agree >= FURTHER or not zero.size) or not ratio < np.inf:
                 break
-            converged = ratio <= 1.0
-        if not chords.size:
-            converged = True
-            break
-        if steps >= STEPS:
+        if not chords.size or steps >= STEPS:
             break
         measure(
             chords, net.first, net.second, net.structure.coordinate, net.ohms, current, current_low, v, v_low,
@@ -201,12 +201,11 @@ def solve_linear(
         correct(chords, net.first, net.second, last, net.ohms, residual, x, current, current_low)
         steps += 1
     correction = np.abs(current - before) if steps else np.zeros(m)
-    if steps:
-        zero = _rounding(net, chords, current, old, at_node, in_block[block[chords]])
-        current[zero] = current_low[zero] = 0.0
+    current[zero] = current_low[zero] = 0.0
     balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, RESOLUTION)
     potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
     at_nodes(net.first, net.second, current, at_node)
+    converged = bool(agree) or not chords.size
     return LinearPoint(
         made, on, current, current_low, v, v_low, need, at_node, block, correction, in_block, factored, converged, steps
     )  # fmt: skip
@@ -244,11 +243,8 @@ def representative(net: Network, on: np.ndarray) -> np.ndarray:
     return last
 
 
-def _rounding(
-    net: Network, chords: np.ndarray, current: np.ndarray, before: np.ndarray, at_node: np.ndarray, largest: np.ndarray
-) -> np.ndarray:
-    """The chords whose currents are rounding: small, and of no digit that the last two corrections agree on."""
+def _rounding(chords: np.ndarray, current: np.ndarray, before: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    """The chords whose currents are rounding: small beside the ``largest`` in their block, and of no digit that the last
+    two corrections agree on."""
     size = np.abs(current[chords])
-    local = np.maximum(at_node[net.first[chords]], at_node[net.second[chords]])
-    unsettled = np.abs(current[chords] - before) > 1e-3 * size
-    return chords[unsettled & ((size <= 1e-13 * local) | (size <= OVERALL * largest))]
+    return chords[(np.abs(current[chords] - before) > 1e-3 * size) & (size <= OVERALL * largest)]
