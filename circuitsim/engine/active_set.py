@@ -24,10 +24,6 @@ CLOSES = 2.0**-52
 """A sum of n source values below n times this share of the largest of them is zero."""
 
 
-COARSE = 1e-12
-"""A difference of potentials below this share of them is taken as a sum of drops instead."""
-
-
 class Violations(NamedTuple):
     """Diodes in the wrong state at a linear point.
 
@@ -156,7 +152,7 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
     a, b, made = net.first[elements], net.second[elements], point.tree
     found = np.empty(elements.size)
     kernel(tree.differences, elements.size)(a, b, point.v, point.v_low, found)
-    coarse = np.flatnonzero(np.abs(found) < COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
+    coarse = np.flatnonzero(np.abs(found) < tree.COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
     if coarse.size:
         finer = found[coarse]
         kernel(tree.path_voltages, net.first.size)(

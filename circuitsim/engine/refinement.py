@@ -25,7 +25,7 @@ OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
-FURTHER = 4
+FURTHER = 6
 """Corrections after which a small current that still changes is rounding."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
@@ -187,14 +187,14 @@ def solve_linear(
             before[chords] = old
             ratio = change(net.first, net.second, block, current, before, at_node, in_block, LOCAL, OVERALL)
             agree = agree + 1 if ratio <= 1.0 else 0
-            zero = _rounding(chords, current, old, in_block[block[chords]])
-            if agree >= 2 and (agree >= FURTHER or not zero.size) or not ratio < np.inf:
+            zero, open_digits = _rounding(chords, current, old, in_block[block[chords]])
+            if (agree >= 2 and not open_digits) or agree >= FURTHER or not ratio < np.inf:
                 break
         if not chords.size or steps >= STEPS:
             break
         measure(
-            chords, net.first, net.second, net.structure.coordinate, net.ohms, current, current_low, v, v_low,
-            residual, injected,
+            chords, net.first, net.second, net.structure.coordinate, net.ohms, net.emf, current, current_low, v, v_low,
+            made.depth, made.edge_of, made.parent_of, residual, injected,
         )  # fmt: skip
         x, _ = factored.correct(injected[:-1])
         old = current[chords].copy()
@@ -243,8 +243,14 @@ def representative(net: Network, on: np.ndarray) -> np.ndarray:
     return last
 
 
-def _rounding(chords: np.ndarray, current: np.ndarray, before: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """The chords whose currents are rounding: small beside the ``largest`` in their block, and of no digit that the last
-    two corrections agree on."""
+def _rounding(
+    chords: np.ndarray, current: np.ndarray, before: np.ndarray, largest: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """Chords whose currents are rounding, and whether further corrections would tell more.
+
+    Rounding are currents below `OVERALL` of the ``largest`` in their block, of no digit that the last two corrections
+    agree on. As long as such currents exceed what pairs of doubles resolve, the next correction may find digits.
+    """
     size = np.abs(current[chords])
-    return chords[(np.abs(current[chords] - before) > 1e-3 * size) & (size <= OVERALL * largest)]
+    unsettled = np.abs(current[chords] - before) > 1e-3 * size
+    return chords[unsettled & (size <= OVERALL * largest)], bool((unsettled & (size > RESOLUTION * largest)).any())
