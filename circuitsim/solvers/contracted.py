@@ -14,7 +14,7 @@ from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import NOISE, forest_flow, spanning_forest, tight_potentials
 from circuitsim.program.structure import ROUNDING, QuadraticProgram, islands
-from circuitsim.solvers.exchange import exchange
+from circuitsim.engine.exchange import exchange
 from circuitsim.solvers.linear import ACCURACY, Factored, Laplacian
 from circuitsim.solvers.refinement import refine
 

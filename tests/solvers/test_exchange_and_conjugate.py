@@ -15,7 +15,7 @@ from circuitsim.program.flow import forest_flow, spanning_forest
 from circuitsim.solvers import conjugate, dense, laplacian
 from circuitsim.solvers.active_set import ActiveSet
 from circuitsim.solvers.contracted import prepare
-from circuitsim.solvers.exchange import exchange
+from circuitsim.engine.exchange import exchange
 
 
 def program_of(family: str, unknowns: int, seed: int, factor: float = 0.0) -> QuadraticProgram:
