@@ -14,7 +14,7 @@ __all__ = ["Architecture", "DRNClassifier", "DeepResistiveNetwork", "LayeredLear
 
 
 def __getattr__(name: str) -> Any:
-    # Kernels import numba, the classifier scikit-learn: each when it is asked for.
+    # Kernels import numba, the classifier scikit-learn: each is imported at first use.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

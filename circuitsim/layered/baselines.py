@@ -38,8 +38,8 @@ class Gradient(NamedTuple):
 
     def first(self, x: np.ndarray, gain: float) -> np.ndarray:
         """The dense derivative by the doubled first matrix, (2 D, n_1)."""
-        lit = x.T @ self.shift * self.shift.dtype.type(gain)
-        return np.concatenate([self.drop - lit, self.drop + lit])
+        input_part = x.T @ self.shift * self.shift.dtype.type(gain)
+        return np.concatenate([self.drop - input_part, self.drop + input_part])
 
 
 def contrastive(pair: Contrast) -> Gradient:
@@ -148,7 +148,7 @@ def adjoint(
         if (rz <= goal).all():
             return x
         q = _hessian(inner, sums, free, p)
-        # Samples that are done have nothing left to divide.
+        # Converged samples: no division by zero.
         curvature = _dot(p, q)
         step = np.where(rz > goal, rz / np.where(curvature > 0, curvature, 1), 0)[:, None].astype(loss_slope.dtype)
         x = [a + step * b for a, b in zip(x, p)]
@@ -157,7 +157,7 @@ def adjoint(
         before, rz = rz, _dot(r, z)
         turn = (rz / np.where(before > 0, before, 1))[:, None].astype(loss_slope.dtype)
         p = [a + turn * b for a, b in zip(z, p)]
-    raise ConvergenceError(f"the adjoint did not settle to {tolerance:.1e} within {limit} steps")
+    raise ConvergenceError(f"the adjoint did not converge to {tolerance:.1e} within {limit} steps")
 
 
 def _hessian(inner: Matrices, sums: list[np.ndarray], free: States, p: States) -> States:
@@ -174,5 +174,5 @@ def _dot(a: States, b: States) -> np.ndarray:
 
 
 def implicit(inner: Matrices, load: np.ndarray, u: States, loss_slope: np.ndarray) -> Gradient:
-    """Exact derivatives at a settled free state ``u``: those of `contrastive` with the adjoint as difference."""
+    """Exact derivatives at a converged free state ``u``: those of `contrastive` with the adjoint as difference."""
     return contrastive(Contrast(adjoint(inner, load, u, loss_slope), list(u)))

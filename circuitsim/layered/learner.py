@@ -76,7 +76,7 @@ class LayeredLearner:
         Raises
         ------
         ConvergenceError
-            A unit is left without conductance, or an adjoint does not settle.
+            A unit is left without conductance, or an adjoint does not converge.
         """
         images, labels = data
         if batch != self.engine.batch:
@@ -91,13 +91,13 @@ class LayeredLearner:
         return dict(zip(("cost", "train_error", "residual"), metrics.T))
 
     def warm_up(self, images: np.ndarray, labels: np.ndarray) -> None:
-        """Compile everything a step needs, so that no measured time holds it; changes nothing."""
-        nothing = [0.0] * self.engine.architecture.depth
-        self.engine.train(images, labels, np.empty(0, np.int64), nothing, nothing)
+        """Compile all kernels of a step ahead of time measurements; parameters are unchanged."""
+        zeros = [0.0] * self.engine.architecture.depth
+        self.engine.train(images, labels, np.empty(0, np.int64), zeros, zeros)
         self.engine.pending = False
 
     def state_arrays(self) -> Arrays:
-        """Where the last mini-batch's states ended, and the step kept for the first layer."""
+        """Final states of the last mini-batch, and the step kept for the first layer."""
         m = self.engine.memory
         return {
             "free": m.free, "shift": m.shift, "drop": m.drop, "slot": m.slot[0], "pixels": m.pixels[0],
@@ -164,7 +164,7 @@ class LayeredLearner:
         else:
             gradient = baselines.implicit(inner, given.load, u, error * share)
         engine.apply(gradient, rates, bias_rates)
-        engine.keep_states(u)
+        engine.set_states(u)
         return cost, wrong, residual
 
 

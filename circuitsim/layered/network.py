@@ -39,9 +39,9 @@ class LayeredState:
     residual : (batch,) ndarray
         Largest net current that a unit's diode cannot carry, relative to Σ g (|v_j| + |v_k|) + |b| at that unit.
     ok : (batch,) ndarray of bool
-        Residual within the tolerance asked for; always true for a fixed number of sweeps.
+        Residual within the requested tolerance; always true for a fixed number of sweeps.
     sweeps : int
-        How many were made.
+        Number of sweeps made.
     """
 
     layers: tuple[np.ndarray, ...]
@@ -173,7 +173,7 @@ class DeepResistiveNetwork:
     def implicit(
         self, state: LayeredState, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
     ) -> tuple[Arrays, np.ndarray]:
-        """Exact derivatives of cotangent · output at a settled free state (see `EnergyBlock.implicit`)."""
+        """Exact derivatives of cotangent · output at a converged free state (see `EnergyBlock.implicit`)."""
         given, _ = self._drive(x)
         inner, _ = self._upper()
         u = self._scaled(state)

@@ -13,8 +13,8 @@ INPUTS, CLASSES = 60, 7
 def images(samples: int = 210, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Bytes, most of them zero as in pictures of digits, and labels."""
     rng = np.random.default_rng(seed)
-    lit = rng.random((samples, INPUTS)) < 0.3
-    return (lit * rng.integers(1, 256, lit.shape)).astype(np.uint8), rng.integers(0, CLASSES, samples)
+    nonzero = rng.random((samples, INPUTS)) < 0.3
+    return (nonzero * rng.integers(1, 256, nonzero.shape)).astype(np.uint8), rng.integers(0, CLASSES, samples)
 
 
 def architecture(*hidden: int) -> Architecture:

@@ -124,7 +124,7 @@ def unrolled(net: DeepResistiveNetwork, x: np.ndarray, y: np.ndarray, start: lis
 
 @pytest.mark.parametrize("hidden", SHAPES, ids=str)
 def test_backpropagation_is_the_derivative_of_the_unrolled_sweeps(hidden: tuple[int, ...]) -> None:
-    """From a state that has not settled, so that every sweep counts."""
+    """From a state that has not converged, so that every sweep counts."""
     net, (x, y, _) = network(*hidden), sample()
     depth, p, sweeps = net.architecture.depth, net.parameters, 3
     start = [v + 0.05 for v in DeepResistiveNetwork(net.architecture, p, sweeps=1, tolerance=0).relax(x).layers]
