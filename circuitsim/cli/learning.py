@@ -143,7 +143,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
         FrequencyPropagation,
         ImplicitDifferentiation,
     )
-    from circuitsim.learning.start import gentle_compliance, gentle_nudge
+    from circuitsim.learning.start import default_beta, default_epsilon
 
     method = options["method"]
     _check(method, METHODS, "method")
@@ -156,7 +156,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
 
     def nudge_of(name: str) -> float:
         given = options[name]
-        return gentle_nudge(setting.block, setting.loss) if given is None else float(given)
+        return default_beta(setting.block, setting.loss) if given is None else float(given)
 
     if method == "frequency":
         gamma = nudge_of("gamma")
@@ -166,7 +166,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
         return EquilibriumPropagation(beta, options["estimator"], nudging), {"beta": beta}
     epsilon = options["epsilon"]
     if epsilon is None:
-        epsilon = gentle_compliance(setting.block, setting.samples.x)
+        epsilon = default_epsilon(setting.block, setting.samples.x)
     return AgnosticPropagation(epsilon, beta, nudging), {"beta": beta, "epsilon": epsilon}
 
 

@@ -60,7 +60,7 @@ class Estimate(NamedTuple):
 
 @runtime_checkable
 class Estimator(Protocol):
-    """A way to estimate a gradient; a frozen value."""
+    """A gradient estimator; a frozen value."""
 
     def estimate(self, problem: Problem) -> Estimate:
         """The estimate for one batch."""

@@ -55,7 +55,8 @@ class FollowingCurrent:
     """A current source −β ∂loss/∂o into each output that follows the state: F = E + β loss, for any convex loss.
 
     For the squared error the steady state is that of `ResistorNudge`, found at once. Otherwise F is lowered by
-    majorants: for β > 0 the loss's tangent and a conductance β · steepest across the outputs, for β < 0 the tangent.
+    majorants: for β > 0 the loss's tangent and a conductance β · gradient_lipschitz across the outputs, for β < 0 the
+    tangent.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class FollowingCurrent:
         """
         if loss.quadratic:
             return ResistorNudge().relax(block, x, free, loss, target, beta)
-        stiffness = max(beta, 0.0) * loss.steepest
+        stiffness = max(beta, 0.0) * loss.gradient_lipschitz
         state = free
         for _ in range(self.rounds):
             before = state.output

@@ -32,9 +32,9 @@ def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> C
     return block.at(parameters).trained()
 
 
-def gentle_nudge(block: CircuitBlock, loss: Loss) -> float:
+def default_beta(block: CircuitBlock, loss: Loss) -> float:
     """A strength β that leaves the energy convex with either sign: a hundredth of the least output conductance over the
-    loss's steepest curvature, S for the squared error.
+    loss's gradient_lipschitz curvature, S for the squared error.
 
     Raises
     ------
@@ -43,11 +43,11 @@ def gentle_nudge(block: CircuitBlock, loss: Loss) -> float:
     """
     limit = block.stiffness_limit()
     if not 0.0 < limit < math.inf:
-        raise UsageError("some output has no conductance to the rest of the circuit: say how strongly to nudge, --beta")
-    return SHARE * limit / loss.steepest
+        raise UsageError("some output has no conductance to the rest of the circuit; give a nudging strength, --beta")
+    return SHARE * limit / loss.gradient_lipschitz
 
 
-def gentle_compliance(block: CircuitBlock, x: np.ndarray) -> float:
+def default_epsilon(block: CircuitBlock, x: np.ndarray) -> float:
     """An ε at which a parameter gives way by about 1 % of the median conductance under typical branch voltages."""
     state = block.relax(x[:PROBED])
     push = block.parameter_difference(state, state._replace(voltages=0.0 * state.voltages), x[:PROBED],
@@ -70,7 +70,7 @@ def output_spread(block: CircuitBlock, x: np.ndarray) -> float:
     return float((output - output.mean(axis=1, keepdims=True)).std()) or 1.0
 
 
-def gentle_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:
+def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:
     """A learning rate: Adam moves by 2 % of the median conductance; others by a tenth of it for an error that is a
     tenth of the inputs' root mean square (g²/V² has the unit of a rate for the squared error).
     """

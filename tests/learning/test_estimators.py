@@ -123,7 +123,7 @@ def test_the_bracket_holds_the_loss(seed: int, loss, nudging) -> None:
             EquilibriumPropagation(0.1, nudging=nudging).estimate(problem)
         return
     value = loss.value(problem.free.output, problem.target)
-    steep = problem.block.stiffness_limit() / loss.steepest
+    steep = problem.block.stiffness_limit() / loss.gradient_lipschitz
     before = None
     for beta in (0.5 * steep, 0.05 * steep, 0.005 * steep):
         found = EquilibriumPropagation(beta, "centred", nudging).estimate(problem)
@@ -349,6 +349,6 @@ def test_the_curvature_of_cross_entropy_is_bounded_by_steepest() -> None:
         u /= np.linalg.norm(u)
         label = np.array([2])
         slope = loss.gradient(o + 1e-5 * u, label) - loss.gradient(o - 1e-5 * u, label)
-        assert (slope * u).sum() / 2e-5 <= loss.steepest * (1 + 1e-6)
+        assert (slope * u).sum() / 2e-5 <= loss.gradient_lipschitz * (1 + 1e-6)
         value = (loss.value(o + 1e-5 * u, label) - loss.value(o - 1e-5 * u, label)) / 2e-5
         np.testing.assert_allclose(value, (loss.gradient(o, label) * u).sum(axis=1), rtol=1e-7, atol=1e-9)

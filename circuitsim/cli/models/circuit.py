@@ -100,13 +100,13 @@ def _measured(learner: Learner, test: Samples) -> dict[str, float]:
 
 def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[str, Any]]:
     """The optimiser, and the learning rates that were left open."""
-    from circuitsim.learning.start import gentle_rate
+    from circuitsim.learning.start import default_learning_rate
     from circuitsim.training import SGD, Adam, Momentum
 
     name = options["optimizer"]
     lr = options["lr"]
     if lr is None:
-        lr = gentle_rate(setting.block, setting.samples.x, name)
+        lr = default_learning_rate(setting.block, setting.samples.x, name)
     other = lr if options["lr_current"] is None else options["lr_current"]
     rates = {kind: lr if kind == "conductance" else other for kind in setting.block.parameters}
     decay = options["weight_decay"]
