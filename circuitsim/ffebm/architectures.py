@@ -1,4 +1,4 @@
-"""Layered networks cut into blocks: the same layers, tied within a block and fed forward between blocks."""
+"""Layered networks cut into blocks: the same layers, coupled within a block and feedforward between blocks."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class DeepHopfieldNetwork:
         # Only what is relaxed counts as a free phase's start.
         layers = tuple(memory[:size] for memory in self._last)
         relaxed = Relaxed(layers, (None,) * (len(layers) - 1), 0)
-        return LayeredState(relaxed, self.block._landscape(), (), None, None)
+        return LayeredState(relaxed, self.block._layered_energy(), (), None, None)
 
     def relax(self, pixels: np.ndarray) -> LayeredState:
         """The free state of images (bytes), from zero."""

@@ -71,7 +71,7 @@ def of_hopfield(
 
     def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
         begin = Relaxed(tuple(layers), switches, 0)
-        return state.landscape.relax(state.constants, begin, sweeps, tilt).layers
+        return state.layered_energy.relax(state.constants, begin, sweeps, tilt).layers
 
     zero = [np.zeros_like(layer) for layer in state.layers]
     free = after(zero, limit, None)
