@@ -206,13 +206,16 @@ class CircuitBlock:
 
         Notes
         -----
-        A sample without a steady state, or without a proven one, comes back with ``ok`` false.
+        A sample without a steady state, or without a certified one, comes back with ``ok`` false.
         """
         before = None if start is None else start.solution  # type: ignore[attr-defined]
         if nudge is None:
             return self._state(self._current().solve(x, start=before))
         if nudge.follow is not None:
-            raise UsageError("a circuit settles at once and follows nothing; use learning.nudges.FollowingCurrent")
+            raise UsageError(
+                "a circuit is solved without sweeps, so its nudge cannot follow the output; use "
+                "learning.nudges.FollowingCurrent"
+            )
         found = self._current().solve(x, injected=-nudge.linear, stiffness=nudge.stiffness, start=before)
         return self._state(found)
 

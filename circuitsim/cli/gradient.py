@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
     x, y = (array[: options["samples"]] for array in setting.samples[:2])
     free = setting.block.relax(x)
     if not free.ok.all():
-        unproven = int((~free.ok).sum())
-        raise ConvergenceError(f"{unproven} of {len(x)} samples have no operating point that can be proven")
+        uncertified = int((~free.ok).sum())
+        raise ConvergenceError(f"{uncertified} of {len(x)} samples have no certified operating point")
     problem = Problem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
     rows = _estimates(options, setting, problem)
     write = {"text": _text, "csv": _csv, "json": _json}[args.format]
@@ -86,7 +86,7 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: Problem) -> l
             print(f"note: {name} is left out: {error}", file=sys.stderr)
             continue
         if not estimate.ok.all():
-            print(f"note: {name} is left out: a state could not be proven", file=sys.stderr)
+            print(f"note: {name} is left out: a state is not certified", file=sys.stderr)
             continue
         rows.append((name, _strength(estimator), estimate))
     return rows

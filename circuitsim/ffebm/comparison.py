@@ -61,7 +61,7 @@ def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
         chain.chaining = kept
     ep, reference = gradients
     if ep is None or reference is None:
-        raise UsageError("the chain has not settled well enough for implicit differentiation: give it more sweeps")
+        raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
     return {name: _cosine(to_numpy(ep[name]), to_numpy(reference[name])) for name in ep}
 
 
@@ -89,7 +89,7 @@ def _block_curves(
 ) -> list[Curves]:
     block, x, free, _ = step
     if not isinstance(block, LayeredBlock):
-        raise UsageError(f"element {number} settles at once: there are no sweeps to compare")
+        raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
     beta = chain.chaining.beta * unit(step.element)
     scale = np.abs(error).max(axis=1)
     scale[scale == 0] = 1.0

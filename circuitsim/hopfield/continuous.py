@@ -69,8 +69,8 @@ class ContinuousHopfieldNetwork(NamedTuple):
             if (np.abs(state - before) <= tolerance * np.maximum(1.0, np.abs(state))).all():
                 return state
         raise ConvergenceError(
-            f"{sweeps} sweeps did not settle {self.bias.size} units; the energy may have no minimum: are the weights "
-            "too strong?"
+            f"no convergence of {self.bias.size} units in {sweeps} sweeps; the energy may have no minimum: are the "
+            "weights too strong?"
         )
 
 

@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
     residual : (batch,) float array
         Worst residual of the states used.
     ok : (batch,) bool array
-        All states used are proven.
+        All states used are certified.
     lower, upper : (batch,) float array or None
         L_β ≤ loss ≤ L_−β, where the method measures them (Scellier 2024, Theorem 3).
     """

@@ -233,7 +233,7 @@ class _Reader:
                     break
                 self.take()
             self.expect(")")
-        # Whether it is built in is settled when it runs: a deck's own .func of that name comes first.
+        # Resolved at evaluation: a deck's own .func of that name has precedence over a built-in one.
         self.emit((CALL, (name, count), at))
 
 

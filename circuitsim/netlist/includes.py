@@ -115,7 +115,7 @@ def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> 
 
 
 def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
-    """Whether ``card`` was settled by the section that is being read: its begin, its end, or a card outside it."""
+    """Whether the current section consumes ``card``: its begin, its end, or a card outside it."""
     section = reader.section
     assert section is not None
     if word == ".lib":

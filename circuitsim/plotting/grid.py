@@ -45,13 +45,13 @@ class Grid:
         self.incident = [np.flatnonzero((edges == v).any(1)).tolist() for v in range(n)]
         self.tries = 0
         for v in np.flatnonzero(parent < 0).tolist():
-            self._settle(v, start[v])
+            self._place_vertex(v, start[v])
         for v in np.flatnonzero(parent >= 0).tolist():
             x, y = self.cells[parent[v]].tolist()
             beside = [cell for cell in ((x, y - 1), (x + 1, y), (x - 1, y), (x, y + 1)) if cell not in self.at]
-            self._settle(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
+            self._place_vertex(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
 
-    def _settle(self, v: int, wish: np.ndarray) -> None:
+    def _place_vertex(self, v: int, wish: np.ndarray) -> None:
         """Put ``v`` on the free cell nearest to its wish."""
         x, y = round(float(wish[0])), round(float(wish[1]))
         reach = 0

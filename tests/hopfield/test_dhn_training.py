@@ -78,7 +78,7 @@ def cost(net, pixels, labels):
     return 0.5 * (distance**2).sum() / len(labels)
 
 
-def settled(hidden=(9, 8), seed=2, **learning):
+def converged(hidden=(9, 8), seed=2, **learning):
     """A network in float64 with exact states; weights larger than at the start, so that some units are at bounds."""
     units = (12, *hidden, 3)
     net = network(units, EXACT, Learning(**{"beta": 0.01, "warm": False, **learning}), 6, seed, np.float64, spread=1.1)
@@ -91,7 +91,7 @@ def settled(hidden=(9, 8), seed=2, **learning):
 
 @pytest.mark.parametrize("hidden", [(9,), (9, 8), (7, 8, 6)], ids=["1h", "2h", "3h"])
 def test_implicit_and_long_backpropagation_are_the_finite_difference_of_the_cost(hidden):
-    net, pixels, labels = settled(hidden, method="implicit")
+    net, pixels, labels = converged(hidden, method="implicit")
     at_bound = [(layer <= 0) | (layer >= 1) for layer in net.relax(pixels).layers[:-1]]
     assert any(mask.any() for mask in at_bound) and not all(mask.all() for mask in at_bound)
     found, _ = net.gradient((pixels, labels), np.random.default_rng(0))
@@ -113,7 +113,7 @@ def test_implicit_and_long_backpropagation_are_the_finite_difference_of_the_cost
 
 def test_equilibrium_propagation_tends_to_the_implicit_gradient():
     """Centred: the error falls with β², one-sided with β; halving β shows it."""
-    net, pixels, labels = settled(method="implicit")
+    net, pixels, labels = converged(method="implicit")
     exact, _ = net.gradient((pixels, labels), np.random.default_rng(0))
 
     def off(scheme, beta):

@@ -56,7 +56,7 @@ def outputs(circuit, x):
     return np.array([[point["out"], point["low"]] for point in points])
 
 
-def test_it_settles_where_the_certified_circuit_does():
+def test_states_are_those_of_the_certified_circuit():
     made = block()
     assert isinstance(made, AmplifiedBlock) and isinstance(made, EnergyBlock)
     state = made.relax(X)

@@ -329,7 +329,7 @@ def test_what_does_not_fit_is_refused() -> None:
         EquilibriumPropagation().estimate(problem._replace(target=np.zeros((3, 2))))
 
 
-def test_a_following_current_that_does_not_settle_says_so() -> None:
+def test_divergence_of_a_following_current_is_an_error() -> None:
     problem = problem_of(0, CrossEntropy(0.5))
     with pytest.raises(ConvergenceError, match="smaller --beta"):
         EquilibriumPropagation(1.0, "negative", replace(FollowingCurrent(), rounds=2)).estimate(problem)

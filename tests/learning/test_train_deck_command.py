@@ -185,7 +185,7 @@ def test_what_cannot_be_proven_is_never_used(here, capsys) -> None:
     if rows[-1]["updates"] == 0:
         assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
     assert main([*TRAIN[:6], *impossible, "other", "--uncertified", "stop"]) == 3
-    assert "have no state proven to the tolerance" in capsys.readouterr().err
+    assert "have no state certified to the tolerance" in capsys.readouterr().err
 
 
 LONG = [*TRAIN, "--epochs", "200", "--evaluate-every", "10", "--scatter", "0.2", "--seed", "3"]

@@ -32,7 +32,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--lr-current": (float, "R", "learning rate of trainable current sources (default: as --lr)"),
     "--test": (str, "FILE", "samples held out, measured after each epoch"),
     "--split": (float, "F", "hold out a random share of the samples"),
-    "--uncertified": (str, "WHAT", "to do with a step whose states cannot be proven: skip (and count) or stop"),
+    "--uncertified": (str, "WHAT", "to do with a step of uncertified states: skip (and count) or stop"),
 }
 
 

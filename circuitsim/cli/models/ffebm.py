@@ -189,7 +189,7 @@ def _finish(chain: Any, directory: Path, history: History) -> list[Path]:
     chain.save(model)
     if not history.rows:
         return [model]
-    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: settled)": ["residual"]}
+    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: converged)": ["residual"]}
     return [model, draw_history(history, directory / "learning.png", panels)]
 
 
@@ -200,5 +200,5 @@ def _summary(history: History) -> list[str]:
     row = history.rows[-1]
     lines = [f"training error  {100 * row['error']:.3f} %", f"test error      {100 * row['test_error']:.3f} %"]
     if "residual" in row:
-        lines.append(f"settled within  {row['residual']:.2g} (mean over batches of the worst unit)")
+        lines.append(f"residual        {row['residual']:.2g} (mean over batches of the worst unit)")
     return lines

@@ -119,7 +119,7 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
         chain.augment = FlipAndCrop((32, 32, 3))
         return chain, options["batch"], options["lr"], options["lr_final"], 3e-4
     # The readout sees the last layer normalised: deep inside a block signals are small. Units of slope one half and
-    # small steps keep couplings weak: sweeps settle better than with slope one, and accuracy is higher (docs/ffebm.md).
+    # small steps keep couplings weak: sweeps converge faster than at slope 1, and accuracy is higher (docs/ffebm.md).
     network = Layers(
         dense=[_width(args)] * layers,
         activation="laborieux",

@@ -16,7 +16,7 @@ ROWS = ("1h", "2h", "3h")
 KINDS = ("drn", "dhn")
 TITLES = {"drn": "DRN", "dhn": "DHN"}
 SHARE = 1e-3
-"""A state counts as settled within this share of each layer's largest value."""
+"""A state counts as converged within this share of each layer's largest value."""
 
 LIMIT = 400
 IMAGES = 500
@@ -38,7 +38,7 @@ class Result(NamedTuple):
     history : list of dict
         Rows of its training.
     free, nudged : (images,) int arrays
-        Sweeps to settle: from zero, and nudged from the free state.
+        Sweeps to convergence: from zero, and nudged from the free state.
     """
 
     model: str
@@ -107,7 +107,7 @@ def _models(args: argparse.Namespace) -> list[str]:
 
 
 def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> Result | None:
-    """Train one network, or continue it, and measure how fast it settles; None without a finished epoch."""
+    """Train one network, or continue it, and measure its convergence; None without a finished epoch."""
     from circuitsim.cli.studies.runs import train_run
 
     given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
@@ -118,7 +118,7 @@ def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], boo
     if not history:
         return None
     test: Any = experiment.evaluate
-    free, nudged = _settling(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
+    free, nudged = _convergence(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
     return Result(model, seed, dataset, history, free, nudged)
 
 
@@ -132,13 +132,13 @@ def _recipe(model: str) -> Any:
     return layered_recipes()[model]
 
 
-def _settling(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sweeps to settle of some test images: from zero, and nudged by +β from the free state."""
-    from circuitsim.hopfield import DeepHopfieldNetwork, settling
+def _convergence(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sweeps to convergence of some test images: from zero, and nudged by +β from the free state."""
+    from circuitsim.hopfield import DeepHopfieldNetwork, convergence
 
     if isinstance(trainable, DeepHopfieldNetwork):
-        return settling.of_hopfield(trainable, images, labels, SHARE, LIMIT)
-    return settling.of_resistive(trainable.network(), trainable.learning.beta, images, labels, SHARE, LIMIT)
+        return convergence.of_hopfield(trainable, images, labels, SHARE, LIMIT)
+    return convergence.of_resistive(trainable.network(), trainable.learning.beta, images, labels, SHARE, LIMIT)
 
 
 # ---------------------------------------------------------------------- the page
@@ -151,7 +151,7 @@ def _page(results: list[Result]) -> str:
         f"T free and K nudged sweeps. Trained here on {', '.join(sorted({run.dataset for run in results}))}.",
         "",
         "| network | T, K | paper: test error, % | epochs | here: test error, % | training error, % "
-        "| sweeps to settle, free | nudged |",
+        "| sweeps to convergence, free | nudged |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for model, runs in _by_model(results).items():
@@ -172,9 +172,9 @@ def _page(results: list[Result]) -> str:
         f"Runs of each network: {', '.join(map(str, counts))} (the paper has 5; ± is the deviation between runs). Test "
         "errors are those after the last epoch trained here.",
         "",
-        f"Sweeps to settle: median and largest over {results[0].free.size} test images of the trained network, until "
-        f"no unit is farther from its final value than {SHARE:g} of the largest value in its layer; free from zero, "
-        f"nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more.",
+        f"Sweeps to convergence: median and largest over {results[0].free.size} test images of the trained network, "
+        f"until no unit is farther from its final value than {SHARE:g} of the largest value in its layer; free from "
+        f"zero, nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more.",
         "",
     ]
     return "\n".join(lines)
@@ -205,7 +205,7 @@ def _quantiles(sweeps: np.ndarray) -> str:
 
 
 def _table(results: list[Result]) -> str:
-    """One row a run and epoch; the sweeps to settle stand in the last epoch's row."""
+    """One row a run and epoch; the sweeps to convergence are in the last epoch's row."""
     import csv
     import io
 
@@ -226,7 +226,7 @@ def _table(results: list[Result]) -> str:
 
 
 def _draw(results: list[Result], path: Path) -> None:
-    """Test errors over the epochs, and the share of images that have settled after so many sweeps."""
+    """Test errors over the epochs, and the share of converged images after each number of sweeps."""
     from matplotlib.figure import Figure
 
     from circuitsim.training.curves import save_figure
@@ -245,7 +245,9 @@ def _draw(results: list[Result], path: Path) -> None:
     low, high = left.get_ylim()
     left.set_yticks(ticks := [t for t in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100) if low <= t <= high], map(str, ticks))
     left.minorticks_off()
-    right.set(title="settled, from zero", xlabel="sweeps", ylabel="share of test images", xscale="log", ylim=(0, 1.02))
+    right.set(
+        title="converged, from zero", xlabel="sweeps", ylabel="share of test images", xscale="log", ylim=(0, 1.02)
+    )
     handles, labels = right.get_legend_handles_labels()
     unique = dict(zip(labels, handles))
     right.legend(unique.values(), unique.keys(), frameon=False)

@@ -1,4 +1,4 @@
-"""How many sweeps a layered network needs until it is as good as settled."""
+"""Sweeps of a layered network until convergence to a relative tolerance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Layers = Sequence[np.ndarray]
 
 
-def sweeps_to_settle(step: Callable[[Layers], Layers], start: Layers, share: float, limit: int) -> np.ndarray:
+def sweeps_to_converge(step: Callable[[Layers], Layers], start: Layers, share: float, limit: int) -> np.ndarray:
     """For each sample the sweeps after which no unit is ever farther from its final value than a share of its layer.
 
     Parameters
@@ -76,8 +76,8 @@ def of_hopfield(
     zero = [np.zeros_like(layer) for layer in state.layers]
     free = after(zero, limit, None)
     return (
-        sweeps_to_settle(lambda layers: after(layers, 1, None), zero, share, limit),
-        sweeps_to_settle(lambda layers: after(layers, 1, nudge), free, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, nudge), free, share, limit),
     )
 
 
@@ -100,6 +100,6 @@ def of_resistive(
     zero = [np.zeros((len(x), units), dtype) for units in network.architecture.units[1:]]
     free = after(zero, limit, None)
     return (
-        sweeps_to_settle(lambda layers: after(layers, 1, None), zero, share, limit),
-        sweeps_to_settle(lambda layers: after(layers, 1, nudge), free, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, nudge), free, share, limit),
     )
