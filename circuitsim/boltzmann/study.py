@@ -68,7 +68,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Curves:
+class BiasCurves:
     """What was measured on one pattern set; R runs (all batches), M moments, P parameters.
 
     Attributes
@@ -102,7 +102,7 @@ class Gap:
     spread: float
 
 
-def run_study(settings: Settings, patterns: str, progress: Callable[[float], None] = lambda done: None) -> Curves:
+def run_study(settings: Settings, patterns: str, progress: Callable[[float], None] = lambda done: None) -> BiasCurves:
     """All runs on one pattern set.
 
     Parameters
@@ -126,7 +126,7 @@ def run_study(settings: Settings, patterns: str, progress: Callable[[float], Non
         rows.append(_one_run(settings, start, np.random.default_rng(child)))
         progress((number + 1) / total)
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return Curves(settings.moments(), *columns)
+    return BiasCurves(settings.moments(), *columns)
 
 
 def _one_run(settings: Settings, start: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -152,7 +152,7 @@ def _measure(machine: RestrictedBoltzmannMachine, start: np.ndarray, k: int) -> 
     return bound, older_bound(machine, k), distance, max_energy_change(machine), likelihood
 
 
-def final_gaps(curves: Curves, settings: Settings) -> dict[str, Gap]:
+def final_gaps(curves: BiasCurves, settings: Settings) -> dict[str, Gap]:
     """The gap between bound and bias after the last update, condensed in three ways (`AGGREGATIONS`).
 
     With several batches of runs, mean and spread (standard deviation) are between batches. With one, the spread is that

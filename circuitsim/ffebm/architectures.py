@@ -15,7 +15,7 @@ Tables = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerSizes:
     """A deep network as Nest & Ernoult (2024) describe theirs, before it is cut.
 
     Parameters
@@ -167,5 +167,5 @@ def preset(name: str) -> dict[str, Any]:
     layers = {**table["layers"][entry.pop("layers")], **entry.pop("change", {})}
     layers["normalise"] = table["pixels"][entry["dataset"]]
     classes = {"cifar10": 10, "cifar100": 100, "imagenet32": 1000}[entry["dataset"]]
-    elements = Layers(**layers).cut((32, 32, 3), entry.pop("blocks"), classes)
+    elements = LayerSizes(**layers).cut((32, 32, 3), entry.pop("blocks"), classes)
     return {**entry, "elements": elements}

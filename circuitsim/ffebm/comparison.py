@@ -15,7 +15,7 @@ from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Step, forward, is_block, through_block, unit
 
 
-class Curves(NamedTuple):
+class GradientCurves(NamedTuple):
     """One parameter's estimates while a block's nudged sweeps go on.
 
     Attributes
@@ -34,7 +34,7 @@ class Curves(NamedTuple):
     deviation: np.ndarray
 
 
-def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: int = 0) -> list[Curves]:
+def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: int = 0) -> list[GradientCurves]:
     """Both estimates for every parameter of every block, from the last block backward.
 
     The error at a block's output is that which EP has carried there; each sweep of both methods starts from it.
@@ -42,7 +42,7 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
     _, steps = forward(chain.elements, x, True)
     errors = _errors_at_blocks(chain, steps, targets)
     rng = np.random.default_rng(seed)
-    found: list[Curves] = []
+    found: list[GradientCurves] = []
     for number in reversed(range(len(steps))):
         if is_block(steps[number].element):
             found += _block_curves(chain, number, steps[number], errors[number], entries, rng)
@@ -86,7 +86,7 @@ def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int
 
 def _block_curves(
     chain: Chain, number: int, step: Step, error: Any, entries: int, rng: np.random.Generator
-) -> list[Curves]:
+) -> list[GradientCurves]:
     block, x, free, _ = step
     if not isinstance(block, LayeredBlock):
         raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
@@ -117,7 +117,7 @@ def _block_curves(
     finally:
         block.sweeps = kept
     return [
-        Curves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
+        GradientCurves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
         for name, (ours, theirs, off) in series.items()
     ]
 

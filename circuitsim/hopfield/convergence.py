@@ -85,7 +85,7 @@ def of_resistive(
     network: DeepResistiveNetwork, beta: float, pixels: np.ndarray, labels: np.ndarray, share: float, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sweeps of a resistive network on images (bytes): from zero, and nudged by +β from the free state."""
-    from circuitsim.layered.network import LayeredState
+    from circuitsim.layered.network import ResistiveState
 
     dtype = network.parameters["biases.1"].dtype
     x = (pixels / 255).astype(dtype)
@@ -95,7 +95,7 @@ def of_resistive(
     def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
         network.sweeps = sweeps
         nothing = np.zeros(len(x))
-        return network.relax(x, tilt, LayeredState(tuple(layers), nothing, nothing == 0, 0)).layers
+        return network.relax(x, tilt, ResistiveState(tuple(layers), nothing, nothing == 0, 0)).layers
 
     zero = [np.zeros((len(x), units), dtype) for units in network.architecture.units[1:]]
     free = after(zero, limit, None)

@@ -21,7 +21,7 @@ SCHEMES = ("centred", "positive", "negative")
 
 
 @dataclass(frozen=True)
-class Learning:
+class HopfieldLearning:
     """How the gradient of the cost ½ Σ (o − y)² is estimated.
 
     Attributes
@@ -52,7 +52,7 @@ class Learning:
 
 
 def network(
-    units: Sequence[int], sweeps: Sweeps, learning: Learning, batch: int, rng: Any = 0, dtype: Any = np.float32,
+    units: Sequence[int], sweeps: Sweeps, learning: HopfieldLearning, batch: int, rng: Any = 0, dtype: Any = np.float32,
     spread: float = 0.7,
 ) -> DeepHopfieldNetwork:  # fmt: skip
     """A network of `units` (inputs, hidden layers, outputs) with hidden units in [0, 1] and linear outputs."""
@@ -74,7 +74,7 @@ class DeepHopfieldNetwork:
     ----------
     block : DeepHopfieldBlock
         With input weights and a linear last layer.
-    learning : Learning
+    learning : HopfieldLearning
     batch : int
         Samples in a step.
 
@@ -85,7 +85,7 @@ class DeepHopfieldNetwork:
     keeps their means over the batches; ``sweeps`` is the number of free sweeps made.
     """
 
-    def __init__(self, block: DeepHopfieldBlock, learning: Learning, batch: int) -> None:
+    def __init__(self, block: DeepHopfieldBlock, learning: HopfieldLearning, batch: int) -> None:
         self.block, self.learning, self.batch = block, learning, batch
         self._dtype = block.parameters["bias1"].dtype
         self._levels = (np.arange(256) / 255).astype(self._dtype)
@@ -181,7 +181,7 @@ class DeepHopfieldNetwork:
         save_checkpoint(Path(path), dict(self.parameters), facts)
 
     @classmethod
-    def load(cls, path: Path | str, learning: Learning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
+    def load(cls, path: Path | str, learning: HopfieldLearning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
         """Read what `save` wrote.
 
         Raises
@@ -196,7 +196,7 @@ class DeepHopfieldNetwork:
         options["sweeps"] = Sweeps(**options["sweeps"])
         block = DeepHopfieldBlock(**options, dtype=np.dtype(facts["dtype"]))
         copy_into(block.parameters, arrays, "parameters")
-        return cls(block, learning or Learning(), batch)
+        return cls(block, learning or HopfieldLearning(), batch)
 
 
 def _repeated(state: LayeredState, times: int) -> LayeredState:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from circuitsim.layered.architecture import Architecture, Learning, Recipe, recipes
+from circuitsim.layered.architecture import Architecture, ResistiveLearning, ResistiveRecipe, recipes
 
 _HOMES = {
     "DRNClassifier": "circuitsim.layered.estimator",
@@ -10,7 +10,20 @@ _HOMES = {
     "LayeredLearner": "circuitsim.layered.learner",
 }
 
-__all__ = ["Architecture", "DRNClassifier", "DeepResistiveNetwork", "LayeredLearner", "Learning", "Recipe", "recipes"]
+Learning, Recipe = ResistiveLearning, ResistiveRecipe
+"""The former names."""
+
+__all__ = [
+    "Architecture",
+    "DRNClassifier",
+    "DeepResistiveNetwork",
+    "LayeredLearner",
+    "Learning",
+    "Recipe",
+    "ResistiveLearning",
+    "ResistiveRecipe",
+    "recipes",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,10 +9,10 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
-from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.reference import Drive, bounds, initial_rows, initial_weights
+from circuitsim.layered.numpy_layers import Drive, bounds, initial_rows, initial_weights
 from circuitsim.layered.tiles import columns_of, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
 
@@ -50,7 +50,7 @@ class Engine:
     ----------
     architecture : Architecture
         Without amplifiers (all gains 1).
-    learning : Learning
+    learning : ResistiveLearning
         Nudges and sweeps.
     batch : int
         Samples in a step.
@@ -66,8 +66,9 @@ class Engine:
     """
 
     def __init__(
-        self, architecture: Architecture, learning: Learning, batch: int, dtype: Any = np.float32, threads: int = 1
-    ) -> None:
+        self, architecture: Architecture, learning: ResistiveLearning, batch: int, dtype: Any = np.float32,
+        threads: int = 1,
+    ) -> None:  # fmt: skip
         if set(architecture.gains) != {1.0}:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.blocks.protocol import Arrays
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.learning.estimate import Estimate, Problem
+from circuitsim.learning.estimate import Estimate, GradientProblem
 from circuitsim.learning.nudges import RESISTOR, Nudging
 
 
@@ -47,7 +47,7 @@ class AgnosticPropagation:
         if not (0.0 < self.epsilon < np.inf and 0.0 < self.beta < np.inf):
             raise UsageError(f"epsilon and beta must be positive and finite, not {self.epsilon} and {self.beta}")
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The move of the parameters as a gradient.
 
         Raises

@@ -10,7 +10,7 @@ from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.learning.losses import Loss
 
 
-class Problem(NamedTuple):
+class GradientProblem(NamedTuple):
     """One batch whose gradient is wanted.
 
     Attributes
@@ -62,13 +62,13 @@ class Estimate(NamedTuple):
 class Estimator(Protocol):
     """A gradient estimator; a frozen value."""
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate for one batch."""
         ...
 
 
 def difference(
-    problem: Problem, plus: State, minus: State, scale: float, states: tuple[State, ...]
+    problem: GradientProblem, plus: State, minus: State, scale: float, states: tuple[State, ...]
 ) -> Estimate:
     """(∂E at plus − ∂E at minus) / scale, with the residuals of the ``states`` that were relaxed for it."""
     parameters = problem.block.parameter_difference(plus, minus, problem.x, problem.weight / scale)

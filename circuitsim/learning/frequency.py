@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.blocks.circuit import CircuitState, combined
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, Problem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, difference
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 
@@ -42,7 +42,7 @@ class FrequencyPropagation:
         if self.times < 3:
             raise UsageError(f"a period needs at least 3 times, not {self.times}")
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one period."""
         free = problem.free
         if not isinstance(free, CircuitState):
@@ -59,7 +59,7 @@ class FrequencyPropagation:
         above, below = combined([mean, swing], [1.0, 0.5]), combined([mean, swing], [1.0, -0.5])
         return difference(problem, above, below, self.gamma, (free, mean))
 
-    def _at(self, problem: Problem, start: CircuitState, strength: float) -> CircuitState:
+    def _at(self, problem: GradientProblem, start: CircuitState, strength: float) -> CircuitState:
         block, x, target, loss, free, _ = problem
         # Only where the solver starts; the pull is worked out at the free output.
         begin = free._replace(solution=start.solution)  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.blocks.protocol import Arrays, State
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.learning.estimate import Estimate, Estimator, Problem
+from circuitsim.learning.estimate import Estimate, Estimator, GradientProblem
 from circuitsim.learning.losses import Loss, error
 from circuitsim.training.checkpoint import CheckpointError
 
@@ -61,7 +61,7 @@ class Learner:
         estimate = None
         if good.all():
             weight = np.full(len(x), 1.0 / len(x))
-            estimate = self.estimator.estimate(Problem(self.block, x, target, self.loss, free, weight))
+            estimate = self.estimator.estimate(GradientProblem(self.block, x, target, self.loss, free, weight))
             good = estimate.ok
         metrics = self._metrics(free, target, good, estimate)
         if good.all():

@@ -13,11 +13,11 @@ from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import (
     Analysis,
+    DcRange,
     DcSweep,
     OperatingPointRequest,
     Output,
     ParameterStep,
-    Sweep,
     Temperature,
 )
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -70,7 +70,7 @@ class Analyses:
         value = value_of(token, card, self.scope)
         return value if isinstance(value, float) else self.evaluator.value(value, self.environment)
 
-    def dc(self, card: Card, words: list[Token]) -> tuple[Sweep, ...]:
+    def dc(self, card: Card, words: list[Token]) -> tuple[DcRange, ...]:
         """``.dc V1 start stop step [V2 start stop step]``."""
         if len(words) not in (4, 8):
             at = words[8].offset if len(words) > 8 else max(len(card.text) - 1, 0)
@@ -102,7 +102,7 @@ class Analyses:
         """The kind of the element called ``name``; empty if there is none."""
         return self.circuit[name].kind if name in self.circuit else ""
 
-    def step(self, card: Card, words: list[Token]) -> Sweep:
+    def step(self, card: Card, words: list[Token]) -> DcRange:
         """``.step param NAME start stop step`` or ``.step param NAME list v1 v2 …``."""
         if not words or words[0].text.lower() not in ("param", "params"):
             at = words[0].offset if words else max(len(card.text) - 1, 0)
@@ -125,16 +125,16 @@ class Analyses:
         if len(words) - 3 > limits.SWEEP_POINTS:
             raise CardError("limit", f".step has more than {limits.SWEEP_POINTS:,} points", name.offset, "list fewer")
         values = array("d", [self.number(card, t) for t in words[3:]])
-        return Sweep(name.text, values[0], values[-1], 0.0, values, card.place(name.offset))
+        return DcRange(name.text, values[0], values[-1], 0.0, values, card.place(name.offset))
 
-    def sweep(self, card: Card, name: str, at: Token, words: list[Token]) -> Sweep:
+    def sweep(self, card: Card, name: str, at: Token, words: list[Token]) -> DcRange:
         start, stop, step = (self.number(card, t) for t in words)
         try:
             values = points(start, stop, step)
         except ValueError as error:
             hint = "the step leads from start to stop"
             raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, hint) from None
-        return Sweep(name, start, stop, step, values, card.place(at.offset))
+        return DcRange(name, start, stop, step, values, card.place(at.offset))
 
 
 class Points(Sequence[float]):

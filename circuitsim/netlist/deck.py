@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
 
 
-class Sweep(NamedTuple):
+class DcRange(NamedTuple):
     """Values that one source or parameter runs through.
 
     Attributes
@@ -42,14 +42,14 @@ class OperatingPointRequest(NamedTuple):
 class DcSweep(NamedTuple):
     """``.dc``: one source, or two; the first runs fastest, as in SPICE."""
 
-    sweeps: tuple[Sweep, ...]
+    sweeps: tuple[DcRange, ...]
     location: Location
 
 
 class ParameterStep(NamedTuple):
     """``.step param``."""
 
-    sweep: Sweep
+    sweep: DcRange
     location: Location
 
 

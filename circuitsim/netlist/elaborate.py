@@ -41,7 +41,7 @@ def bisected(places: list[int], start: int, stop: int) -> list[int]:
     return places[bisect_left(places, start) : bisect_left(places, stop)]
 
 
-class _Columns:
+class _ElementColumns:
     """The growing circuit."""
 
     def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
@@ -94,7 +94,7 @@ class Elaborator:
         self.evaluator = Evaluator()
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
-        self.out = _Columns(top, global_names)
+        self.out = _ElementColumns(top, global_names)
         self.stack: list[_Frame] = []
         self.known: dict[Any, Device] = {}
 

@@ -14,7 +14,7 @@ from circuitsim.netlist.tokens import STRING, CardError, Token, delimited
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import Reader
+    from circuitsim.netlist.reader import DeckReader
 
 
 class Section:
@@ -48,7 +48,7 @@ def words_of(card: Card, position: int) -> list[Token]:
             return found
 
 
-def include(reader: Reader, card: Card, position: int) -> None:
+def include(reader: DeckReader, card: Card, position: int) -> None:
     """``.include file``."""
     words = words_of(card, position)
     if len(words) != 1:
@@ -58,7 +58,7 @@ def include(reader: Reader, card: Card, position: int) -> None:
     enter(reader, card, words[0], None)
 
 
-def library(reader: Reader, card: Card, position: int) -> None:
+def library(reader: DeckReader, card: Card, position: int) -> None:
     """``.lib file section``, or ``.lib file`` for the whole file."""
     words = words_of(card, position)
     if len(words) not in (1, 2):
@@ -67,12 +67,12 @@ def library(reader: Reader, card: Card, position: int) -> None:
     enter(reader, card, words[0], Section(words[1].text) if len(words) == 2 else None)
 
 
-def stray_endl(reader: Reader, card: Card, position: int) -> None:
+def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
     """An ``.endl`` outside of a library."""
     raise CardError("include", ".endl without its .lib section", card.start(), "remove it")
 
 
-def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> None:
+def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:
     """Read the file that ``token`` names, where the card stands."""
     path = token.text
     if len(reader.open_files) > limits.INCLUDE_DEPTH:
@@ -114,7 +114,7 @@ def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> 
         raise CardError("include", missing, token.offset, hint)
 
 
-def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
+def library_card(reader: DeckReader, card: Card, word: str, position: int) -> bool:
     """Whether the current section consumes ``card``: its begin, its end, or a card outside it."""
     section = reader.section
     assert section is not None

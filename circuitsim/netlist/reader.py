@@ -20,7 +20,7 @@ from circuitsim.units import short
 ANALYSES = frozenset((".op", ".dc", ".step", ".temp", ".print", ".save"))
 
 
-class Reader:
+class DeckReader:
     """Everything that is known while a deck is read.
 
     Attributes

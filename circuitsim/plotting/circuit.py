@@ -13,7 +13,7 @@ from circuitsim.errors import UsageError
 from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
-from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, Symbol, symbol
+from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class _Pen:
         return along, normal * lane * spread
 
     def _symbol(
-        self, shape: Symbol, turn: np.ndarray, centre: np.ndarray, volts: np.ndarray, width: float, filled: bool
+        self, shape: SymbolArrays, turn: np.ndarray, centre: np.ndarray, volts: np.ndarray, width: float, filled: bool
     ) -> None:  # fmt: skip
         if shape.body is not None:
             self.bodies.append(centre + shape.body @ turn)

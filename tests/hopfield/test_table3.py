@@ -9,7 +9,7 @@ import pytest
 from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.cli.studies.table3 import PAPER
-from circuitsim.hopfield import Learning, network, recipes
+from circuitsim.hopfield import HopfieldLearning, network, recipes
 from circuitsim.hopfield.convergence import of_hopfield, of_resistive, sweeps_to_converge
 
 pytest.importorskip("sklearn")
@@ -32,7 +32,8 @@ def test_the_measure_of_convergence_is_its_definition():
 def test_networks_converge_as_in_their_own_relaxation():
     rng = np.random.default_rng(0)
     pixels, labels = rng.integers(0, 256, (6, 20)).astype(np.uint8), rng.integers(0, 3, 6)
-    net = network((20, 15, 12, 3), Sweeps(5, 5, None, False), Learning(0.2), 4, rng=1, dtype=np.float64, spread=1.5)
+    learning = HopfieldLearning(0.2)
+    net = network((20, 15, 12, 3), Sweeps(5, 5, None, False), learning, 4, rng=1, dtype=np.float64, spread=1.5)
     free, nudged = of_hopfield(net, pixels, labels, 1e-3, 300)
     net.block.sweeps = Sweeps(300, 1, None, False)
     final = net.relax(pixels).layers

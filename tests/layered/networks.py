@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.network import initial_parameters
 
 INPUTS, CLASSES = 60, 7
@@ -31,5 +31,5 @@ def parameters(of: Architecture, seed: int = 0, dtype: type = np.float64) -> dic
     return found
 
 
-def learning(**changes: object) -> Learning:
-    return Learning(**{"beta": 0.05, "sweeps": 5, "nudged_sweeps": 4, **changes})  # type: ignore[arg-type]
+def learning(**changes: object) -> ResistiveLearning:
+    return ResistiveLearning(**{"beta": 0.05, "sweeps": 5, "nudged_sweeps": 4, **changes})  # type: ignore[arg-type]

@@ -19,8 +19,8 @@ from circuitsim.learning import (
     EquilibriumPropagation,
     FollowingCurrent,
     FrequencyPropagation,
+    GradientProblem,
     ImplicitDifferentiation,
-    Problem,
     ResistorNudge,
     SquaredError,
 )
@@ -30,13 +30,13 @@ SEEDS = range(6)
 NUDGES = [ResistorNudge(), FollowingCurrent(), ConstantCurrent()]
 
 
-def problem_of(seed: int, loss=None, batch: int = 3) -> Problem:
+def problem_of(seed: int, loss=None, batch: int = 3) -> GradientProblem:
     case = random_case(seed, batch=batch)
     block = CircuitBlock(case.circuit, case.roles, 1e-10)
     target = case.y if loss is None or loss.quadratic else np.arange(batch) % 2
     free = block.relax(case.x)
     assert free.closed.any()
-    return Problem(block, case.x, target, loss or SquaredError(), free, np.full(batch, 1.0 / batch))
+    return GradientProblem(block, case.x, target, loss or SquaredError(), free, np.full(batch, 1.0 / batch))
 
 
 def flat(estimate) -> np.ndarray:
@@ -49,7 +49,7 @@ def distance(a, b) -> float:
     return float(np.linalg.norm(flat(a) - flat(b)) / np.linalg.norm(flat(b)))
 
 
-def calm(problem: Problem) -> float:
+def calm(problem: GradientProblem) -> float:
     """A strength up to which the same diodes conduct under a resistor nudge of either sign: far from every kink."""
     beta = 0.05 * problem.block.stiffness_limit()
     for _ in range(12):
@@ -196,7 +196,7 @@ def kink() -> tuple[CircuitBlock, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("nudging", NUDGES, ids=lambda n: type(n).__name__)
 def test_at_a_kink_centred_ep_is_the_mean_of_the_one_sided_derivatives(nudging) -> None:
     block, x, y = kink()
-    problem = Problem(block, x, y, SquaredError(), block.relax(x), np.ones(1))
+    problem = GradientProblem(block, x, y, SquaredError(), block.relax(x), np.ones(1))
     np.testing.assert_allclose(problem.free.voltages[0, [block.circuit.node_index(n) for n in "ab"]], 0.0, atol=1e-15)
     found = EquilibriumPropagation(1e-5, "centred", nudging).estimate(problem).inputs[0]
 
@@ -233,7 +233,7 @@ def test_coupled_learning_with_one_output_is_parallel_to_the_gradient() -> None:
     case = random_case(2, batch=1)
     roles = case.roles._replace(outputs=case.roles.outputs[:1])
     block = CircuitBlock(case.circuit, roles, 1e-10)
-    problem = Problem(block, case.x, case.y[:, :1], SquaredError(), block.relax(case.x), np.ones(1))
+    problem = GradientProblem(block, case.x, case.y[:, :1], SquaredError(), block.relax(case.x), np.ones(1))
     a, b = flat(CoupledLearning(1e-5).estimate(problem)), flat(ImplicitDifferentiation().estimate(problem))
     assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(1.0, abs=1e-8)
 

@@ -95,7 +95,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         chain, (train, labels), _plan(options, chain),
         title=f"ffebm: {kinds}; {options['method']}, {sum(np.size(p) for p in chain.parameters.values())} parameters, "
         f"{len(train)} samples of {images.name}",
-        evaluate=Test(chain, images.test, images.test_labels),
+        evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
         finish=lambda directory, history: _finish(chain, directory, history),
         summary=_summary,
@@ -103,7 +103,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )  # fmt: skip
 
 
-class Test:
+class ChainEvaluation:
     """Error on images that are not trained on."""
 
     def __init__(self, chain: Any, images: Any, labels: Any) -> None:
@@ -144,9 +144,9 @@ def _images(options: Mapping[str, Any]) -> tuple[Any, list[str]]:
 
 def _plain_elements(images: Any, classes: int) -> list[dict[str, Any]]:
     """Without a description: digital stages around two deep Hopfield blocks."""
-    from circuitsim.ffebm.architectures import Layers
+    from circuitsim.ffebm.architectures import LayerSizes
 
-    layers = Layers(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
+    layers = LayerSizes(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
     return layers.cut((images.train.shape[1],), [2, 2], classes)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from circuitsim.boltzmann.study import Curves, Settings
+    from circuitsim.boltzmann.study import BiasCurves, Settings
 
 # What the paper reports for bound − bias after 50,000 updates (§3).
 PAPER = {"diag": 0.00138, "1dball": 0.02628}
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(directory: Path, settings: Settings, results: dict[str, Curves], page: str) -> None:
+def _write(directory: Path, settings: Settings, results: dict[str, BiasCurves], page: str) -> None:
     from circuitsim._files import atomic_write
 
     atomic_write(directory / "cd-bias.md", page.encode())
@@ -69,7 +69,7 @@ def _write(directory: Path, settings: Settings, results: dict[str, Curves], page
     _draw(settings, results, directory / "cd-bias.png")
 
 
-def _page(settings: Settings, results: dict[str, Curves]) -> str:
+def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
     """The result in words and numbers; nothing in it depends on the machine or the day."""
     from circuitsim.boltzmann.study import final_gaps
 
@@ -116,12 +116,12 @@ def _names() -> tuple[str, ...]:
     return tuple(name.replace("|", "\\|") for name in AGGREGATIONS)
 
 
-def _violations(curves: Curves) -> int:
+def _violations(curves: BiasCurves) -> int:
     """Measurements whose bias exceeds the bound by more than round-off."""
     return int((curves.largest_bias > curves.bound + 1e-12).sum())
 
 
-def _table(results: dict[str, Curves]) -> str:
+def _table(results: dict[str, BiasCurves]) -> str:
     """The curves: one row for each pattern set and moment, means and deviations over all runs."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -135,7 +135,7 @@ def _table(results: dict[str, Curves]) -> str:
     return text.getvalue()
 
 
-def _draw(settings: Settings, results: dict[str, Curves], path: Path) -> None:
+def _draw(settings: Settings, results: dict[str, BiasCurves], path: Path) -> None:
     """Each pattern set as the paper draws it, and below on a scale on which the older bound can be seen."""
     from matplotlib.figure import Figure
 

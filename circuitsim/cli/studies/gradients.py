@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
     """The chain of the figures in double precision, its widths divided as `DIVISORS` says."""
-    from circuitsim.ffebm.architectures import Layers, published
+    from circuitsim.ffebm.architectures import LayerSizes, published
     from circuitsim.ffebm.description import build_chain
 
     table = published()["layers"]["figure"]
@@ -44,7 +44,7 @@ def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: 
         "dense": [width // divisor for width in table["dense"]],
         "variance": table["variance"] * divisor,
     }
-    layers = Layers(
+    layers = LayerSizes(
         **{**table, **narrow, "free": sweeps, "nudged": nudged, "normalise": published()["pixels"]["cifar10"]}
     )
     return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)

@@ -109,7 +109,7 @@ def _train(args: argparse.Namespace, data: Any, case: tuple[int, int, str, int])
 def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method: str, seed: int) -> tuple[Any, ...]:
     """The cut network, and how it is trained: batch, rate, final rate, weight decay."""
     from circuitsim.datasets.augment import FlipAndCrop
-    from circuitsim.ffebm.architectures import Layers, preset
+    from circuitsim.ffebm.architectures import LayerSizes, preset
     from circuitsim.ffebm.description import build_chain
 
     if args.size == "paper":
@@ -120,7 +120,7 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
         return chain, options["batch"], options["lr"], options["lr_final"], 3e-4
     # The readout sees the last layer normalised: deep inside a block signals are small. Units of slope one half and
     # small steps keep couplings weak: sweeps converge faster than at slope 1, and accuracy is higher (docs/ffebm.md).
-    network = Layers(
+    network = LayerSizes(
         dense=[_width(args)] * layers,
         activation="laborieux",
         spread=0.6,

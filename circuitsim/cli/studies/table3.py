@@ -28,7 +28,7 @@ PAPER: dict[str, tuple[int, int, float, float]] = {
 }  # fmt: skip
 
 
-class Result(NamedTuple):
+class DhnRun(NamedTuple):
     """One trained network.
 
     Attributes
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seeds < 1:
         raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
     end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
-    results: list[Result] = []
+    results: list[DhnRun] = []
     with interrupt_flag() as stopped:
 
         def late() -> bool:
@@ -106,7 +106,7 @@ def _models(args: argparse.Namespace) -> list[str]:
     return [f"{kind}-{row}" for row in ROWS if row in rows for kind in KINDS if kind in kinds]
 
 
-def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> Result | None:
+def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> DhnRun | None:
     """Train one network, or continue it, and measure its convergence; None without a finished epoch."""
     from circuitsim.cli.studies.runs import train_run
 
@@ -119,7 +119,7 @@ def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], boo
         return None
     test: Any = experiment.evaluate
     free, nudged = _convergence(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
-    return Result(model, seed, dataset, history, free, nudged)
+    return DhnRun(model, seed, dataset, history, free, nudged)
 
 
 def _recipe(model: str) -> Any:
@@ -142,7 +142,7 @@ def _convergence(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tupl
 
 
 # ---------------------------------------------------------------------- the page
-def _page(results: list[Result]) -> str:
+def _page(results: list[DhnRun]) -> str:
     """The paper's table beside ours; nothing in it depends on the day."""
     lines = [
         "# Resistive and Hopfield networks of the same size",
@@ -180,7 +180,7 @@ def _page(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def _by_model(results: list[Result]) -> dict[str, list[Result]]:
+def _by_model(results: list[DhnRun]) -> dict[str, list[DhnRun]]:
     return {model: [r for r in results if r.model == model] for model in dict.fromkeys(r.model for r in results)}
 
 
@@ -189,7 +189,7 @@ def _title(model: str) -> str:
     return f"{TITLES[kind]}-{row.upper()}"
 
 
-def _training_error(run: Result) -> float:
+def _training_error(run: DhnRun) -> float:
     """Share of wrong answers on the training data during the last epoch."""
     row = run.history[-1]
     return float(row["error"] if "error" in row else row["train_error"])
@@ -204,7 +204,7 @@ def _quantiles(sweeps: np.ndarray) -> str:
     return f"{np.median(sweeps):g}, {sweeps.max()}"
 
 
-def _table(results: list[Result]) -> str:
+def _table(results: list[DhnRun]) -> str:
     """One row a run and epoch; the sweeps to convergence are in the last epoch's row."""
     import csv
     import io
@@ -225,7 +225,7 @@ def _table(results: list[Result]) -> str:
     return text.getvalue()
 
 
-def _draw(results: list[Result], path: Path) -> None:
+def _draw(results: list[DhnRun], path: Path) -> None:
     """Test errors over the epochs, and the share of converged images after each number of sweeps."""
     from matplotlib.figure import Figure
 
