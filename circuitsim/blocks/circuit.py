@@ -200,7 +200,7 @@ class CircuitBlock:
         Raises
         ------
         UsageError
-            A nudge that asks to be followed.
+            A nudge with ``follow``.
         UnboundedError
             A stiffness so negative that the energy is no longer convex.
 

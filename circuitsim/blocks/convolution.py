@@ -120,7 +120,7 @@ def unpool(pooled: Array, switches: Array, shape: tuple[int, ...]) -> Array:
 
 
 def plain_patches(images: Array, window: Window) -> Array:
-    """(batch · places, size² · channels) copies of what the window sees."""
+    """(batch · places, size² · channels) copies of the window's entries."""
     xp = namespace(images)
     size, stride, padding = window
     batch, rows, columns, channels = images.shape

@@ -8,7 +8,7 @@ from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import UsageError
 
-# A gradient of a binary machine never exceeds 1, so that a bound near 1 says nothing.
+# A gradient of a binary machine never exceeds 1, so that a bound near 1 is vacuous.
 VACUOUS = 0.99
 
 
@@ -59,7 +59,7 @@ def bias_bound(machine: RestrictedBoltzmannMachine, steps: int, distance: float 
         k.
     distance : float
         Total variation between the chain's start and the model, ½‖p_e − p‖₁ on visible states: `data_distance`, or
-        1 − p(v) for a single pattern v (`pattern_distance`). 1 where it is not known, which no distribution exceeds.
+        1 − p(v) for a single pattern v (`pattern_distance`). 1, its largest value, where it is unknown.
     """
     return distance * mixing_factor(max_energy_change(machine), machine.visible + machine.hidden, steps)
 

@@ -116,7 +116,7 @@ def affine(units, weights, bias, out):
 
 @jit(fastmath=False)
 def transpose(source, out):
-    """``out = source.T``, (m, n) → (n, m), in tiles of a size the compiler knows and turns into vector moves."""
+    """``out = source.T``, (m, n) → (n, m), in tiles of constant size, compiled to vector moves."""
     rows, columns = source.shape
     whole_rows, whole_columns = rows - rows % 8, columns - columns % 8
     for j0 in range(0, whole_rows, 8):

@@ -54,7 +54,7 @@ class Monitor:
         steps = self.learner.rule.steps(machine)
         delta = max_energy_change(machine)
         log_model = self._log_model() if self.exact_likelihood else None
-        # ½‖p_e − p‖₁ is 1 at most: what is not known is replaced by that.
+        # ½‖p_e − p‖₁ is 1 at most: an unknown value is replaced by that.
         distance = 1.0 if log_model is None or not self.knows_start else distance_of(log_model, self._shares)
         bound = distance * mixing_factor(delta, machine.visible + machine.hidden, steps)
         return {

@@ -14,7 +14,7 @@ from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.patterns import pattern_set
 from circuitsim.errors import UsageError
 
-# Three ways to condense the runs' gaps between bound and bias into one number; the paper does not say which it took.
+# Three summaries of the runs' gaps between bound and bias; the paper's is not specified.
 PER_RUN = "mean over runs of (bound − largest |bias|)"
 MEAN_SIZE = "mean bound − largest over parameters of mean |bias|"
 SIZE_OF_MEAN = "mean bound − largest over parameters of |mean bias|"
@@ -116,7 +116,7 @@ def run_study(settings: Settings, patterns: str, progress: Callable[[float], Non
 
     Notes
     -----
-    Run r starts from the r-th child of the seed's sequence: the same weights whatever the number of runs, and the same
+    Run r starts from the r-th child of the seed's sequence: the same weights for every number of runs, and the same
     for both pattern sets.
     """
     start = exact.empirical_distribution(pattern_set(patterns, settings.visible))

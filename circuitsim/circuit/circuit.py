@@ -274,7 +274,7 @@ class Circuit:
         columns : tuple of array.array
             ``kind`` ("b"), ``first``, ``second`` ("q"), ``value`` ("d"), as `CircuitArrays` has them.
         names, node_names : list of str
-            All names; node 0 is ground. Names differ, whatever their case.
+            All names; node 0 is ground. Names are unique in either case.
         origins : object, optional
             Its ``get(k)`` gives file and line of element ``k``.
         devices : mapping of int to Device, optional

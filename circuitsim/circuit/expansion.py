@@ -81,7 +81,7 @@ def expanded(circuit: Circuit) -> Expansion:
 
 
 def elementary(circuit: Circuit) -> Circuit:
-    """The circuit that solvers see: without devices and amplifiers.
+    """The circuit for the solvers: without devices and amplifiers.
 
     Raises
     ------

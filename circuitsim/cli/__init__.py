@@ -39,7 +39,7 @@ first steps:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are `UsageError`, said like every other error of the program."""
+    """A parser that raises `UsageError`, printed like every other error."""
 
     def error(self, message: str) -> NoReturn:
         """Raise the complaint with the way to the help."""
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Run the command line; what went wrong for a reason is said, all else is raised."""
+    """Run the command line; expected errors are printed, all others raised."""
     command = next((word for word in words if word in COMMANDS), None)
     try:
         args = build_parser(command).parse_args(words)

@@ -44,7 +44,7 @@ def read(args: argparse.Namespace) -> Deck:
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
-    """What the deck's ``*!`` directives say, checked, with warnings; None for a deck without any."""
+    """The deck's ``*!`` directives, checked, with warnings; None for a deck without any."""
     if not deck.directives:
         return None, ()
     from circuitsim.netlist.roles import read_roles

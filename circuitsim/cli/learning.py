@@ -46,7 +46,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
 
 
 def add_option(parser: Any, name: str, kind: type, metavar: str, words: str) -> None:
-    """Add one option without a default, so that it can be told whether it was given."""
+    """Add one option without a default: an absent one is None."""
     reading = {} if kind is str else {"type": kind}
     parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=words, **reading)
 
@@ -97,7 +97,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     from circuitsim.netlist.roles import make_roles, read_roles
 
     if options["data"] is None:
-        raise UsageError("say what to learn from with --data FILE (.csv or .npz)")
+        raise UsageError("no training data: give --data FILE (.csv or .npz)")
     deck = read(argparse.Namespace(deck=options["deck"], allow_include=options["allow_include"]))
     stated, remarks = read_roles(deck)
     roles = make_roles(

@@ -53,7 +53,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(settings: Mapping[str, Any]) -> Reading:
-    """The reading of an option that `argparse` is told these settings of."""
+    """The parser of an option with these `argparse` settings."""
     of_action = {"store_true": Kind.SWITCH, "append": Kind.WORDS}
     of_type = {int: Kind.WHOLE, float: Kind.NUMBER}
     kind = of_action.get(settings.get("action", "")) or of_type.get(settings.get("type", str), Kind.WORD)

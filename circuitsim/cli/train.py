@@ -43,7 +43,7 @@ _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of all families; none has a default here, so that `run` can tell what was given."""
+    """Options of all families; without defaults: an absent one is None."""
     none = argparse.SUPPRESS
     readings: dict[str, Reading] = {}
     common = OptionGroup(parser, readings)
@@ -128,7 +128,7 @@ def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
 
 def _family(model: str | None) -> ModuleType:
     if model is None:
-        raise UsageError(f"say what to train with --model; there are {', '.join(MODELS)}")
+        raise UsageError(f"no model given: --model is one of {', '.join(MODELS)}")
     if model not in MODELS:
         raise UsageError(f"there is no model '{model}'; there are {', '.join(MODELS)}")
     return import_module(MODELS[model])

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve() -> str:
-    """Circuits of every kind that the solvers tell apart, small and large, and new values."""
+    """Circuits of every kind with code of its own in the solvers, small and large, and new values."""
     from circuitsim.analysis.solve import prepared
     from circuitsim.bench.families import make
 

@@ -1,7 +1,7 @@
 """Colour images from files that hold nothing but numbers: CIFAR's binary version, ImageNet32's npz form.
 
 The Python versions of these data sets are pickles. Reading a pickle can run any program its author wrote, so they are
-refused, and the message says where the same data lie in a form that cannot.
+refused, and the message names a safe form of the same data.
 """
 
 from __future__ import annotations

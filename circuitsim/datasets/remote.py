@@ -72,7 +72,7 @@ def data_directory(given: str | os.PathLike[str] | None = None) -> Path:
 def find(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
     """The folder that holds all files of a remote data set, gzipped or not; None if there is none.
 
-    Looks into the data directory (see `data_directory`): its folder ``name``, then the directory itself.
+    Searches the data directory (see `data_directory`): its folder ``name``, then the directory itself.
     """
     root = data_directory(directory)
     stems = [file.name for file in REMOTE[name].files]
@@ -100,7 +100,7 @@ def fetch(
     directory : path, optional
         The data directory (see `data_directory`).
     mirrors : sequence of str
-        Addresses of folders to try instead of the known ones, in this order.
+        Addresses of folders to try instead of the default ones, in this order.
     progress : callable
         Told what became of each file, and why a mirror failed.
 

@@ -32,7 +32,7 @@ class LayerSizes:
     batch_norm : "first" or "all"
         In which blocks' first layers batch normalisation follows convolution and pooling.
     readout_norm : bool
-        Whether the readout sees the last layer through batch normalisation.
+        Whether the readout's input is batch-normalised.
     pooling : "max" or "soft"
         Of the stages; within blocks maxima are taken.
     variance, spread : float

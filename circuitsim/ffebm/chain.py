@@ -76,7 +76,7 @@ class Chain:
         return self._collected("parameters")
 
     def gradient(self, batch: tuple[Array, ...], rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
-        """The mean gradient of a batch ``(x, targets)``, as `chaining` says.
+        """The mean gradient of a batch ``(x, targets)``, by `chaining`.
 
         Returns
         -------

@@ -38,13 +38,13 @@ class Chaining:
         Strength of the nudge, of either sign, relative to the block's own stiffness (`unit`): about how far the output
         moves that moves furthest.
     form : {"explicit", "implicit"}
-        Whether the stages before a block see the difference of its two states (Algorithm 4), or each state in turn
+        Whether the stages before a block receive the difference of its two states (Algorithm 4), or each state in turn
         (Algorithm 2). The results agree at every β.
     last : {"stationary", "elastic"}
         Whether the error at the last block stays as it was at the free state or follows the state.
     scale_errors : bool
         Divide each sample's error by its largest entry before a block is relaxed, and multiply after: β is then the
-        largest pull on any output, whatever the loss, and round-off stays the same from block to block.
+        largest pull on any output, for every loss, and round-off is the same from block to block.
     """
 
     method: str = "ep"
@@ -140,13 +140,13 @@ def backward(
     if rule.method == "ep" and rule.last == "elastic":
         place, errors, certified = _elastic_end(steps, gradients, targets, loss, rule)
     for index in range(place, first - 1, -1):
-        step, wants = steps[index], index > first
+        step, with_input = steps[index], index > first
         errors = [(c, namespace(e).reshape(e, step.shape)) for c, e in errors]
         if is_block(step.element):
             gradients[index], errors, ok = through_block(step, sum(c * e for c, e in errors), rule, batch)
             certified = certified & ok
         else:
-            passed = [(c, step.element.vjp(step.memory, e, wants)) for c, e in errors]
+            passed = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
             gradients[index] = _combined([(c / batch, found) for c, (found, _) in passed])
             errors = [(c, back) for c, (_, back) in passed]
     return gradients, certified
@@ -260,6 +260,6 @@ def _combined(parts: Sequence[tuple[float, Gradients]]) -> Gradients:
 
 
 def _shaped(block: Element, output: Array) -> Array:
-    """A block's output as the next stage sees it: images where the last layer is one."""
+    """A block's output as input of the next stage: images where the last layer is one."""
     shape = getattr(block, "output_shape", None)
     return output if shape is None else namespace(output).reshape(output, (-1, *shape))

@@ -1,4 +1,4 @@
-"""A deep Hopfield network that learns classes from rows of bytes, as the trainer wants it."""
+"""A deep Hopfield network that learns classes from rows of bytes; a `Trainable`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Learning from the difference of two steady states: losses, nudges, gradient estimators, the learner.
 
-Everything here is a small frozen value that acts on any `EnergyBlock`.
+All of these are small frozen values for any `EnergyBlock`.
 """
 
 from circuitsim.learning.agnostic import AgnosticPropagation

@@ -1,4 +1,4 @@
-"""What gradient estimators have in common: a problem in, an `Estimate` out."""
+"""Common types of gradient estimators: from a `GradientProblem` to an `Estimate`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from circuitsim.learning.losses import Loss
 
 
 class GradientProblem(NamedTuple):
-    """One batch whose gradient is wanted.
+    """A batch for a gradient estimate.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class GradientProblem(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A gradient estimate and what was learned on the way.
+    """A gradient estimate, its residuals and bounds.
 
     Attributes
     ----------

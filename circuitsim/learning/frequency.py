@@ -14,7 +14,7 @@ from circuitsim.learning.nudges import CONSTANT, Nudging
 
 @dataclass(frozen=True)
 class FrequencyPropagation:
-    """The outputs receive the current −γ sin(ωt) ∂loss/∂o; every branch sees a voltage a + b sin(ωt) of its own.
+    """The outputs receive the current −γ sin(ωt) ∂loss/∂o; each branch has its own voltage a + b sin(ωt).
 
         a = mean of v(t)        b = (2/T) ∫ v(t) sin(ωt) dt        Δg = −η a b / γ        the estimate is a b / γ
 
@@ -27,7 +27,7 @@ class FrequencyPropagation:
     gamma : float
         Amplitude; S for circuits with the squared error.
     times : int
-        Times in a period, at least 3 (fewer cannot tell a from b).
+        Times in a period, at least 3 (a and b are not determined by fewer).
     nudging : Nudging
         `ConstantCurrent`, or `FollowingCurrent` for an error that follows the state.
     """

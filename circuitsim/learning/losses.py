@@ -1,4 +1,4 @@
-"""What outputs are judged by. A loss is a frozen value; targets are voltages, or classes: numbers of outputs."""
+"""Losses of the outputs. A loss is a frozen value; targets are voltages, or classes (indices of outputs)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Loss(Protocol):
 
 @dataclass(frozen=True)
 class SquaredError:
-    """½ Σ (o − y)² over the outputs (Scellier 2024); a class asks for ``high`` at its output, ``low`` at the others.
+    """½ Σ (o − y)² over the outputs (Scellier 2024); the targets of a class: ``high`` at its output, ``low`` elsewhere.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class CrossEntropy:
     Parameters
     ----------
     temperature : float
-        Output voltage that counts as one unit of evidence, V.
+        Scale of the output voltages in the softmax, V.
     """
 
     temperature: float = 1.0

@@ -1,4 +1,4 @@
-"""Where to begin: strengths that suit a circuit, whatever its ohms and volts are; a scattered start."""
+"""Default strengths of learning rules in the scale of a circuit; scattered initial values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from circuitsim.errors import UsageError
 from circuitsim.learning.losses import Loss
 
 SHARE = 0.01
-"""Of the least output conductance: a nudge that moves outputs by about a hundredth of their error at most."""
+"""Share of the least output conductance: a nudge moves outputs by about a hundredth of their error at most."""
 
 PROBED = 64
-"""Samples from which the first outputs are judged."""
+"""Samples for the statistics of the first outputs."""
 
 
 def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> Circuit:
@@ -39,7 +39,7 @@ def default_beta(block: CircuitBlock, loss: Loss) -> float:
     Raises
     ------
     UsageError
-        An output that nothing but diodes ties to the rest.
+        An output connected to the rest by diodes only.
     """
     limit = block.stiffness_limit()
     if not 0.0 < limit < math.inf:
@@ -48,7 +48,7 @@ def default_beta(block: CircuitBlock, loss: Loss) -> float:
 
 
 def default_epsilon(block: CircuitBlock, x: np.ndarray) -> float:
-    """An ε at which a parameter gives way by about 1 % of the median conductance under typical branch voltages."""
+    """An ε that moves a parameter by about 1 % of the median conductance under typical branch voltages."""
     state = block.relax(x[:PROBED])
     push = block.parameter_difference(state, state._replace(voltages=0.0 * state.voltages), x[:PROBED],
                                       np.full(len(state.output), 1.0 / len(state.output)))  # fmt: skip

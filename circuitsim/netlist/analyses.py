@@ -1,4 +1,4 @@
-"""Analysis cards: ``.op .dc .step .temp .print .save``, evaluated once all parameters and elements are known."""
+"""Analysis cards: ``.op .dc .step .temp .print .save``, evaluated after all parameters and elements."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Analyses:
 
 
 class Points(Sequence[float]):
-    """Equidistant values, computed when they are asked for: a sweep of a million points costs nothing to read."""
+    """Equidistant values, computed at access: no cost of reading a sweep of a million points."""
 
     def __init__(self, start: float, stop: float, step: float, count: int) -> None:
         self._start, self._step, self._count = start, step, count
@@ -171,7 +171,7 @@ def points(start: float, stop: float, step: float) -> Sequence[float]:
     Raises
     ------
     ValueError
-        A step of zero or of the wrong sign, or too many points; the message says which.
+        A step of zero or of the wrong sign, or too many points; the message names the cause.
     """
     if step == 0:
         raise ValueError("the step is zero")

@@ -1,4 +1,4 @@
-"""`Deck`: what a text says, once it has been read and elaborated."""
+"""`Deck`: a netlist after reading and elaboration."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Deck:
     notes : tuple of Problem
         What was accepted and has no effect.
     analyses : tuple of Analysis
-        What the deck asks for, in its order.
+        The analyses of the deck, in its order.
     directives : tuple of Directive
         Its ``*!`` comments.
     parameters : dict of str to float

@@ -179,7 +179,7 @@ def ends(reader: DeckReader, card: Card, position: int) -> None:
 
 
 def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:
-    """A definition of the reserved sub-circuit must be the one that is known: it is not read."""
+    """A definition of the reserved sub-circuit must be the standard one; it is not read."""
     if cards != amplifier.CARDS[:-1]:
         lines = amplifier.DEFINITION.splitlines()
         reader.reporter.error("subcircuit", f"{amplifier.NAME} is the bidirectional amplifier and cannot be defined "

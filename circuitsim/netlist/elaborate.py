@@ -239,7 +239,7 @@ class Elaborator:
         return None
 
     def emit(self, frame: _Frame, start: int, stop: int) -> None:
-        """Append the elements ``start`` to ``stop`` of a scope, as this call sees them."""
+        """Append the elements ``start`` to ``stop`` of a scope, within this call."""
         if start == stop:
             return
         scope, out, offset = frame.scope, self.out, len(self.out.kind) - start
@@ -298,7 +298,7 @@ class Elaborator:
         return 0.0
 
     def device(self, frame: _Frame, k: int, position: int) -> None:
-        """Make element ``k`` of a scope, at ``position`` of the circuit, the device that its model says."""
+        """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
         use, name = self.linker.devices[id(frame.scope)][k], frame.prefix + frame.scope.names[k]
         card = use.model.card
         counts = {}
@@ -319,7 +319,7 @@ class Elaborator:
                                 self.callers())  # fmt: skip
 
     def values(self, use: DeviceUse, frame: _Frame) -> dict[str, float]:
-        """The values of a model card as the scope that defines it sees them, within this call."""
+        """The values of a model card in its defining scope, within this call."""
         defining = [f.environment for f in self.stack if f.scope is use.model.scope]
         environment = defining[-1] if defining else frame.environment
         found = {}

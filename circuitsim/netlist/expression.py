@@ -46,7 +46,7 @@ class Code:
     card : Any
         The card it stands on, for the places of its errors.
     scope : Any
-        The scope whose functions it sees.
+        The scope of its functions.
     mega : str
         A number in it that ends in a capital ``M`` (milli), if any: worth a warning on a resistor.
     """

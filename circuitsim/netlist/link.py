@@ -46,7 +46,7 @@ class Linker:
         self.devices: dict[int, dict[int, DeviceUse]] = {}
         """Scope → position of an element → what its model makes of it, for those that are devices."""
         self.doubtful: dict[int, set[int]] = {}
-        """Scope → numbers of the calls whose values read a name that both caller and sub-circuit may know."""
+        """Scope → numbers of the calls whose values read a name that caller and sub-circuit may both define."""
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
@@ -191,7 +191,7 @@ class Linker:
             if "n" in counts and position not in self.devices[id(scope)]:
                 name = scope.names[position]
                 self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,
-                                    counts["n"].offset, "ideal diodes know m", [name])  # fmt: skip
+                                    counts["n"].offset, "ideal diodes have m", [name])  # fmt: skip
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
@@ -202,7 +202,7 @@ class Linker:
         return self.uses_of[id(model.card)]
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
-        """The values of a device's model card; what it cannot say is reported."""
+        """The values of a device's model card; unsupported ones are reported."""
         values: dict[str, tuple[int, Value]] = {}
         refused, unused = row.refused or {}, []
         for key, token in model.pairs:
@@ -232,7 +232,7 @@ class Linker:
         return DeviceUse(row, model, values)
 
     def unused(self, model: Model) -> None:
-        """Warn of what a diode model says beyond an ideal diode."""
+        """Warn of a diode model's parameters beyond an ideal diode."""
         if model.name.lower() == IDEAL_MODEL:
             return
         listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")

@@ -22,7 +22,7 @@ NO_EFFECT = frozenset(
 """Instance parameters that change nothing at the operating point of an ideal circuit."""
 
 # By first character in either case; no upper(), which would turn a dotless ı into I.
-# X begins a call; that of the amplifier is told from others by the sub-circuit's name.
+# X begins a call; the amplifier's is identified by the sub-circuit's name.
 _OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
 CODES = {**_OWN, **{letter.lower(): code for letter, code in _OWN.items()}}
 MINIMUM = [row.minimum for row in ELEMENTS]
@@ -36,7 +36,7 @@ COUNTS = ("m", "n")
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
-# A number about which there is nothing to say: no unit, no capital M (milli or mega?), no A (atto or ampere?).
+# A number without a warning: no unit, no capital M (milli or mega?), no A (atto or ampere?).
 _PLAIN = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?(?:[kKgGtTuUnNpPmµμ]|[mM][eE][gG])?")
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
@@ -262,7 +262,7 @@ class Parts:
         position = len(scope.kind)
         words = [w for w in sorted_.words if not self.flag(w, card, name)]
         if words and words[0].kind == WORD:
-            # Whether it is a model (1N4148) or a bare area shows when all models are known.
+            # A model (1N4148) or a bare area: decided after all models are read.
             model = words.pop(0)
             uses = scope.uses.setdefault(model.text.lower(), [])
             if len(uses) < USES_KEPT:
@@ -279,7 +279,7 @@ class Parts:
             scope.counts[position] = counts
 
     def counts(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> dict[str, Count]:
-        """``m=`` and ``n=`` of an element with a model, which says whether they mean something."""
+        """``m=`` and ``n=`` of an element with a model, which decides whether they apply."""
         found = {}
         kept = []
         for key, value in sorted_.pairs:

@@ -21,14 +21,14 @@ ANALYSES = frozenset((".op", ".dc", ".step", ".temp", ".print", ".save"))
 
 
 class DeckReader:
-    """Everything that is known while a deck is read.
+    """The state of the reading of a deck.
 
     Attributes
     ----------
     top, scope : Scope
         The deck, and the scope that cards go into now.
     requests : list of Card
-        Analysis cards, to be evaluated when all parameters are known.
+        Analysis cards, to be evaluated after all parameters.
     globals : dict
         Names of ``.global`` nodes, lower case → as written.
     """

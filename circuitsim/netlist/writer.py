@@ -41,7 +41,7 @@ class ModelCards:
         self._taken = Names([IDEAL_MODEL])
 
     def words(self, device: Device) -> str:
-        """What the element's own card says behind its nodes: its model and how many cells it has."""
+        """The fields behind the nodes on the element's card: model and number of cells."""
         stated = device.parameters()
         key = type(device), device.label, *stated.items()
         if key not in self._names:
@@ -65,7 +65,7 @@ class Names:
         self.changed: list[tuple[str, str]] = []
 
     def legal(self, name: str, wanted: str) -> str:
-        """``name`` itself, already known to be legal, or a new name made from ``wanted``."""
+        """``name`` itself if legal (checked before), or a new name made from ``wanted``."""
         base = _ILLEGAL.sub("_", wanted).replace("//", "/_")
         new, k = base, 2
         while new.lower() in self.taken:

@@ -127,7 +127,7 @@ class Grid:
         return list(dict.fromkeys(near))
 
     def _moves(self, group: list[int], target: tuple[int, int]) -> dict[int, tuple[int, int]] | None:
-        """New cells if ``group[0]`` goes to ``target``: the group moves along, whoever is there swaps places."""
+        """New cells if ``group[0]`` goes to ``target``: the group moves along; occupants take its former cells."""
         here = self.cells[group[0]].tolist()
         shift = target[0] - here[0], target[1] - here[1]
         if shift == (0, 0):

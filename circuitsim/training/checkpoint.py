@@ -53,7 +53,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     Raises
     ------
     CheckpointError
-        The file is missing, damaged, or of a format this version does not know.
+        The file is missing, damaged, or of a format unknown to this version.
     """
     if not path.is_file():
         raise CheckpointError(f"there is no checkpoint at {path}")

@@ -149,8 +149,8 @@ def test_a_configuration_file(here, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--model", "circuit"], "say which deck to train"),
-        (["train", "net.cir"], "say what to learn from with --data FILE"),
+        (["train", "--model", "circuit"], "no deck given"),
+        (["train", "net.cir"], "no training data: give --data FILE"),
         (["train", "none.cir", "--data", "data.csv"], "no deck 'none.cir'"),
         (["train", "net.cir", "--data", "none.csv"], "no data file 'none.csv'"),
         ([*TRAIN, "--method", "guess"], "there is no method 'guess'; there are ep, coupled"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+# Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli import learning
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
@@ -44,12 +44,12 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     from circuitsim.learning import Learner
     from circuitsim.training import Plan
 
     if options["deck"] is None:
-        raise UsageError("say which deck to train: circuitsim train DECK --data FILE")
+        raise UsageError("no deck given: circuitsim train DECK --data FILE")
     setting = learning.setting_of(options)
     estimator, chosen = learning.estimator_of(options, setting)
     train, test = _sets(options, setting)

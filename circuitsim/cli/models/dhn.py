@@ -49,7 +49,7 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps

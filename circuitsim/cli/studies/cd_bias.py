@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, print the page, and write the files where asked."""
+    """Run, print the page, and write the requested files."""
     from circuitsim.boltzmann.study import Settings, run_study
     from circuitsim.training import ProgressLine
 
@@ -86,7 +86,7 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
         + (
             ". The paper ran 50000 updates of CD-1."
             if (settings.updates, settings.k) != (50_000, 1)
-            else ". The paper does not say how it condensed its 25 runs."
+            else ". The paper's summary of its 25 runs is not specified."
         ),
         "",
         "| patterns | " + " | ".join(_names()) + " | paper |",

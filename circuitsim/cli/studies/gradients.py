@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
-    """The chain of the figures in double precision, its widths divided as `DIVISORS` says."""
+    """The chain of the figures in double precision, its widths divided by `DIVISORS`."""
     from circuitsim.ffebm.architectures import LayerSizes, published
     from circuitsim.ffebm.description import build_chain
 
@@ -107,7 +107,7 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
 
     data = load_colour(args.dataset, args.data_dir)
     rows = rng.integers(len(data.train), size=args.batch)
-    # Ten outputs whatever the data set: what is compared are gradients.
+    # Ten outputs for every data set: only gradients are compared.
     return chain, data.train[rows], data.train_labels[rows] % 10
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train all, print the page, write the files where asked."""
+    """Train all, print the page, write the requested files."""
     from circuitsim.training import ProgressLine
 
     cases = [
@@ -118,7 +118,7 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
         chain = build_chain(options["elements"], chaining=rule, seed=seed)
         chain.augment = FlipAndCrop((32, 32, 3))
         return chain, options["batch"], options["lr"], options["lr_final"], 3e-4
-    # The readout sees the last layer normalised: deep inside a block signals are small. Units of slope one half and
+    # The readout's input is normalised: deep inside a block signals are small. Units of slope one half and
     # small steps keep couplings weak: sweeps converge faster than at slope 1, and accuracy is higher (docs/ffebm.md).
     network = LayerSizes(
         dense=[_width(args)] * layers,

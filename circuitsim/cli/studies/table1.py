@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, print the page, and write the files where asked."""
+    """Train, print the page, and write the requested files."""
     from circuitsim.training.interrupt import interrupt_flag
 
     rows = _chosen(args.rows, ROWS, "row")

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, measure, print the page, and write the files where asked."""
+    """Train, measure, print the page, and write the requested files."""
     from circuitsim.training.interrupt import interrupt_flag
 
     models = _models(args)
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _models(args: argparse.Namespace) -> list[str]:
-    """The models asked for, in the order of the table."""
+    """The requested models, in the order of the table."""
     for given, known, what in ((args.rows, ROWS, "row"), (args.models, KINDS, "model")):
         for word in given.split(","):
             if word not in known:
