@@ -60,7 +60,7 @@ class AmplifiedBlock(CircuitBlock):
         return max(found)
 
     def trained(self) -> Circuit:
-        """The circuit, amplifiers included, with the parameters as they stand."""
+        """The circuit, amplifiers included, at the present parameters."""
         inside = super().trained()
         values = {}
         for item in self._outer_roles.trainable:

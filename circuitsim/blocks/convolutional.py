@@ -52,7 +52,7 @@ class ConvolutionCoupling:
         return switches
 
     def backward(self, above: Array, out: Array, switches: Array | None) -> None:
-        """Write θᵀ ⋆ Unpool(above) into `out`; before anything was pooled, nothing comes back."""
+        """Write θᵀ ⋆ Unpool(above) into `out`; zero before the first pooling."""
         if self._pool:
             if switches is None:
                 out[...] = 0

@@ -75,7 +75,7 @@ class ResistiveBlock(LayeredBlock):
         if not (leak >= 0 and gain > 0 and math.isfinite(leak) and math.isfinite(gain)):
             raise UsageError(f"the leak must not be negative and the gain positive, not {leak} and {gain}")
         if inputs is None and leak == 0:
-            raise UsageError("current inputs need a way back to ground: give the nodes a leak")
+            raise UsageError("current inputs need a path to ground: give the nodes a leak")
         self.options = {
             "layers": list(layers), "inputs": inputs, "gain": gain, "leak": leak, "sweeps": asdict(sweeps),
             "spread": spread,

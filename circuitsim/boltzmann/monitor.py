@@ -1,4 +1,4 @@
-"""What the history of a Boltzmann machine holds: likelihood, the live bound on the bias, the bias itself."""
+"""Columns of the history of a Boltzmann machine: likelihood, the bound on the bias during training, the bias itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from circuitsim.boltzmann.bounds import VACUOUS, distance_of, distinct, max_ener
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
 from circuitsim.boltzmann.enumeration import log_likelihood, log_partition
 
-# Measured on every row of the history, so the sums are kept to a fraction of a second.
+# Measured on every row of the history: sums are limited to a fraction of a second.
 LIVE_LAYER = 16
 LIVE_JOINT_UNITS = 20
 _PSEUDO_SAMPLES = 1000

@@ -96,7 +96,7 @@ class BiasCurves:
 
 @dataclass(frozen=True)
 class Gap:
-    """One number for how far the bound lies above the bias after the last update, and its spread."""
+    """The gap between bound and bias after the last update, and its spread."""
 
     mean: float
     spread: float
@@ -153,7 +153,7 @@ def _measure(machine: RestrictedBoltzmannMachine, start: np.ndarray, k: int) -> 
 
 
 def final_gaps(curves: BiasCurves, settings: Settings) -> dict[str, Gap]:
-    """The gap between bound and bias after the last update, condensed in three ways (`AGGREGATIONS`).
+    """The gap between bound and bias after the last update, by three summaries (`AGGREGATIONS`).
 
     With several batches of runs, mean and spread (standard deviation) are between batches. With one, the spread is that
     of batches redrawn from its runs with replacement (bootstrap).

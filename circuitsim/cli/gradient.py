@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from circuitsim.learning import Estimate, GradientProblem
 
 EPILOG = """\
-The gradient of the mean loss over the first --samples of the data, at the deck as it stands. Implicit differentiation
+The gradient of the mean loss over the first --samples of the data, at the deck's values. Implicit differentiation
 is exact; the relative error and the cosine of the other methods are against it.
 
 examples:

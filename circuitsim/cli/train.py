@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_argument("--config", metavar="FILE", default=none, help="options from a TOML file; others override it")
     common.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
     common.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
-    common.add_argument("--data-dir", metavar="DIR", default=none, help="where data sets are kept (docs/data.md)")
+    common.add_argument("--data-dir", metavar="DIR", default=none, help="directory of data sets (docs/data.md)")
     common.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
     common.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
     common.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")

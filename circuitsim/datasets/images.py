@@ -38,7 +38,7 @@ class ImageData:
 
 
 def _digits(directory: Path | None) -> ImageData:
-    """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is kept for testing."""
+    """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is the test set."""
     try:
         from sklearn.datasets import load_digits
     except ImportError as problem:

@@ -35,7 +35,7 @@ class Chain:
     chaining : Chaining, optional
         How gradients are computed.
     seed : int or None
-        Every element that can is drawn anew, from this; None keeps what they hold.
+        Source of new random parameters of all elements; None leaves them unchanged.
     dtype : dtype
         Precision of stages and layered blocks (circuits are solved in double precision).
     augment : callable, optional

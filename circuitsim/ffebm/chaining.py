@@ -62,11 +62,11 @@ class Chaining:
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name} must be one of {', '.join(allowed)}, not '{getattr(self, name)}'")
         if not self.beta != 0:
-            raise UsageError("a nudge of strength zero shows nothing: choose another beta")
+            raise UsageError("a nudge of strength zero has no effect: choose another beta")
 
 
 class Step(NamedTuple):
-    """One element on the way forward.
+    """One element of a forward pass.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Step(NamedTuple):
     memory : object
         What a stage remembers, or a block's free state.
     shape : tuple of int
-        Of what goes out.
+        Of the output.
     """
 
     element: Element
@@ -91,7 +91,7 @@ def is_block(element: Element) -> bool:
 
 
 def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Array, list[Step]]:
-    """Run a batch through; returns the output and the way."""
+    """Forward pass of a batch; returns the output and the steps."""
     steps = []
     for element in elements:
         if is_block(element):
@@ -228,10 +228,10 @@ def _elastic_end(
     batch = free.output.shape[0]
 
     def slopes(output: Array) -> tuple[list[Gradients], Array]:
-        predictions, way = forward(tail, _shaped(block, output), True)
+        predictions, tail_steps = forward(tail, _shaped(block, output), True)
         _, error = loss.evaluate(predictions, targets)
         found: list[Gradients] = []
-        for step in reversed(way):
+        for step in reversed(tail_steps):
             own, error = step.element.vjp(step.memory, error)
             found.insert(0, own)
         return found, namespace(error).reshape(error, output.shape)

@@ -51,14 +51,14 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
 
 def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     """Cosine between the gradients of EP and of implicit differentiation, for every parameter of the chain."""
-    kept = chain.chaining
+    former = chain.chaining
     try:
         gradients = []
         for method in ("ep", "id"):
-            chain.chaining = replace(kept, method=method)
+            chain.chaining = replace(former, method=method)
             gradients.append(chain.gradient((x, targets), np.random.default_rng(0))[0])
     finally:
-        chain.chaining = kept
+        chain.chaining = former
     ep, reference = gradients
     if ep is None or reference is None:
         raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
@@ -94,14 +94,14 @@ def _block_curves(
     scale = np.abs(error).max(axis=1)
     scale[scale == 0] = 1.0
     share = np.full(len(error), 1.0 / len(error), error.dtype)
-    sweeps, kept = block.sweeps.nudged, block.sweeps
+    sweeps, former = block.sweeps.nudged, block.sweeps
     series: dict[str, tuple[list[np.ndarray], list[np.ndarray], list[float]]] = {
         n: ([], [], []) for n in block.parameters
     }
     places = {name: rng.integers(array.size, size=entries) for name, array in block.parameters.items()}
     plus = minus = free
     try:
-        block.sweeps = replace(kept, nudged=1)
+        block.sweeps = replace(former, nudged=1)
         for sweep in range(1, sweeps + 1):
             plus, minus = (
                 block.relax(x, Nudge(sign * beta * error / scale[:, None]), state)
@@ -115,7 +115,7 @@ def _block_curves(
                 largest = np.abs(reference[name]).max()
                 off.append(float(np.abs(ep[name] - reference[name]).max() / (largest or 1.0)))
     finally:
-        block.sweeps = kept
+        block.sweeps = former
     return [
         GradientCurves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
         for name, (ours, theirs, off) in series.items()

@@ -94,8 +94,8 @@ def of_resistive(
 
     def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
         network.sweeps = sweeps
-        nothing = np.zeros(len(x))
-        return network.relax(x, tilt, ResistiveState(tuple(layers), nothing, nothing == 0, 0)).layers
+        zeros = np.zeros(len(x))
+        return network.relax(x, tilt, ResistiveState(tuple(layers), zeros, zeros == 0, 0)).layers
 
     zero = [np.zeros((len(x), units), dtype) for units in network.architecture.units[1:]]
     free = after(zero, limit, None)

@@ -82,7 +82,7 @@ class DeepHopfieldNetwork:
     -----
     The energy may have several minima, so states are certified to be stationary, not least: ``residual`` and
     ``nudged_residual`` are the largest |s − argmin over that unit alone| / max(1, |s|) in a batch, and the trainer
-    keeps their means over the batches; ``sweeps`` is the number of free sweeps made.
+    has their means over the batches; ``sweeps`` is the number of free sweeps made.
     """
 
     def __init__(self, block: DeepHopfieldBlock, learning: HopfieldLearning, batch: int) -> None:
@@ -146,7 +146,7 @@ class DeepHopfieldNetwork:
         return np.eye(self.block.n_outputs, dtype=self._dtype)[labels]
 
     def _start(self, size: int) -> LayeredState | None:
-        """Where a batch begins: at the last nudged states, slot by slot."""
+        """Initial states of a batch: the last nudged states, slot by slot."""
         if not self.learning.warm:
             return None
         # Only what is relaxed counts as a free phase's start.

@@ -34,7 +34,7 @@ class AgnosticPropagation:
     tolerance : float
         Largest error of the move, as a share of it.
     rounds : int
-        Most rounds in which the move is found.
+        Largest number of iterations for the move.
     """
 
     epsilon: float = 0.01
@@ -75,7 +75,7 @@ class AgnosticPropagation:
                 break
         else:
             raise ConvergenceError(
-                f"the parameters did not come to rest in {self.rounds} rounds; use a smaller epsilon or beta"
+                f"no convergence of the parameters in {self.rounds} iterations; use a smaller epsilon or beta"
             )
         scale = self.epsilon * self.beta
         gradient = {name: (theta - here[name]) / scale for name, theta in block.parameters.items()}

@@ -18,7 +18,7 @@ class FrequencyPropagation:
 
         a = mean of v(t)        b = (2/T) ∫ v(t) sin(ωt) dt        Δg = −η a b / γ        the estimate is a b / γ
 
-    Activation and error live in one signal, at frequencies 0 and ω; nothing has to be stored. The period is simulated
+    Activation and error are components of one signal, at frequencies 0 and ω, without storage. The period is simulated
     at equally spaced times, quasi-statically (the circuit has no memory). Exact at every γ while the same diodes
     conduct throughout and the error is held at its free value; off by O(γ²) where the error follows the state.
 

@@ -127,7 +127,7 @@ class Learner:
         self.block.project()
 
     def state_arrays(self) -> Arrays:
-        """The fingerprint: nothing else outlives a step."""
+        """The fingerprint, the only state between steps."""
         return {"fingerprint": np.frombuffer(self.fingerprint, dtype=np.uint8).copy()}
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:

@@ -109,7 +109,7 @@ class Device(ABC):
     Parameters
     ----------
     label : str
-        Name of the ``.model`` card, for writing it again; devices that differ in nothing else are equal.
+        Name of the ``.model`` card, for writing it again; ignored by the equality of devices.
     **values : float or None
         Parameters and counts by name; the model's defaults where they are not given.
 
@@ -252,7 +252,7 @@ class ElementModel(NamedTuple):
     counts : tuple of str
         Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
     refused : dict of str to str
-        Parameters that may not stand beside them, with the reason.
+        Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
     """

@@ -147,7 +147,7 @@ class Points(Sequence[float]):
         self._stop = stop if abs(self._at(count - 1) - stop) <= 1e-9 * abs(step) else self._at(count - 1)
 
     def _at(self, k: int) -> float:
-        # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow on its way.
+        # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow.
         value = 4 * (self._start / 4 + k * (self._step / 4))
         # To 15 digits of the larger end: 3 × 0.1 is 0.3 as a person writes it, −0.9 + 9 × 0.1 is 0.
         return round(value, self._digits) + 0.0 if k and abs(self._digits) < 290 else value

@@ -72,7 +72,7 @@ Analysis = OperatingPointRequest | DcSweep | ParameterStep | Temperature | Outpu
 
 
 class Directive(NamedTuple):
-    """A comment line ``*! …``: a comment to the language, its text kept for those who look."""
+    """A comment line ``*! …``: a comment of the language, with its text."""
 
     text: str
     location: Location

@@ -13,7 +13,7 @@ from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
-from circuitsim.netlist.link import Linker, doubtful_names
+from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wave
@@ -24,7 +24,7 @@ from circuitsim.units import SMALLEST, exact, short
 
 
 class Origins:
-    """File and line of each element, kept as columns; ``get`` as a dictionary has it."""
+    """File and line of each element, stored as columns; ``get`` as in a dictionary."""
 
     def __init__(self, lines: array[int], starts: list[int], files: list[str]) -> None:
         self._lines, self._starts, self._files = lines, starts, files
@@ -167,7 +167,7 @@ class Elaborator:
                                     "", [frame.prefix + call.name], self.callers())  # fmt: skip
                 return
         environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
-        if number in self.linker.doubtful.get(id(frame.scope), ()):
+        if number in self.linker.ambiguous.get(id(frame.scope), ()):
             self.warn_scope(frame, call, target, environment)
         prefix = f"{frame.prefix}{call.name}."
         outside = frame.nodes
@@ -209,7 +209,7 @@ class Elaborator:
     def warn_scope(self, frame: _Frame, call: Call, target: Scope, inside: Environment) -> None:
         """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""
         for key, value in call.passed.items():
-            for name in doubtful_names(key, value, call, target):
+            for name in ambiguous_names(key, value, call, target):
                 if frame.environment.owner(name) is None:
                     continue
                 read = Code(call.card, frame.scope, call.offsets[key])

@@ -44,7 +44,7 @@ class Code:
     names : dict
         Parameters it reads (lower case) → offset of their first use.
     card : Any
-        The card it stands on, for the places of its errors.
+        Its card, for the places of its errors.
     scope : Any
         The scope of its functions.
     mega : str
@@ -64,7 +64,7 @@ class Code:
 def parse(
     text: str, start: int, card: Any, scope: Any, arguments: tuple[str, ...] = (), stop: int | None = None
 ) -> tuple[Code, int]:
-    """The expression that begins at ``start``, and the offset where it can no longer go on (``stop`` at most).
+    """The expression that begins at ``start``, and the offset of its end (``stop`` at most).
 
     Raises
     ------

@@ -29,7 +29,7 @@ class Section:
 
 
 def words_of(card: Card, position: int) -> list[Token]:
-    """File names and words behind the card's name, quoted with ' or \" or bare; case and signs are kept."""
+    """File names and words behind the card's name, quoted with ' or \" or bare; with case and signs."""
     text = card.text
     found: list[Token] = []
     while True:
@@ -73,7 +73,7 @@ def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
 
 
 def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:
-    """Read the file that ``token`` names, where the card stands."""
+    """Read the file named by ``token`` in place of the card."""
     path = token.text
     if len(reader.open_files) > limits.INCLUDE_DEPTH:
         raise CardError("include", f"files include each other more than {limits.INCLUDE_DEPTH} deep", token.offset)
@@ -105,7 +105,7 @@ def enter(reader: DeckReader, card: Card, token: Token, section: Section | None)
     reader.read(source, 1)
     reader.open_files.pop()
     reader.section = outer
-    # An .end ends the file it stands in; the deck goes on behind the .include.
+    # An .end ends its own file; the deck continues behind the .include.
     reader.ended = False
     if section is not None and not section.found:
         listed = ", ".join(short(s) for s in section.seen[:8])

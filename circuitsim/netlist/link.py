@@ -45,7 +45,7 @@ class Linker:
         self.uses_of: dict[int, DeviceUse | None] = {}
         self.devices: dict[int, dict[int, DeviceUse]] = {}
         """Scope → position of an element → what its model makes of it, for those that are devices."""
-        self.doubtful: dict[int, set[int]] = {}
+        self.ambiguous: dict[int, set[int]] = {}
         """Scope → numbers of the calls whose values read a name that caller and sub-circuit may both define."""
 
     def link(self, top: Scope) -> None:
@@ -72,10 +72,10 @@ class Linker:
     def begin(self, scope: Scope) -> Iterator[int]:
         """Check the calls and models of ``scope``; the numbers of its calls, to be followed one by one."""
         self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
-        self.doubtful[id(scope)] = {
+        self.ambiguous[id(scope)] = {
             number
             for number, (call, target) in enumerate(zip(scope.calls, self.targets[id(scope)]))
-            if target is not None and any(doubtful_names(k, v, call, target) for k, v in call.passed.items())
+            if target is not None and any(ambiguous_names(k, v, call, target) for k, v in call.passed.items())
         }
         self.devices[id(scope)] = {}
         self.check_models(scope)
@@ -240,7 +240,7 @@ class Linker:
                               model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
 
 
-def doubtful_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
+def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
     """The names that the value passed for ``key`` reads and that the sub-circuit has too."""
     if not isinstance(value, Code):
         return []

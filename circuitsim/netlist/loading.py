@@ -129,7 +129,7 @@ def check_amplifiers(circuit: Circuit) -> None:
 
 
 def _parameters(reader: DeckReader, elaborator: Elaborator) -> dict[str, float]:
-    """The deck's parameters with their values; one that cannot be evaluated is an error even where nothing uses it."""
+    """The deck's parameters with their values; one that cannot be evaluated is an error even if unused."""
     found = {}
     for name, value in reader.top.parameters.items():
         if isinstance(value, float):

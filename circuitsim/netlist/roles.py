@@ -1,6 +1,6 @@
 """What each part of a circuit is there for when it learns: inputs, outputs, and what may change.
 
-Roles stand in a deck as comment directives, so that every SPICE program still runs it:
+Roles are comment directives in a deck, which every SPICE program still runs:
 
     *! input V1 V2 Ibias             sources that take the values of a sample
     *! output v(out) v(p,q) x        node pairs that are read (against ground where one node is given)

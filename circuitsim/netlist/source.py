@@ -1,6 +1,6 @@
 """Deck text: safe opening of files, decoding, and places in them.
 
-An ``.include`` reaches regular files inside the deck's own folder tree, and folders the user allowed, nothing else:
+An ``.include`` reaches regular files inside the deck's own folder tree, and folders the user allowed:
 a deck from elsewhere must not read ``/etc/passwd`` into an error message, nor wait for a pipe.
 """
 

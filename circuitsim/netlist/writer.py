@@ -58,7 +58,7 @@ class ModelCards:
 
 
 class Names:
-    """Distinct legal names for names of any kind; those that are legal keep theirs."""
+    """Distinct legal names for names of any kind; legal ones are unchanged."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = {name.lower() for name in taken}
@@ -105,11 +105,11 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
         zero if code == RESISTOR and value == 0 else letters[code]
         for code, value in zip(circuit.columns()[0], circuit.columns()[3])
     ]
-    keep = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
-    new = Names(name for name, kept in zip(circuit.names, keep) if kept)
+    legal = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
+    new = Names(name for name, same in zip(circuit.names, legal) if same)
     names = [
-        str(name) if kept else new.legal(str(name), with_letter(str(name), letter))
-        for name, letter, kept in zip(circuit.names, written, keep)
+        str(name) if same else new.legal(str(name), with_letter(str(name), letter))
+        for name, letter, same in zip(circuit.names, written, legal)
     ]
     return written, names, new.changed
 
@@ -155,5 +155,5 @@ def plainly(old: str, new: str) -> bool:
 
 
 def printable(name: str) -> str:
-    """``name`` as it can stand in a comment."""
+    """``name`` for a comment."""
     return short("".join(c if c.isprintable() else "?" for c in name).replace(";", ","), 80)

@@ -159,7 +159,7 @@ class Grid:
         return found
 
     def _turns(self, root: int, branch: list[int]) -> Iterator[dict[int, tuple[int, int]] | None]:
-        """The branch turned and mirrored in all ways, its first vertex on each cell near the root."""
+        """The branch in all rotations and reflections, its first vertex on each cell near the root."""
         shape = self.cells[branch] - self.cells[branch[0]]
         inside = set(branch)
         for mirror in (1, -1):
@@ -205,7 +205,7 @@ class Grid:
         return self._lengths(self._edges_of(moved))
 
     def _close_gaps(self) -> bool:
-        """Push everything beyond a row or column one cell nearer where nothing is in the way and it helps."""
+        """Push everything beyond a row or column one cell nearer if the cells are free and the cost decreases."""
         closed = False
         for axis, cut in self._cuts():
             beyond = np.flatnonzero(self.cells[:, axis] > cut)

@@ -1,7 +1,7 @@
 """Dense circuits in layers: crossbars and layered networks, where a grid would be a thicket.
 
-Nodes stand in columns, elements run between neighbouring columns. Every element's symbol sits at the share 1/(k + 1)
-of its way, k the number of nodes on the right: there all wires are equally spaced, so that no symbol meets another.
+Nodes are in columns, elements between neighbouring columns. Every element's symbol is at the share 1/(k + 1) of its
+length, k the number of nodes on the right: there all wires are equally spaced, so that no symbols overlap.
 """
 
 from __future__ import annotations

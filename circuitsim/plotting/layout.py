@@ -16,7 +16,7 @@ ON_GRID = 160
 """Up to this many vertices a connected part is drawn on a grid; beyond, the embedding is what can be shown."""
 
 SCALES = (1.0, 1.15, 1.3, 1.5, 2.0)
-"""Cells an element is long at first. The search is local: other starts end elsewhere, the best is kept."""
+"""Cells an element is long at first. The search is local: several starts, and the best result of them."""
 
 MANY_STARTS = 60
 """Up to this many nodes all of them are tried."""
@@ -87,7 +87,7 @@ def _best_grid(
         if best is None or grid.cost() < best.cost() - 1e-9:
             best = grid
         if best.cost() < 1.0:
-            break  # at most one ground symbol lies sideways: nothing to gain
+            break  # at most one ground symbol lies sideways: no further gain
     assert best is not None
     return best.cells.astype(float)
 

@@ -32,7 +32,7 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping
     arrays : mapping of str to ndarray
         Plain numeric arrays; saved with their exact bits.
     facts : mapping
-        Anything JSON can hold; floats keep their exact value.
+        JSON values; floats are exact.
     """
     for name, array in arrays.items():
         if array.dtype.hasobject:

@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 class ProgressLine:
-    """A line rewritten in place on a terminal, and nothing at all on anything else.
+    """A line rewritten in place on a terminal, and no output elsewhere.
 
     Parameters
     ----------

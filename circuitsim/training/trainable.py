@@ -24,7 +24,7 @@ class Trainable(Protocol):
         ...
 
     def gradient(self, batch: Batch, rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
-        """Gradient estimate of the loss on one batch, and what was measured on the way.
+        """Gradient estimate of the loss on one batch, and its metrics.
 
         Parameters
         ----------

@@ -107,7 +107,7 @@ class Trainer:
         ``evaluate(rng)`` gives further columns for each row of the history; its generator is its own, so that
         measuring never changes what is measured.
     directory : RunDirectory, optional
-        Where history and checkpoints go; None writes nothing.
+        Directory of history and checkpoints; None: no files.
     progress : ProgressLine, optional
         Shown after every step.
     should_stop : callable, optional
@@ -201,7 +201,7 @@ class Trainer:
             The checkpoint is damaged, or belongs to another model, data set or plan.
         """
         if self.directory is None:
-            raise UsageError("there is nothing to resume: this trainer keeps no directory")
+            raise UsageError("there is nothing to resume: this trainer has no directory")
         if not self.directory.checkpoint.exists():
             self.history.restart([])
             return
@@ -272,7 +272,7 @@ class Trainer:
         )
 
     def _remaining_batches(self) -> list[Any]:
-        """Row numbers of the batches of this epoch that are still to be done; slices, which copy nothing, in order."""
+        """Row numbers of the batches of this epoch not done yet, in order; slices without copies."""
         size = self.plan.batch
         slices = [slice(start, start + size) for start in range(self._at.batch * size, self.samples, size)]
         if not self.plan.shuffle:

@@ -84,7 +84,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     learner = ContrastiveDivergence(machine, rule, options["persistent"])
     monitor = Monitor(learner, data, binary)
     if binary and not monitor.exact_likelihood:
-        notes.append("too many units to enumerate: the distance in the live bound is replaced by 1")
+        notes.append("too many units to enumerate: the distance in the bound is replaced by 1")
     method = "persistent CD" if options["persistent"] else "CD"
     steps = f"k = {k}" if k_max is None else f"k from {k} to {k_max}"
     return Experiment(

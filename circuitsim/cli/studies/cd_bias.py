@@ -70,7 +70,7 @@ def _write(directory: Path, settings: Settings, results: dict[str, BiasCurves], 
 
 
 def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
-    """The result in words and numbers; nothing in it depends on the machine or the day."""
+    """The result in words and numbers; independent of machine and day."""
     from circuitsim.boltzmann.study import final_gaps
 
     lines = [

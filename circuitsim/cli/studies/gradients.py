@@ -38,7 +38,7 @@ def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: 
 
     table = published()["layers"]["figure"]
     divisor = DIVISORS[size]
-    # With fewer channels a kernel's sum has fewer terms; V grows so that the sums keep their size.
+    # With fewer channels a kernel's sum has fewer terms; V grows so that the sums have equal size.
     narrow = {
         "channels": [width // divisor for width in table["channels"]],
         "dense": [width // divisor for width in table["dense"]],

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (digits 12, MNIST 5, paper 200)")
     parser.add_argument("--width", type=int, metavar="N", help="units of each layer of the small size (64, 100)")
-    parser.add_argument("--out", metavar="DIR", help="write split.md, split.csv, split.png here; done runs are kept")
+    parser.add_argument("--out", metavar="DIR", help="write split.md, split.csv, split.png here; reuse finished runs")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads; they change no bit (1)")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where data sets are kept")
-    parser.add_argument("--runs", metavar="DIR", help="keep each run here, and continue those that are there")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
+    parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
     parser.add_argument("--out", metavar="DIR", help="write table1.md, table1.csv and table1.png here")
 
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             return stopped() or (end is not None and time.monotonic() >= end)
 
         for row, method, seed in ((r, m, s) for r in rows for m in methods for s in range(args.seeds)):
-            # Runs that are kept are shown even when the time is over; new ones are not begun.
+            # Stored runs are shown even after the time limit; new ones are not begun.
             if late() and not (args.runs and (Path(args.runs) / _name(row, method, seed)).exists()):
                 continue
             result = _one(row, method, seed, args, late)

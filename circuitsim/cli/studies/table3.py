@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, metavar="N", help="at most so many epochs (each model's own number)")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where data sets are kept")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
     parser.add_argument("--tol", type=float, metavar="R", help="end a phase of dhn when a sweep moves nothing by more")
-    parser.add_argument("--runs", metavar="DIR", help="keep each run here, and continue those that are there")
+    parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
     parser.add_argument("--out", metavar="DIR", help="write table3.md, table3.csv and table3.png here")
 
 
@@ -143,7 +143,7 @@ def _convergence(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tupl
 
 # ---------------------------------------------------------------------- the page
 def _page(results: list[DhnRun]) -> str:
-    """The paper's table beside ours; nothing in it depends on the day."""
+    """The paper's table beside ours; it is independent of the day."""
     lines = [
         "# Resistive and Hopfield networks of the same size",
         "",
