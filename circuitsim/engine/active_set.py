@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine import tree
+from circuitsim.engine import nodal, tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
+
+NODAL = 40
+"""Most iterations on node potentials in doubles."""
 
 CLOSES = 2.0**-52
 """A sum of n source values below n times this share of the largest of them is zero."""
@@ -66,8 +69,10 @@ def solve_active_set(
         No steady state was found within ``limit`` linear circuits.
     """
     seen: set[bytes] = set()
-    single, previous = False, None
-    for count in range(1, limit + 1):
+    single, previous, done = False, None, 0
+    if nodal.suits(net):
+        closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))
+    for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = violations(net, point)
         if not (found.leave.size or found.enter.size):

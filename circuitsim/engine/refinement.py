@@ -102,8 +102,13 @@ class LinearPoint(NamedTuple):
 
 def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
     """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
+    return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
+
+
+def forest_of(net: Network, edges: np.ndarray) -> Tree:
+    """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
     n, first, second = net.n_nodes, net.first, net.second
-    kept = spanning_forest(n - 1, first, second, np.concatenate([net.fixed, closed, net.ascending]))
+    kept = spanning_forest(n - 1, first, second, edges)
     preferred = np.zeros(n)
     preferred[net.roots] = 1.0
     grown = rooted(n - 1, first[kept], second[kept], preferred)
@@ -153,7 +158,7 @@ def solve_linear(
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
     block, active = _active_blocks(net, on)
     chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & active)
-    last = _representative(net, on)[net.structure.coordinate]
+    last = representative(net, on)[net.structure.coordinate]
     current, current_low = net.source.copy(), np.zeros(m)
     current[chords] = guess[chords]
     v, v_low = np.zeros(n), np.zeros(n)
@@ -224,7 +229,7 @@ def _active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return block, active
 
 
-def _representative(net: Network, on: np.ndarray) -> np.ndarray:
+def representative(net: Network, on: np.ndarray) -> np.ndarray:
     """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
     the order of elimination, which has the least rounding."""
     n = net.structure.n
