@@ -33,7 +33,7 @@ class Network(NamedTuple):
     diodes : int array
         Ideal diodes.
     sources : int array
-        Current sources of a current other than 0.
+        Current sources of a current other than 0, between different nodes.
     laplacian : Laplacian
         The nodal matrix of resistors and diodes between different super-nodes.
     branch : (m,) int array
@@ -90,7 +90,7 @@ def network(structure: Structure, direct: bool = False) -> Network:
     ascending = resistors[np.argsort(value[resistors], kind="stable")]
     return Network(
         structure, first, second, ohms, emf, source, structure.voltage_edges, ascending, diodes,
-        np.flatnonzero(source), laplacian, branch, grounded,
+        np.flatnonzero((source != 0.0) & (first != second)), laplacian, branch, grounded,
     )  # fmt: skip
 
 

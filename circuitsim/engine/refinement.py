@@ -25,6 +25,8 @@ OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+FURTHER = 6
+"""Corrections after which a small current that still changes is rounding."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
 
@@ -174,7 +176,7 @@ def solve_linear(
     at_nodes, in_blocks = kernel(tree.node_maxima, m), kernel(tree.block_maxima, m)
     change = kernel(tree.largest_correction, m)
     walk = made.order, made.edge, made.parent
-    converged, steps = False, 0
+    agree, steps, zero = 0, 0, chords[:0]
     while True:
         before[:] = current
         balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, 0.0)
@@ -184,29 +186,26 @@ def solve_linear(
         if steps:
             before[chords] = old
             ratio = change(net.first, net.second, block, current, before, at_node, in_block, LOCAL, OVERALL)
-            if converged or not ratio < np.inf:
+            agree = agree + 1 if ratio <= 1.0 else 0
+            zero, open_digits = _rounding(chords, current, old, in_block[block[chords]])
+            if (agree >= 2 and not open_digits) or agree >= FURTHER or not ratio < np.inf:
                 break
-            converged = ratio <= 1.0
-        if not chords.size:
-            converged = True
-            break
-        if steps >= STEPS:
+        if not chords.size or steps >= STEPS:
             break
         measure(
-            chords, net.first, net.second, net.structure.coordinate, net.ohms, current, current_low, v, v_low,
-            residual, injected,
+            chords, net.first, net.second, net.structure.coordinate, net.ohms, net.emf, current, current_low, v, v_low,
+            made.depth, made.edge_of, made.parent_of, residual, injected,
         )  # fmt: skip
         x, _ = factored.correct(injected[:-1])
         old = current[chords].copy()
         correct(chords, net.first, net.second, last, net.ohms, residual, x, current, current_low)
         steps += 1
     correction = np.abs(current - before) if steps else np.zeros(m)
-    if steps:
-        zero = _rounding(net, chords, current, old, at_node, in_block[block[chords]])
-        current[zero] = current_low[zero] = 0.0
+    current[zero] = current_low[zero] = 0.0
     balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, RESOLUTION)
     potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
     at_nodes(net.first, net.second, current, at_node)
+    converged = bool(agree) or not chords.size
     return LinearPoint(
         made, on, current, current_low, v, v_low, need, at_node, block, correction, in_block, factored, converged, steps
     )  # fmt: skip
@@ -245,10 +244,13 @@ def representative(net: Network, on: np.ndarray) -> np.ndarray:
 
 
 def _rounding(
-    net: Network, chords: np.ndarray, current: np.ndarray, before: np.ndarray, at_node: np.ndarray, largest: np.ndarray
-) -> np.ndarray:
-    """The chords whose currents are rounding: small, and of no digit that the last two corrections agree on."""
+    chords: np.ndarray, current: np.ndarray, before: np.ndarray, largest: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """Chords whose currents are rounding, and whether further corrections would tell more.
+
+    Rounding are currents below `OVERALL` of the ``largest`` in their block, of no digit that the last two corrections
+    agree on. As long as such currents exceed what pairs of doubles resolve, the next correction may find digits.
+    """
     size = np.abs(current[chords])
-    local = np.maximum(at_node[net.first[chords]], at_node[net.second[chords]])
     unsettled = np.abs(current[chords] - before) > 1e-3 * size
-    return chords[unsettled & ((size <= 1e-13 * local) | (size <= OVERALL * largest))]
+    return chords[unsettled & (size <= OVERALL * largest)], bool((unsettled & (size > RESOLUTION * largest)).any())
