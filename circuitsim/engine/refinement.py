@@ -1,7 +1,7 @@
 """The linear circuit at one set of conducting diodes, refined until branch currents are right by their own scales.
 
-Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of doubles
-(`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the current of a
+Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of
+doubles (`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the current of a
 picoohm beside a kiloohm is a sum of currents, never a difference of rounded potentials.
 """
 

@@ -1,4 +1,4 @@
-"""From a set of conducting diodes to the steady state: every branch current and drop, every potential, what is unique."""
+"""From a set of conducting diodes to the steady state: branch currents and drops, potentials, uniqueness."""
 
 from __future__ import annotations
 

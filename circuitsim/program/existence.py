@@ -237,7 +237,7 @@ def _push(
 
 def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
     """The error for a set of nodes whose net source current (sign +: into it) has no way back."""
-    circuit = structure.circuit
+    circuit = structure.named
     _, first, second, value, _ = structure.arrays
     touched = np.zeros(inside.size, dtype=bool)
     touched[first] = touched[second] = True

@@ -25,7 +25,7 @@ class Reference(NamedTuple):
     backend: str
     slack: float = 1e-6
 
-    def solve(self, program: QuadraticProgram, start: np.ndarray, on: np.ndarray | None = None) -> Solution:
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
         """Minimise with the backend's own default tolerances; the certificate says what they were worth.
 
         Raises
