@@ -305,7 +305,7 @@ def _loop_violations(
         violation[e], scale[e] = abs(total), most
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
     printed = np.abs(drops - difference)[unclear]
-    return _Loops(violation, scale, printed, np.maximum(reach, size[unclear]))
+    return _Loops(violation, scale, printed, np.maximum(reach, scale[unclear]))
 
 
 class _Tree:

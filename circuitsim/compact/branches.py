@@ -28,7 +28,7 @@ LOCAL = 1e-12
 OVERALL = 1e-22
 """A current below this share of the largest of all that each correction shrinks by `SHRINKS` is zero."""
 SHRINKS = 1e-3
-RESOLUTION = 1e-25
+RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 STEPS = 8
 """Most corrections; circuits that need more go to the engine."""

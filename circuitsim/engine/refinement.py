@@ -1,8 +1,8 @@
 """The linear circuit at one set of conducting diodes, refined until branch currents are right by their own scales.
 
 Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of
-doubles (`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the current of a
-picoohm beside a kiloohm is a sum of currents, never a difference of rounded potentials.
+doubles (`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the
+current of a picoohm beside a kiloohm is a sum of currents, never a difference of rounded potentials.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
-RESOLUTION = 1e-25
+RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
@@ -162,7 +162,7 @@ def solve_linear(
     v[free] = anchor[free]
     need, need_low, at_node, before, most = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(n)
     in_block, injected = np.zeros(block.max(initial=-1) + 1), np.zeros(net.structure.n + 1)
-    residual = np.zeros(chords.size)
+    residual, old = np.zeros(chords.size), np.zeros(chords.size)
     carrying = np.concatenate([chords, net.sources])
     balance, potentials = kernel(tree.tree_currents, m), kernel(tree.tree_potentials, m)
     measure, correct = kernel(tree.loop_residuals, m), kernel(tree.correct_chords, m)
