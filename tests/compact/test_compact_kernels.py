@@ -95,7 +95,7 @@ def test_the_loop_measures_what_the_certificate_does() -> None:
         v, i = rng.normal(size=a.n_nodes), rng.normal(size=a.kind.size)
         worst, relative = np.empty(7), np.empty(7)
         worst_violations(a.kind, a.first, a.second, a.value, a.value, v, i, np.empty((2, a.n_nodes)), worst, relative)
-        expected = certify(a, a.value, v, i)
+        expected = certify(a, a.value, v, i, v[a.first] - v[a.second])
         assert dict(zip(EQUATIONS, relative.tolist())) == pytest.approx(expected.relative, rel=1e-12)
         assert worst.tolist() == pytest.approx([getattr(expected, name) for name in EQUATIONS], rel=1e-12, abs=1e-13)
 
