@@ -77,7 +77,8 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
         voltages, currents = image.node * point.voltages, image.element * point.currents
         kind, first, second, _, _ = circuit.arrays()
         # An element lies within one section, whose gain scales its drop; amplifiers and capacitors may join two.
-        drops = np.where((kind == AMPLIFIER) | (kind == CAPACITOR), voltages[first] - voltages[second], image.element * point.drops)
+        joins = (kind == AMPLIFIER) | (kind == CAPACITOR)
+        drops = np.where(joins, voltages[first] - voltages[second], image.element * point.drops)
         certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
     if not certificate.ok:
         raise ConvergenceError(

@@ -133,7 +133,9 @@ class Prepared:
 
 def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
     """The diodes that conduct in ``start`` (m,), or none."""
-    return np.zeros(value.size, dtype=bool) if start is None else start.currents > 0.0
+    if start is None:
+        return np.zeros(value.size, dtype=bool)
+    return (start.circuit.arrays().kind == DIODE) & (start.currents > 0.0)
 
 
 def prepared(
@@ -250,7 +252,7 @@ def _steady_state(structure: Structure, start: _Start, tolerance: float) -> tupl
 
 def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> Certificate:
     arrays = structure.arrays
-    return certify(arrays, arrays.value, found.voltages, found.current, found.drop, tolerance)
+    return certify(arrays, arrays.value, found.voltages, found.current, found.drop, tolerance, found.low)
 
 
 def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:

@@ -141,6 +141,10 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current):
     order, edge, parent = span(n, first, second, edges[:count], inside)
     if order.size < n:
         return False
+    depth, edge_of, parent_of = np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64)
+    for k in range(1, n):
+        u = order[k]
+        depth[u], edge_of[u], parent_of[u] = depth[parent[k]] + 1, edge[k], parent[k]
     low, carriers, chords = np.zeros(m), np.empty(m, np.int64), np.empty(resistors.size, np.int64)
     count, most = 0, 0.0
     for k in range(resistors.size):
@@ -174,7 +178,9 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current):
         tree_potentials(order, edge, parent, first, ohms, emf, current, low, v, v_low)
         if done or steps == STEPS:
             break
-        loop_residuals(chords, first, second, plan.coordinate, ohms, current, low, v, v_low, residual, x)
+        loop_residuals(
+            chords, first, second, plan.coordinate, ohms, emf, current, low, v, v_low, depth, edge_of, parent_of, residual, x
+        )  # fmt: skip
         x[plan.n] = 0.0
         substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.stranded)
         for k in range(chords.size):
@@ -200,7 +206,8 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current):
         drop = np.empty(d)
         differences(plan.anode, plan.cathode, v, v_low, drop)
         for k in range(d):
-            if (closed[k] and current[plan.diode[k]] < 0.0) or (not closed[k] and not drop[k] <= 0.0):
+            # A closed diode without a current may leave potentials open.
+            if (closed[k] and not current[plan.diode[k]] > 0.0) or (not closed[k] and not drop[k] <= 0.0):
                 return False
     for k in range(d):
         space.flow[k] = current[plan.diode[k]] if closed[k] else 0.0

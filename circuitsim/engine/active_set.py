@@ -11,21 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine import tree
+from circuitsim.engine import nodal, tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 
+NODAL = 40
+"""Most iterations on node potentials in doubles."""
+
 CLOSES = 2.0**-52
 """A sum of n source values below n times this share of the largest of them is zero."""
-
-
-COARSE = 1e-12
-"""A difference of potentials below this share of them is taken as a sum of drops instead."""
-
-RESOLVED = 1e-29
-"""A difference of potentials below this share of them is rounding of pairs of doubles."""
 
 
 class Violations(NamedTuple):
@@ -66,8 +62,10 @@ def solve_active_set(
         No steady state was found within ``limit`` linear circuits.
     """
     seen: set[bytes] = set()
-    single, previous = False, None
-    for count in range(1, limit + 1):
+    single, previous, done = False, None, 0
+    if nodal.suits(net):
+        closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))
+    for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = violations(net, point)
         if not (found.leave.size or found.enter.size):
@@ -136,7 +134,7 @@ def violations(net: Network, point: LinearPoint) -> Violations:
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     wrong = ~on & np.where(joined, forward > 0.0, forward > CLOSES * reach)
     candidates = np.flatnonzero(wrong & joined)
-    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])
+    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])[1]
     driven = driven_components(net, point)
     if driven.any():
         wrong |= _first_met(net, point, driven, forward)
@@ -154,7 +152,7 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
     a, b, made = net.first[elements], net.second[elements], point.tree
     found = np.empty(elements.size)
     kernel(tree.differences, elements.size)(a, b, point.v, point.v_low, found)
-    coarse = np.flatnonzero(np.abs(found) < COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
+    coarse = np.flatnonzero(np.abs(found) < tree.COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
     if coarse.size:
         finer = found[coarse]
         kernel(tree.path_voltages, net.first.size)(
@@ -165,19 +163,24 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
     return found
 
 
-def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> np.ndarray:
-    """Voltages below which those of blocking diodes are zero, V: by the largest drop in the loop through the diode.
+def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Voltages of blocking diodes that are zero, by the largest drop in the loop through the diode.
 
-    A loop of n voltage sources and conducting diodes closes if its sum is below n · 2⁻⁵² of its largest member.
+    Returns
+    -------
+    resolved : float array
+        What refinement resolves, V.
+    closing : float array
+        The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest member,
+        V: such a loop closes.
     """
     largest, members = np.zeros(diodes.size), np.zeros(diodes.size, dtype=np.int64)
     made, a, c = point.tree, net.first[diodes], net.second[diodes]
     kernel(tree.loop_scales, net.first.size)(
         made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
     )  # fmt: skip
-    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
-    return np.maximum(share * largest, RESOLVED * reach)
+    return OVERALL * largest, share * largest
 
 
 def driven_components(net: Network, point: LinearPoint) -> np.ndarray:

@@ -19,9 +19,9 @@ MODULES = (double_double, tree)
 
 def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """``function`` itself for few items, its compiled form for many (`circuitsim.kernels.kernel`)."""
-    if size > kernels.COMPILED:
+    if size > kernels.COMPILED or kernels.loaded():
         register()
-    return kernels.kernel(function, size)
+    return kernels.kernel(function, size, alike=True)
 
 
 @cache

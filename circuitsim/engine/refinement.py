@@ -25,6 +25,8 @@ OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+FURTHER = 6
+"""Corrections after which a small current that still changes is rounding."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
 
@@ -102,8 +104,13 @@ class LinearPoint(NamedTuple):
 
 def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
     """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
+    return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
+
+
+def forest_of(net: Network, edges: np.ndarray) -> Tree:
+    """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
     n, first, second = net.n_nodes, net.first, net.second
-    kept = spanning_forest(n - 1, first, second, np.concatenate([net.fixed, closed, net.ascending]))
+    kept = spanning_forest(n - 1, first, second, edges)
     preferred = np.zeros(n)
     preferred[net.roots] = 1.0
     grown = rooted(n - 1, first[kept], second[kept], preferred)
@@ -153,7 +160,7 @@ def solve_linear(
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
     block, active = _active_blocks(net, on)
     chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & active)
-    last = _representative(net, on)[net.structure.coordinate]
+    last = representative(net, on)[net.structure.coordinate]
     current, current_low = net.source.copy(), np.zeros(m)
     current[chords] = guess[chords]
     v, v_low = np.zeros(n), np.zeros(n)
@@ -169,7 +176,7 @@ def solve_linear(
     at_nodes, in_blocks = kernel(tree.node_maxima, m), kernel(tree.block_maxima, m)
     change = kernel(tree.largest_correction, m)
     walk = made.order, made.edge, made.parent
-    converged, steps = False, 0
+    agree, steps, zero = 0, 0, chords[:0]
     while True:
         before[:] = current
         balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, 0.0)
@@ -179,29 +186,26 @@ def solve_linear(
         if steps:
             before[chords] = old
             ratio = change(net.first, net.second, block, current, before, at_node, in_block, LOCAL, OVERALL)
-            if converged or not ratio < np.inf:
+            agree = agree + 1 if ratio <= 1.0 else 0
+            zero, open_digits = _rounding(chords, current, old, in_block[block[chords]])
+            if (agree >= 2 and not open_digits) or agree >= FURTHER or not ratio < np.inf:
                 break
-            converged = ratio <= 1.0
-        if not chords.size:
-            converged = True
-            break
-        if steps >= STEPS:
+        if not chords.size or steps >= STEPS:
             break
         measure(
-            chords, net.first, net.second, net.structure.coordinate, net.ohms, current, current_low, v, v_low,
-            residual, injected,
+            chords, net.first, net.second, net.structure.coordinate, net.ohms, net.emf, current, current_low, v, v_low,
+            made.depth, made.edge_of, made.parent_of, residual, injected,
         )  # fmt: skip
         x, _ = factored.correct(injected[:-1])
         old = current[chords].copy()
         correct(chords, net.first, net.second, last, net.ohms, residual, x, current, current_low)
         steps += 1
     correction = np.abs(current - before) if steps else np.zeros(m)
-    if steps:
-        zero = _rounding(net, chords, current, old, at_node, in_block[block[chords]])
-        current[zero] = current_low[zero] = 0.0
+    current[zero] = current_low[zero] = 0.0
     balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, RESOLUTION)
     potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
     at_nodes(net.first, net.second, current, at_node)
+    converged = bool(agree) or not chords.size
     return LinearPoint(
         made, on, current, current_low, v, v_low, need, at_node, block, correction, in_block, factored, converged, steps
     )  # fmt: skip
@@ -224,7 +228,7 @@ def _active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return block, active
 
 
-def _representative(net: Network, on: np.ndarray) -> np.ndarray:
+def representative(net: Network, on: np.ndarray) -> np.ndarray:
     """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
     the order of elimination, which has the least rounding."""
     n = net.structure.n
@@ -240,10 +244,13 @@ def _representative(net: Network, on: np.ndarray) -> np.ndarray:
 
 
 def _rounding(
-    net: Network, chords: np.ndarray, current: np.ndarray, before: np.ndarray, at_node: np.ndarray, largest: np.ndarray
-) -> np.ndarray:
-    """The chords whose currents are rounding: small, and of no digit that the last two corrections agree on."""
+    chords: np.ndarray, current: np.ndarray, before: np.ndarray, largest: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """Chords whose currents are rounding, and whether further corrections would tell more.
+
+    Rounding are currents below `OVERALL` of the ``largest`` in their block, of no digit that the last two corrections
+    agree on. As long as such currents exceed what pairs of doubles resolve, the next correction may find digits.
+    """
     size = np.abs(current[chords])
-    local = np.maximum(at_node[net.first[chords]], at_node[net.second[chords]])
     unsettled = np.abs(current[chords] - before) > 1e-3 * size
-    return chords[unsettled & ((size <= 1e-13 * local) | (size <= OVERALL * largest))]
+    return chords[unsettled & (size <= OVERALL * largest)], bool((unsettled & (size > RESOLUTION * largest)).any())

@@ -29,8 +29,8 @@ class SteadyState(NamedTuple):
     ----------
     current, drop : (m,) float arrays
         Branch currents, A, and voltages first − second, V.
-    voltages : (n_nodes,) float array
-        Node potentials, V.
+    voltages, low : (n_nodes,) float arrays
+        Node potentials, V, and what rounding them to doubles leaves over, V.
     unique : (m,) bool array
         Where the branch current is the only one possible.
     iterations : int
@@ -42,6 +42,7 @@ class SteadyState(NamedTuple):
     current: np.ndarray
     drop: np.ndarray
     voltages: np.ndarray
+    low: np.ndarray
     unique: np.ndarray
     iterations: int
     converged: bool
@@ -68,7 +69,7 @@ def steady_state(
         if not (np.abs(quantity) <= LARGEST).all():
             raise ConvergenceError(_out_of_range(net, current, drop))
         quantity[np.abs(quantity) < SMALLEST] = 0.0
-    return SteadyState(current, drop, voltages, unique, iterations, point.converged)
+    return SteadyState(current, drop, voltages, point.v_low, unique, iterations, point.converged)
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
@@ -78,7 +79,8 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     a, c = net.first[d], net.second[d]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     near = np.flatnonzero(~tight & (np.abs(forward) <= 1e-9 * reach))
-    tight[near] = np.abs(forward[near]) <= resolved_voltages(net, point, d[near])
+    resolved, closing = resolved_voltages(net, point, d[near])
+    tight[near] = (-forward[near] <= resolved) & (forward[near] <= closing)
     return tight
 
 

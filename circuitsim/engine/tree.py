@@ -12,6 +12,9 @@ import numpy as np
 
 from circuitsim.engine.double_double import add, multiply
 
+COARSE = 1e-18
+"""A difference of potentials below this share of them is taken as a sum of drops instead."""
+
 
 def tree_currents(order, edge, parent, first, second, chords, current, current_low, need, need_low, most, share):
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
@@ -82,10 +85,50 @@ def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low,
         v[u], v_low[u] = add(v[p], v_low[p], d, d_low)
 
 
-def loop_residuals(chords, first, second, coordinate, ohms, current, current_low, v, v_low, residual, injected):
+def path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b):
+    """v(a) − v(b) as the sum of the drops between two nodes, V, and whether a path joins them.
+
+    So a microvolt between two nodes at a teravolt keeps its digits.
+    """
+    high, low = 0.0, 0.0
+    while a != b:
+        down = depth[a] < depth[b]
+        x = b if down else a
+        e = edge_of[x]
+        if e < 0:
+            return 0.0, 0.0, False
+        if ohms[e] != 0.0:
+            d, d_low = multiply(ohms[e], current[e], current_low[e])
+        else:
+            d, d_low = emf[e], 0.0
+        if (first[e] == x) == down:
+            d, d_low = -d, -d_low
+        high, low = add(high, low, d, d_low)
+        if down:
+            b = parent_of[b]
+        else:
+            a = parent_of[a]
+    return high, low, True
+
+
+def path_voltages(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b, voltage):
+    """Fill in `path_voltage` for pairs of nodes, V; unchanged without a path."""
+    for j in range(a.size):
+        high, _, joined = path_voltage(
+            depth, edge_of, parent_of, first, ohms, emf, current, current_low, a[j], b[j]
+        )  # fmt: skip
+        if joined:
+            voltage[j] = high
+
+
+def loop_residuals(
+    chords, first, second, coordinate, ohms, emf, current, current_low, v, v_low, depth, edge_of, parent_of, residual,
+    injected,
+):  # fmt: skip
     """Violation of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
 
-    Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the currents into the
+    Where potentials in pairs of doubles do not resolve the drop between its ends (`COARSE`), the drops along the path
+    are added up. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the currents into the
     coordinates whose potentials are the correction, A.
     """
     for k in range(injected.size):
@@ -95,6 +138,8 @@ def loop_residuals(chords, first, second, coordinate, ohms, current, current_low
         a, b = first[e], second[e]
         d, d_low = multiply(ohms[e], current[e], current_low[e])
         w, w_low = add(v[a], v_low[a], -v[b], -v_low[b])
+        if abs(w) < COARSE * abs(v[a]):
+            w, w_low, _ = path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b)
         s = add(d, d_low, -w, -w_low)[0]
         residual[j] = s
         if s != 0.0:
@@ -107,35 +152,6 @@ def differences(a, b, v, v_low, difference):
     """Fill in v(a) − v(b) for pairs of nodes, V."""
     for k in range(a.size):
         difference[k] = add(v[a[k]], v_low[a[k]], -v[b[k]], -v_low[b[k]])[0]
-
-
-def path_voltages(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b, voltage):
-    """Fill in v(a) − v(b) for pairs of nodes as the sum of the drops between them, V; unchanged without a path.
-
-    So a microvolt between two nodes at a teravolt keeps its digits.
-    """
-    for j in range(a.size):
-        u, w, high, low, joined = a[j], b[j], 0.0, 0.0, True
-        while u != w:
-            down = depth[u] < depth[w]
-            x = w if down else u
-            e = edge_of[x]
-            if e < 0:
-                joined = False
-                break
-            if ohms[e] != 0.0:
-                d, d_low = multiply(ohms[e], current[e], current_low[e])
-            else:
-                d, d_low = emf[e], 0.0
-            if (first[e] == x) == down:
-                d, d_low = -d, -d_low
-            high, low = add(high, low, d, d_low)
-            if down:
-                w = parent_of[w]
-            else:
-                u = parent_of[u]
-        if joined:
-            voltage[j] = high
 
 
 def correct_chords(chords, first, second, coordinate, ohms, residual, x, current, current_low):

@@ -19,6 +19,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.errors import InfeasibleError, TopologyError
 from circuitsim.program.components import component_labels
 from circuitsim.program.forest import VoltageForest, grow_forest
+from circuitsim.program.precise import two_sum
 
 ROUNDING = 1e-12
 """A sum of voltages (or currents) below this share of the sum of their magnitudes is zero but for rounding."""
@@ -154,12 +155,14 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     kind, first, second, value, _ = structure.arrays
     voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
     offset, low = structure.forest.offsets(voltage)
-    _check_loops(structure, voltage, offset)
+    _check_loops(structure, voltage, offset, low)
     coordinate, n = structure.coordinate, structure.n
     ends = structure.memo.get("ends")
     if ends is None:
         ends = structure.memo["ends"] = _ends(structure)
     g = 1.0 / value[ends.r]
+    d = structure.diodes
+    inner = _between(offset, low, second[d[ends.inner]], first[d[ends.inner]])
     inside, base = ends.grouped, _base(structure, ends, g)
     # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
     offset[inside] = (offset[inside] - offset[base]) + (low[inside] - low[base])
@@ -170,8 +173,8 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     c = np.zeros(n + 1)
     np.subtract.at(c, coordinate[first[i]], value[i])
     np.add.at(c, coordinate[second[i]], value[i])
-    d = structure.diodes
     bound = offset[second[d]] - offset[first[d]]
+    bound[ends.inner] = inner
     _check_inner_diodes(structure, d[ends.inner], bound[ends.inner], voltage)
     return QuadraticProgram(
         n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo
@@ -244,17 +247,23 @@ def _base(structure: Structure, ends: _Ends, g: np.ndarray) -> np.ndarray:
     return np.where(structure.coordinate[grouped] < structure.n, best[root], root)
 
 
-def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray) -> None:
+def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray, low: np.ndarray) -> None:
     """Every voltage constraint that closes a loop must agree with the loop, but for rounding."""
     first, second = structure.arrays.first, structure.arrays.second
     for k in structure.forest.closing.tolist():
         element = int(structure.voltage_edges[k])
         u, v = int(first[element]), int(second[element])
-        excess = offset[u] - offset[v] - voltage[k]
+        excess = _between(offset, low, u, v) - voltage[k]
         if excess != 0.0:
             path = structure.forest.path(v, u)
             if abs(excess) > ROUNDING * (abs(voltage[k]) + float(np.abs(voltage[path]).sum())):
                 raise contradiction(structure, [element, *structure.voltage_edges[path].tolist()], abs(excess))
+
+
+def _between(offset: np.ndarray, low: np.ndarray, u: np.ndarray | int, v: np.ndarray | int) -> np.ndarray:
+    """Voltage u − v of nodes of one tree, from their offsets and what rounded off in these, V."""
+    difference, error = two_sum(offset[u], -offset[v])
+    return difference + (error + (low[u] - low[v]))
 
 
 def _check_inner_diodes(structure: Structure, diodes: np.ndarray, bound: np.ndarray, voltage: np.ndarray) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -65,7 +67,7 @@ def test_frozen_descent_is_a_start_that_the_engine_makes_exact(monkeypatch: pyte
     point = circuitsim.solve(rectifier, solver="coordinate-descent")
     assert point["3"] == 0.5 and int(str(point.solver["iterations"])) <= CORRECTIONS
     # Where the engine's few linear circuits are not enough, the message tells how the descent ended.
-    monkeypatch.setattr("circuitsim.analysis.solve.CORRECTIONS", 0)
+    monkeypatch.setattr(sys.modules["circuitsim.analysis.solve"], "CORRECTIONS", 0)
     said = "coordinate-descent did not reach a steady state: it is frozen: no single node moves any more"
     with pytest.raises(ConvergenceError, match=said) as caught:
         circuitsim.solve(rectifier, solver="coordinate-descent")

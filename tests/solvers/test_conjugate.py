@@ -84,7 +84,7 @@ def test_choice_by_shape_values_and_ways_to_earth() -> None:
     assert way(make("erdos-renyi", 1000, 0)) is None
     for family in ("grid", "crossbar-1d1r", "selectors", "ladder"):
         assert way(make(family, 4000, 0)) is not conjugate, family
-    alone = random.copy()
+    alone = circuitsim.loads(circuitsim.dumps(random))
     alone.diode("Dalone", "alone", "0")  # a node without a path of resistors to ground
     assert way(alone) is None
 
