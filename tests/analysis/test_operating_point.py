@@ -137,7 +137,7 @@ def test_circuits_without_elements_and_silly_tolerances_are_refused() -> None:
 
 
 def test_values_beyond_a_double_are_an_error_not_an_infinity() -> None:
-    with pytest.raises(circuitsim.ConvergenceError, match="exceed the range of a double"):
+    with pytest.raises(circuitsim.ConvergenceError, match="exceeds the range of a double"):
         solve("I1 0 a 1e200\nR1 a 0 1e200\n")
 
 
