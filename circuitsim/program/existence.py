@@ -10,8 +10,10 @@ from collections import deque
 
 import numpy as np
 
+from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.errors import UnboundedError
 from circuitsim.program.components import component_labels
+from circuitsim.program.forest import excess_of
 from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction, islands
 
 
@@ -35,11 +37,11 @@ def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[Q
         x, cycle = _bellman_ford(program.n, program.tail, program.head, bound)
         if cycle is None:
             return program._replace(bound=bound), x - x[program.n]
-        elements, total_voltage = _cycle_elements(structure, program, cycle)
-        excess = -float(bound[cycle].sum())
-        if excess > ROUNDING * total_voltage:
+        elements, members = _cycle_elements(structure, program, cycle)
+        excess = excess_of(members)
+        if excess > 0.0:
             raise contradiction(structure, elements, excess)
-        bound[cycle] += 2.0 * ROUNDING * total_voltage / len(cycle)
+        bound[cycle] += 4.0 * ROUNDING * max(map(abs, members), default=0.0)
 
 
 def _bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, list[int] | None]:
@@ -83,18 +85,25 @@ def _predecessor_cycle(last: np.ndarray, head: np.ndarray) -> list[int] | None:
     return None
 
 
-def _cycle_elements(structure: Structure, program: QuadraticProgram, cycle: list[int]) -> tuple[list[int], float]:
-    """The diodes of a cycle and the sources between them, in order, and Σ|V| of those sources."""
+def _cycle_elements(
+    structure: Structure, program: QuadraticProgram, cycle: list[int]
+) -> tuple[list[int], list[float]]:
+    """The diodes of a cycle and the sources between them, in order, and the voltages of these sources.
+
+    Their sum holds the diodes forward.
+    """
     _, first, second, value, _ = structure.arrays
+    kind, forest = structure.arrays.kind, structure.forest
+    voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
     elements: list[int] = []
-    total = 0.0
+    members: list[float] = []
     for position, following in zip(cycle, [*cycle[1:], cycle[0]]):
         d, after = int(program.diode[position]), int(program.diode[following])
-        path = structure.voltage_edges[structure.forest.path(int(second[d]), int(first[after]))].tolist()
+        leaves, enters = int(second[d]), int(first[after])
         # Paths between two trees that are both fixed (ground's, a reference's) never arise: parts share no diode.
-        elements += [d, *path]
-        total += sum(abs(float(value[k])) for k in path if structure.arrays.kind[k] == 2)
-    return elements, total
+        elements += [d, *structure.voltage_edges[forest.path(leaves, enters)].tolist()]
+        members += forest.members(enters, leaves, voltage)
+    return elements, members
 
 
 def check_bounded(structure: Structure, program: QuadraticProgram) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.program.precise import two_sum
+
+EPSILON = 2.0**-52
+"""Distance between 1 and the next double."""
 
 
 class VoltageForest(NamedTuple):
@@ -59,6 +63,29 @@ class VoltageForest(NamedTuple):
             up.pop()
             down.pop()
         return [int(self.edge[k]) for k in up[:-1]] + [int(self.edge[k]) for k in reversed(down[:-1])]
+
+
+    def members(self, u: int, v: int, voltage: np.ndarray) -> list[float]:
+        """The voltages along the tree path between two nodes, with the signs that add up to v(u) − v(v)."""
+        up, down = [u], [v]
+        while self.edge[up[-1]] >= 0:
+            up.append(int(self.parent[up[-1]]))
+        while self.edge[down[-1]] >= 0:
+            down.append(int(self.parent[down[-1]]))
+        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
+            up.pop()
+            down.pop()
+        rises = [float(self.sign[k] * voltage[self.edge[k]]) for k in up[:-1]]
+        return rises + [-float(self.sign[k] * voltage[self.edge[k]]) for k in down[:-1]]
+
+
+def excess_of(members: list[float]) -> float:
+    """The sum of n source values, right to the last digit; 0 where it is below n · 2⁻⁵² of the largest.
+
+    Then the loop or cut closes.
+    """
+    total = math.fsum(members)
+    return 0.0 if abs(total) <= len(members) * EPSILON * max(map(abs, members), default=0.0) else total
 
 
 def grow_forest(n_nodes: int, first: np.ndarray, second: np.ndarray, preferred_roots: list[int]) -> VoltageForest:

@@ -18,8 +18,7 @@ from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import InfeasibleError, TopologyError
 from circuitsim.program.components import component_labels
-from circuitsim.program.forest import VoltageForest, grow_forest
-from circuitsim.program.precise import two_sum
+from circuitsim.program.forest import VoltageForest, excess_of, grow_forest
 
 ROUNDING = 1e-12
 """A sum of voltages (or currents) below this share of the sum of their magnitudes is zero but for rounding."""
@@ -155,14 +154,12 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     kind, first, second, value, _ = structure.arrays
     voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
     offset, low = structure.forest.offsets(voltage)
-    _check_loops(structure, voltage, offset, low)
+    _check_loops(structure, voltage)
     coordinate, n = structure.coordinate, structure.n
     ends = structure.memo.get("ends")
     if ends is None:
         ends = structure.memo["ends"] = _ends(structure)
     g = 1.0 / value[ends.r]
-    d = structure.diodes
-    inner = _between(offset, low, second[d[ends.inner]], first[d[ends.inner]])
     inside, base = ends.grouped, _base(structure, ends, g)
     # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
     offset[inside] = (offset[inside] - offset[base]) + (low[inside] - low[base])
@@ -173,9 +170,9 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     c = np.zeros(n + 1)
     np.subtract.at(c, coordinate[first[i]], value[i])
     np.add.at(c, coordinate[second[i]], value[i])
+    d = structure.diodes
     bound = offset[second[d]] - offset[first[d]]
-    bound[ends.inner] = inner
-    _check_inner_diodes(structure, d[ends.inner], bound[ends.inner], voltage)
+    _check_inner_diodes(structure, d[ends.inner], voltage)
     return QuadraticProgram(
         n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo
     )  # fmt: skip
@@ -247,33 +244,26 @@ def _base(structure: Structure, ends: _Ends, g: np.ndarray) -> np.ndarray:
     return np.where(structure.coordinate[grouped] < structure.n, best[root], root)
 
 
-def _check_loops(structure: Structure, voltage: np.ndarray, offset: np.ndarray, low: np.ndarray) -> None:
-    """Every voltage constraint that closes a loop must agree with the loop, but for rounding."""
-    first, second = structure.arrays.first, structure.arrays.second
-    for k in structure.forest.closing.tolist():
+def _check_loops(structure: Structure, voltage: np.ndarray) -> None:
+    """Each voltage constraint that closes a loop must agree with the loop's own sources."""
+    first, second, forest = structure.arrays.first, structure.arrays.second, structure.forest
+    for k in forest.closing.tolist():
         element = int(structure.voltage_edges[k])
         u, v = int(first[element]), int(second[element])
-        excess = _between(offset, low, u, v) - voltage[k]
-        if excess != 0.0:
-            path = structure.forest.path(v, u)
-            if abs(excess) > ROUNDING * (abs(voltage[k]) + float(np.abs(voltage[path]).sum())):
-                raise contradiction(structure, [element, *structure.voltage_edges[path].tolist()], abs(excess))
+        excess = excess_of([*forest.members(u, v, voltage), -float(voltage[k])])
+        if excess:
+            path = structure.voltage_edges[forest.path(v, u)].tolist()
+            raise contradiction(structure, [element, *path], abs(excess))
 
 
-def _between(offset: np.ndarray, low: np.ndarray, u: np.ndarray | int, v: np.ndarray | int) -> np.ndarray:
-    """Voltage u − v of nodes of one tree, from their offsets and what rounded off in these, V."""
-    difference, error = two_sum(offset[u], -offset[v])
-    return difference + (error + (low[u] - low[v]))
-
-
-def _check_inner_diodes(structure: Structure, diodes: np.ndarray, bound: np.ndarray, voltage: np.ndarray) -> None:
+def _check_inner_diodes(structure: Structure, diodes: np.ndarray, voltage: np.ndarray) -> None:
     """A diode whose ends are held by one tree of sources must not be held forward."""
-    first, second = structure.arrays.first, structure.arrays.second
-    for k in np.flatnonzero(bound < 0.0).tolist():
-        d = int(diodes[k])
-        path = structure.forest.path(int(second[d]), int(first[d]))
-        if -bound[k] > ROUNDING * float(np.abs(voltage[path]).sum()):
-            raise contradiction(structure, [d, *structure.voltage_edges[path].tolist()], -float(bound[k]))
+    first, second, forest = structure.arrays.first, structure.arrays.second, structure.forest
+    for d in diodes.tolist():
+        excess = excess_of(forest.members(int(first[d]), int(second[d]), voltage))
+        if excess > 0.0:
+            path = structure.voltage_edges[forest.path(int(second[d]), int(first[d]))].tolist()
+            raise contradiction(structure, [d, *path], excess)
 
 
 def contradiction(structure: Structure, elements: list[int], excess: float) -> InfeasibleError:
