@@ -79,8 +79,8 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     a, c = net.first[d], net.second[d]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     near = np.flatnonzero(~tight & (forward >= -1e-9 * reach))
-    resolved, closing = resolved_voltages(net, point, d[near])
-    tight[near] = (-forward[near] <= resolved) & (forward[near] <= closing)
+    resolved, _ = resolved_voltages(net, point, d[near])
+    tight[near] = -forward[near] <= resolved
     return tight
 
 
