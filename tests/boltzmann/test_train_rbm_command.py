@@ -70,7 +70,7 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
     write_mnist(tmp_path / "data")
     assert main(["train", "--resume", "--epochs", "0", *out]) == 0
     assert "64 visible" in capsys.readouterr().out
-    assert "note: too many units to enumerate: the distance in the live bound is replaced by 1" in printed.err
+    assert "note: too many units to enumerate: the distance in the bound is replaced by 1" in printed.err
     assert "nothing was trained (0 epochs)" in printed.out
 
 

@@ -342,7 +342,7 @@ def test_classes_become_target_voltages() -> None:
     assert loss.gradient(output, np.array([0, 1])).tolist() == [[0.0, 0.0], [0.5, 0.0]]
 
 
-def test_the_curvature_of_cross_entropy_is_bounded_by_steepest() -> None:
+def test_the_curvature_of_cross_entropy_is_bounded_by_its_lipschitz_constant() -> None:
     rng, loss = np.random.default_rng(0), CrossEntropy(0.7)
     for _ in range(50):
         o, u = rng.normal(size=(1, 4)), rng.normal(size=(1, 4))

@@ -174,7 +174,7 @@ def test_parameters_that_are_not_finite_are_never_saved(tmp_path):
         ),
         (
             lambda: Trainer(NoisyQuadratic(), [DATA], _plan()).resume(),
-            "there is nothing to resume: this trainer keeps no directory",
+            "there is nothing to resume: this trainer has no directory",
         ),
     ],
 )
