@@ -93,8 +93,8 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
     """The certificate of potentials and currents alone, where the potentials resolve every drop.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
-    difference of its potentials, held against itself: a sufficient condition, with no loops to walk. Runs interpreted or
-    compiled.
+    difference of its potentials, held against itself: a sufficient condition, with no loops to walk. Runs interpreted
+    or compiled.
 
     Parameters
     ----------
@@ -275,8 +275,8 @@ def _largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
 
 
 class _Loops(NamedTuple):
-    """Per element: the sum of drops round its loop, V, and the largest drop there, V; where loops were walked, also what
-    the drop and the printed potentials differ by, V, and the larger of them, V."""
+    """Per element: the sum of drops round its loop, V, and the largest drop there, V; where loops were walked, also
+    what the drop and the printed potentials differ by, V, and the larger of them, V."""
 
     violation: np.ndarray
     scale: np.ndarray

@@ -18,31 +18,31 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 
 from circuitsim.datasets import choose, load
-from circuitsim.layered import reference
-from circuitsim.layered.architecture import Recipe, recipes
+from circuitsim.layered import numpy_layers
+from circuitsim.layered.architecture import ResistiveRecipe, recipes
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
-from circuitsim.layered.reference import Contrast, States, Tilt
+from circuitsim.layered.numpy_layers import Contrast, States, Tilt
 
 
-def nudged(recipe: Recipe, parameters: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[States]:
+def nudged(recipe: ResistiveRecipe, parameters: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[States]:
     """The states at −β and +β."""
     learning, depth = recipe.learning, recipe.architecture.depth
     inner = [parameters[f"weights.{i}"] for i in range(2, depth + 1)]
     biases = [parameters[f"biases.{i}"] for i in range(1, depth + 1)]
-    given = reference.drive(parameters["weights.1"], x, recipe.architecture.input_gain)
+    given = numpy_layers.drive(parameters["weights.1"], x, recipe.architecture.input_gain)
     start = [np.zeros((len(x), n), x.dtype) for n in recipe.architecture.units[1:]]
-    free = reference.relax(inner, biases, given, start, learning.sweeps)
+    free = numpy_layers.relax(inner, biases, given, start, learning.sweeps)
     tilts = [Tilt(-b * y, b) for b in (-learning.beta, learning.beta)]
-    return [reference.relax(inner, biases, given, free, learning.nudged_sweeps, tilt) for tilt in tilts]
+    return [numpy_layers.relax(inner, biases, given, free, learning.nudged_sweeps, tilt) for tilt in tilts]
 
 
-def gradients(recipe: Recipe, pair: Contrast, x: np.ndarray) -> list[np.ndarray]:
-    first = reference.first_gradient(x, recipe.architecture.input_gain, pair)
-    return [first, *(reference.inner_gradient(pair, layer) for layer in range(1, recipe.architecture.depth))]
+def gradients(recipe: ResistiveRecipe, pair: Contrast, x: np.ndarray) -> list[np.ndarray]:
+    first = numpy_layers.first_gradient(x, recipe.architecture.input_gain, pair)
+    return [first, *(numpy_layers.inner_gradient(pair, layer) for layer in range(1, recipe.architecture.depth))]
 
 
-def squares(recipe: Recipe, states: list[States], x: np.ndarray, share: float) -> list[np.ndarray]:
+def squares(recipe: ResistiveRecipe, states: list[States], x: np.ndarray, share: float) -> list[np.ndarray]:
     """½ (v_j − v_k)² at +β minus the same at −β, one sample after the other."""
     below = [np.concatenate([x, -x], axis=1) * x.dtype.type(recipe.architecture.input_gain)] * 2
     found = []
@@ -57,7 +57,7 @@ def squares(recipe: Recipe, states: list[States], x: np.ndarray, share: float) -
     return found
 
 
-def compare(recipe: Recipe, data: object, steps: int) -> list[str]:
+def compare(recipe: ResistiveRecipe, data: object, steps: int) -> list[str]:
     """One row a layer."""
     engine = Engine(recipe.architecture, recipe.learning, recipe.batch)
     engine.set(initial_parameters(recipe.architecture, np.random.default_rng(0), np.float32))
@@ -71,7 +71,7 @@ def compare(recipe: Recipe, data: object, steps: int) -> list[str]:
         parameters = {name: array.astype(dtype) for name, array in single.items()}
         x, y = (images[rows] / 255).astype(np.float32).astype(dtype), np.eye(10, dtype=dtype)[labels[rows]]
         minus, plus = nudged(recipe, parameters, x, y)
-        pair = reference.contrast(plus, minus, np.full(len(x), share))
+        pair = numpy_layers.contrast(plus, minus, np.full(len(x), share))
         found[dtype] = gradients(recipe, pair, x)
         if dtype is np.float32:
             printed = squares(recipe, [minus, plus], x, share)

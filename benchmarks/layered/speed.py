@@ -106,7 +106,7 @@ def passes(name: str, images: np.ndarray, library: ctypes.CDLL | None, rounds: i
     slots = np.empty((len(rows), depth), np.int32)
     pixels = aligned(len(rows) * 4 * depth, np.float32).reshape(len(rows), -1)
     for k, some in enumerate(rows):
-        tiles.light(images, some, 4, 4, m.levels, slots[k], pixels[k], m.where)
+        tiles.gather_nonzero_inputs(images, some, 4, 4, m.levels, slots[k], pixels[k], m.where)
     shift, drop = rng.normal(0, 1e-6, 4 * width).astype(np.float32), np.zeros(width, np.float32)
     count, at = MODELS[name], iter(range(10**9))
 

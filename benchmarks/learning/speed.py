@@ -17,7 +17,7 @@ from common import machine, write
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.learning import EquilibriumPropagation, Learner, SquaredError
-from circuitsim.learning.start import gentle_nudge
+from circuitsim.learning.start import default_beta
 from circuitsim.netlist.roles import make_roles
 from circuitsim.training import Adam
 
@@ -52,7 +52,7 @@ def sheet(nodes: int, seed: int = 0) -> CircuitBlock:
 def measure(nodes: int, batch: int, repetitions: int) -> str:
     """One row of the table."""
     block, rng = sheet(nodes), np.random.default_rng(1)
-    learner = Learner(block, EquilibriumPropagation(gentle_nudge(block, SquaredError())), SquaredError())
+    learner = Learner(block, EquilibriumPropagation(default_beta(block, SquaredError())), SquaredError())
     x, y = rng.normal(size=(batch, 10)) * 3, rng.normal(size=(batch, 10))
     optimizer = Adam(1e-3)
     memory = optimizer.start(learner.parameters)

@@ -11,7 +11,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import Image, without_amplifiers
-from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     with np.errstate(over="ignore", invalid="ignore"):
         voltages, currents = image.node * point.voltages, image.element * point.currents
         kind, first, second, _, _ = circuit.arrays()
-        # An element lies within one section, whose gain scales its drop; an amplifier joins two.
-        drops = np.where(kind == AMPLIFIER, voltages[first] - voltages[second], image.element * point.drops)
+        # An element lies within one section, whose gain scales its drop; amplifiers and capacitors may join two.
+        joins = (kind == AMPLIFIER) | (kind == CAPACITOR)
+        drops = np.where(joins, voltages[first] - voltages[second], image.element * point.drops)
         certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
     if not certificate.ok:
         raise ConvergenceError(

@@ -2,7 +2,7 @@
 
 Everything that changes from sample to sample is a right-hand side: source values, currents pushed into the outputs.
 Resistances are shared by a batch. One plan serves them all; samples run side by side on threads, each from the diodes
-it is given. A sample that the fast kernel cannot prove goes to the general solver, or comes back with ``ok`` false.
+it is given. A sample that the fast kernel cannot prove goes to the engine, or comes back with ``ok`` false.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class BatchSolution:
     output : (samples, outputs) float array
         Voltage between the two nodes of each output pair, V.
     rounds : (samples,) int array
-        Linear circuits solved; 0 where the general solver had to step in.
+        Linear circuits solved; 0 where the engine had to step in.
     stiffness : float
         Conductance across the outputs while these were solved, S.
     """
@@ -353,7 +353,7 @@ class BatchSolver:
         self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,
         error: np.ndarray,
     ) -> None:  # fmt: skip
-        """The general solver's answer for one sample, where it has one."""
+        """The engine's answer for one sample, where it has one."""
         kind, first, second = self.columns
         own = value.copy()
         own[np.concatenate([self.inputs, np.arange(kind.size - len(self.outputs), kind.size)])] = x

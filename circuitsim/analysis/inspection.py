@@ -158,7 +158,7 @@ def _diode_rings(structure: Structure) -> list[Problem]:
     Going around, the voltages along the diodes are at most 0 each and 0 together, so each is 0. Nodes joined by
     elements of 0 V count as one, so that an ammeter in the ring hides nothing.
     """
-    circuit = structure.circuit
+    circuit = structure.named
     kind, first, second, value, n_nodes = structure.arrays
     shorts = (kind == INDUCTOR) | (((kind == RESISTOR) | (kind == VOLTAGE)) & (value == 0.0))
     joined = component_labels(n_nodes, first[shorts], second[shorts])

@@ -87,8 +87,8 @@ class OperatingPoint:
 
     @cached_property
     def drops(self) -> np.ndarray:
-        """Branch voltages v(first) − v(second), V (m,): quantities of their own, right by their own size where potentials
-        are too coarse to resolve them."""
+        """Branch voltages v(first) − v(second), V (m,): quantities of their own, right by their own size where
+        potentials are too coarse to resolve them."""
         arrays = self.circuit.arrays()
         return self.voltages[arrays.first] - self.voltages[arrays.second]
 

@@ -2,7 +2,7 @@
 
 It answers where potentials are unique and all is proven. Where loops of diodes leave a choice of currents that it does
 not make (loops through sources, or large ones) it hands on its potentials; in any other case (loops of sources, free
-potentials, no steady state, digits lost) it says nothing, and the general solver takes the circuit.
+potentials, no steady state, digits lost) it says nothing, and the active-set engine takes the circuit.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Quick:
 
     def info(self, out: np.ndarray, why: str) -> dict[str, object]:
         """The method, why it was chosen, counts of its work."""
-        return {"name": "active-set", "why": why, "rounds": int(out[self.rounds]), "steps": 0}
+        return {"name": "active-set", "why": why, "iterations": int(out[self.rounds])}
 
     def loops(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The diodes on loops of equal potentials, and which of them carry something."""

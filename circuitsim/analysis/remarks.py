@@ -15,7 +15,7 @@ from circuitsim.program.components import component_labels
 
 def remarks(structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray) -> list[Problem]:
     """Warnings about what the circuit leaves open: parts without ground, free nodes, currents that are a choice."""
-    circuit = structure.circuit
+    circuit = structure.named
     found = [floating(_part_nodes(structure, reference)) for reference in structure.references.tolist()]
     if free:
         found.append(free_potential([circuit.node_names[k] for k in free]))
@@ -61,7 +61,7 @@ def _part_nodes(structure: Structure, reference: int) -> list[str]:
     kind, first, second, _, n_nodes = structure.arrays
     carries = (kind != CURRENT) & (kind != CAPACITOR)
     part = component_labels(n_nodes, first[carries], second[carries])
-    return [structure.circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
+    return [structure.named.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
 
 
 def _listed(names: list[str], shown: int = 8) -> str:

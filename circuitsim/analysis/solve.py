@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
 from circuitsim.engine.network import network
-from circuitsim.engine.steady_state import steady_state
+from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import (
@@ -32,8 +33,7 @@ from circuitsim.program import (
     feasible_program,
     quadratic_program,
 )
-from circuitsim.solvers import Solution, Solver, choose
-from circuitsim.solvers.active_set import ActiveSet
+from circuitsim.solvers import Exact, Solution, Solver, choose
 
 QUICK = ("auto", "active-set")
 """Solvers whose work the compact kernel does where it can."""
@@ -67,7 +67,7 @@ class Prepared:
 
     @cached_property
     def structure(self) -> Structure:
-        """The topology as the general solver sees it, analysed when first needed."""
+        """The topology as the engine sees it, analysed when first needed."""
         return analyse(self.circuit)
 
     def solve(
@@ -128,7 +128,7 @@ class Prepared:
             if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
                 return prepared(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
-        return _operating_point(structure, choose(self.solver, structure), self.tolerance, why, on, guess)
+        return _operating_point(structure, choose(self.solver), self.tolerance, why, on, guess)
 
 
 def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
@@ -192,29 +192,29 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
 
 
 def _operating_point(
-    structure: Structure, solver: Solver, tolerance: float, why: str, on: np.ndarray, guess: np.ndarray
+    structure: Structure, solver: Solver | Exact, tolerance: float, why: str, on: np.ndarray, guess: np.ndarray
 ) -> OperatingPoint:
-    """The operating point from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A, to start from."""
+    """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         program, feasible = feasible_program(structure, quadratic_program(structure))
         check_bounded(structure, program)
-        net = network(structure)
         info: dict[str, object] = {"name": "active-set", "why": why}
-        closed, anchor, limit, doubt = np.flatnonzero(on), np.zeros(net.n_nodes), ITERATIONS, ""
-        if not isinstance(solver, ActiveSet):
-            solution = solver.solve(program, feasible, on[program.diode])
+        start, doubt = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
+        if solver is not Exact.ACTIVE_SET:
+            solution = solver.solve(program, feasible)
             info |= {"name": solution.solver, **solution.info}
-            anchor = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
-            closed, guess = _identified(structure, program, solution, anchor)
-            limit, doubt = CORRECTIONS, solution.doubt
-        found = steady_state(net, closed, guess, anchor, limit)
-        info |= {"iterations": found.iterations, "linear": net.laplacian.way}
-        certificate = certify(
-            structure.arrays, structure.arrays.value, found.voltages, found.current, found.drop, tolerance, found.low
-        )
+            start, doubt = _identified(structure, program, solution), solution.doubt
+        try:
+            found, certificate, linear = _steady_state(structure, start, tolerance)
+        except ConvergenceError as error:
+            if solver is Exact.ACTIVE_SET:
+                raise
+            raise ConvergenceError(_did_not(str(info["name"]), doubt, f"{error}; use --solver auto")) from error
+        info |= {"iterations": found.iterations, "linear": linear}
     if not certificate.ok:
-        raise ConvergenceError(_why_not(str(info["name"]), doubt, certificate))
-    circuit = structure.circuit
+        exact = solver is Exact.ACTIVE_SET
+        raise ConvergenceError(_did_not(str(info["name"]), doubt, _failed(certificate, exact)))
+    circuit = structure.named
     carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
     free = intervals(structure, found.voltages, carries)
     warnings = (*circuit.notes, *remarks(structure, free, found.unique))
@@ -224,25 +224,56 @@ def _operating_point(
     )  # fmt: skip
 
 
-def _identified(
-    structure: Structure, program: QuadraticProgram, solution: Solution, voltages: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The conducting diodes and the resistors' currents (m,) that approximate potentials tell, A."""
+class _Start(NamedTuple):
+    """The start of the engine: conducting diodes, branch currents (m,), A, potentials of components without a path to
+    ground (n_nodes,), V, and the most linear circuits to solve."""
+
+    closed: np.ndarray
+    guess: np.ndarray
+    anchor: np.ndarray
+    limit: int
+
+
+def _steady_state(structure: Structure, start: _Start, tolerance: float) -> tuple[SteadyState, Certificate, str]:
+    """The steady state, its certificate, and the kind of linear solver: factors where iterations do not converge."""
+    net = network(structure)
+    try:
+        found = steady_state(net, *start)
+        certificate = _certificate(structure, found, tolerance)
+        if certificate.ok or net.laplacian.iterative is None:
+            return found, certificate, net.laplacian.way
+    except ConvergenceError:
+        if net.laplacian.iterative is None:
+            raise
+    net = network(structure, direct=True)
+    found = steady_state(net, *start)
+    return found, _certificate(structure, found, tolerance), net.laplacian.way
+
+
+def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> Certificate:
+    arrays = structure.arrays
+    return certify(arrays, arrays.value, found.voltages, found.current, found.drop, tolerance, found.low)
+
+
+def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:
+    """The conducting diodes and the resistors' currents that approximate potentials tell."""
     kind, first, second, value, _ = structure.arrays
+    voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
     xt, xh = solution.x[program.tail], solution.x[program.head]
     near = xt - xh - program.bound >= -solution.slack * (np.abs(xt) + np.abs(xh) + np.abs(program.bound))
     guess, r = np.zeros(kind.size), structure.resistors
     guess[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
-    return program.diode[near], guess
+    return _Start(program.diode[near], guess, voltages, CORRECTIONS)
 
 
-def _why_not(solver: str, doubt: str, certificate: Certificate) -> str:
+def _failed(certificate: Certificate, exact: bool) -> str:
     worst = max(certificate.relative, key=lambda key: certificate.relative[key])
-    why = f"{doubt}; " if doubt else ""
-    exact = solver == "active-set"
     hint = "the values span more than double precision holds" if exact else "use --solver auto"
     return (
-        f"{solver} did not reach a steady state: {why}its certificate fails ({worst} is off by "
-        f"{certificate.relative[worst]:.1e} of its scale, tolerance {certificate.tolerance:.0e}); {hint}, or "
-        "accept less with a larger --tolerance"
+        f"its certificate fails ({worst} is off by {certificate.relative[worst]:.1e} of its scale, tolerance "
+        f"{certificate.tolerance:.0e}); {hint}, or accept less with a larger --tolerance"
     )
+
+
+def _did_not(solver: str, doubt: str, reason: str) -> str:
+    return f"{solver} did not reach a steady state: " + (f"{doubt}; " if doubt else "") + reason

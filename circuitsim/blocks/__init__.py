@@ -1,4 +1,4 @@
-"""Energy-based blocks: circuits and networks that settle where an energy is least, behind one protocol."""
+"""Energy-based blocks: circuits and networks in states of least energy, with one interface."""
 
 from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
 

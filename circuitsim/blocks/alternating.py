@@ -2,9 +2,9 @@
 
     E(s) = Σ_l [½ slope_l s_l² − constant_l · s_l] − Σ_l ⟨s_{l+1}, C_l s_l⟩,    lower_l ≤ s_l ≤ upper_l
 
-A layer sees its neighbours only, so the odd layers are independent of each other given the even ones: one sweep is
+Only neighbouring layers are coupled, so the odd layers are independent of each other given the even ones: one sweep is
 exact block coordinate descent. Deep Hopfield networks and deep resistive networks are both of this kind; they differ in
-what the slopes, bounds and couplings are made of. The state is a list of arrays, one a layer, batch first.
+slopes, bounds and couplings. The state is a list of arrays, one a layer, batch first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Layer(NamedTuple):
 
 
 class Relaxed(NamedTuple):
-    """Layers after a number of sweeps, and what their pooled couplings took."""
+    """Layers after a number of sweeps, and the switches of their pooled couplings."""
 
     layers: tuple[Array, ...]
     switches: tuple[Array | None, ...]
@@ -48,7 +48,7 @@ class Relaxed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class LayeredEnergy:
     """An energy for one value of the parameters.
 
     Attributes
@@ -65,12 +65,12 @@ class Landscape:
         self, constants: Sequence[Array], start: Relaxed, sweeps: int, nudge: Nudge | None = None,
         reverse: bool = False, tolerance: float | None = None,
     ) -> Relaxed:  # fmt: skip
-        """So many sweeps from a start, which is left as it is.
+        """``sweeps`` sweeps from a start, which is not changed.
 
         Parameters
         ----------
         constants : sequence of array
-            What pulls each layer besides its neighbours: (units,) or (batch, units).
+            Linear term of each layer: (units,) or (batch, units).
         sweeps : int
             Number of sweeps; with a tolerance, the most that are made.
         nudge : Nudge, optional

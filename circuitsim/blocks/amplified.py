@@ -1,4 +1,4 @@
-"""Circuits with bidirectional amplifiers as blocks: settled and differentiated where amplifiers are wires.
+"""Circuits with bidirectional amplifiers as blocks: solved and differentiated in the scale with amplifiers as wires.
 
 With v = c v' behind amplifiers of gain c in all, the energy of a resistor is ½ g (Δv')², and a nudge λ o + ½ κ o² of an
 output o = c o' is c λ o' + ½ c² κ o'² there. So contrastive estimates are gradients of the loss without further
@@ -60,7 +60,7 @@ class AmplifiedBlock(CircuitBlock):
         return max(found)
 
     def trained(self) -> Circuit:
-        """The circuit, amplifiers included, with the parameters as they stand."""
+        """The circuit, amplifiers included, at the present parameters."""
         inside = super().trained()
         values = {}
         for item in self._outer_roles.trainable:

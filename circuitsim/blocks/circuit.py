@@ -2,7 +2,7 @@
 
 The energy is E(v) = ½ Σ g Δv² + Σ I Δv (Scellier 2024, Theorem 1); inputs are source values, outputs are voltages
 between node pairs, parameters the conductances of resistors and the currents of sources that may change. A nudge is a
-current pushed into the output pairs and a conductance across them, so that relaxing is solving, nothing else.
+current pushed into the output pairs and a conductance across them, so that a relaxation is a solve.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class CircuitBlock:
 
     # ------------------------------------------------------------------ parameters
     def values(self) -> np.ndarray:
-        """(m,) values of all elements with the parameters as they stand: Ω, V, A."""
+        """(m,) values of all elements at the present parameters: Ω, V, A."""
         value = self._value.copy()
         if self._resistors.size:
             value[self._resistors] = 1.0 / self.parameters["conductance"]
@@ -157,7 +157,7 @@ class CircuitBlock:
         return value
 
     def trained(self) -> Circuit:
-        """The circuit with the parameters as they stand, within the bounds of the roles to the last bit."""
+        """The circuit at the present parameters, within the bounds of the roles to the last bit."""
         value = self.values().tolist()
         ends = {self.circuit.element_index(a.name): a for a in self.roles.trainable}
         return self.circuit.with_values({a.name: min(max(value[k], a.minimum), a.maximum) for k, a in ends.items()})
@@ -183,7 +183,7 @@ class CircuitBlock:
         )
 
     def _current(self) -> Any:
-        """The solver at the parameters as they stand; made anew only when they have changed."""
+        """The solver at the present parameters; rebuilt only after changes."""
         if self._solver is None or any((self._solved[name] != p).any() for name, p in self.parameters.items()):
             self._solver = self._analysed.with_values(self.values())
             self._solved = {name: p.copy() for name, p in self.parameters.items()}
@@ -200,19 +200,22 @@ class CircuitBlock:
         Raises
         ------
         UsageError
-            A nudge that asks to be followed.
+            A nudge with ``follow``.
         UnboundedError
             A stiffness so negative that the energy is no longer convex.
 
         Notes
         -----
-        A sample without a steady state, or without a proven one, comes back with ``ok`` false.
+        A sample without a steady state, or without a certified one, comes back with ``ok`` false.
         """
         before = None if start is None else start.solution  # type: ignore[attr-defined]
         if nudge is None:
             return self._state(self._current().solve(x, start=before))
         if nudge.follow is not None:
-            raise UsageError("a circuit settles at once and follows nothing; use learning.nudges.FollowingCurrent")
+            raise UsageError(
+                "a circuit is solved without sweeps, so its nudge cannot follow the output; use "
+                "learning.nudges.FollowingCurrent"
+            )
         found = self._current().solve(x, injected=-nudge.linear, stiffness=nudge.stiffness, start=before)
         return self._state(found)
 
@@ -236,11 +239,11 @@ class CircuitBlock:
             inputs = [*self.roles.inputs, *names]
             self._clamped_analysed = self.analyse(circuit, inputs, list(self.roles.outputs), self.tolerance)
         solver = self._current()
-        kept = self.__dict__.get("_clamped_solver")
-        if kept is None or kept[0] is not solver:
+        cached = self.__dict__.get("_clamped_solver")
+        if cached is None or cached[0] is not solver:
             value = np.concatenate([self.values(), np.zeros(self.n_outputs)])
-            self._clamped_solver = kept = solver, self._clamped_analysed.with_values(value)
-        return kept[1]
+            self._clamped_solver = cached = solver, self._clamped_analysed.with_values(value)
+        return cached[1]
 
     def _state(self, found: Any) -> CircuitState:
         return CircuitState(found.voltages, found.currents, found.output, found.relative, found.ok, found)

@@ -120,7 +120,7 @@ def unpool(pooled: Array, switches: Array, shape: tuple[int, ...]) -> Array:
 
 
 def plain_patches(images: Array, window: Window) -> Array:
-    """(batch · places, size² · channels) copies of what the window sees."""
+    """(batch · places, size² · channels) copies of the window's entries."""
     xp = namespace(images)
     size, stride, padding = window
     batch, rows, columns, channels = images.shape
@@ -194,11 +194,11 @@ def _scratch(name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
     """A matrix that the next call with this name overwrites: fresh pages would cost more than the copies."""
     size = shape[0] * shape[1]
     key = f"{name} {np.dtype(dtype).name}"
-    kept = getattr(_memory, key, None)
-    if kept is None or len(kept) < size:
-        kept = np.empty(size, dtype)
-        setattr(_memory, key, kept)
-    return kept[:size].reshape(shape)
+    buffer = getattr(_memory, key, None)
+    if buffer is None or len(buffer) < size:
+        buffer = np.empty(size, dtype)
+        setattr(_memory, key, buffer)
+    return buffer[:size].reshape(shape)
 
 
 def _chunks(images: np.ndarray, window: Window) -> Iterator[tuple[slice, np.ndarray]]:

@@ -13,7 +13,7 @@ import numpy as np
 from circuitsim._arrays import Array, namespace
 from circuitsim.blocks import convolution
 from circuitsim.blocks.convolution import Window
-from circuitsim.blocks.couplings import DenseTie, Tie
+from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec
 from circuitsim.blocks.hopfield import HopfieldBlock, Sweeps
 from circuitsim.errors import TopologyError
 
@@ -52,7 +52,7 @@ class ConvolutionCoupling:
         return switches
 
     def backward(self, above: Array, out: Array, switches: Array | None) -> None:
-        """Write θᵀ ⋆ Unpool(above) into `out`; before anything was pooled, nothing comes back."""
+        """Write θᵀ ⋆ Unpool(above) into `out`; zero before the first pooling."""
         if self._pool:
             if switches is None:
                 out[...] = 0
@@ -62,7 +62,7 @@ class ConvolutionCoupling:
 
 
 @dataclass(frozen=True)
-class ConvolutionTie:
+class ConvolutionCouplingSpec:
     """A 3 × 3 convolution with padding 1, and 2 × 2 maxima or not.
 
     Parameters
@@ -118,7 +118,7 @@ def gaussian_orthogonal(
 
 
 class ConvolutionalHopfieldBlock(HopfieldBlock):
-    """A deep Hopfield network whose first layers are images, tied by 3 × 3 convolutions.
+    """A deep Hopfield network whose first layers are images, coupled by 3 × 3 convolutions.
 
     Parameters
     ----------
@@ -158,13 +158,13 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
             "spread": spread,
         }  # fmt: skip
         shapes: list[tuple[int, ...]] = [(image[0], image[1], image[2])]
-        ties: list[Tie] = []
+        specs: list[CouplingSpec] = []
         for count, pooled in zip(channels, pool, strict=True):
             rows, columns, below = shapes[-1]
-            tie = ConvolutionTie((rows, columns, below), count, bool(pooled), variance)
-            ties.append(tie)
-            shapes.append(tie.output)
+            spec = ConvolutionCouplingSpec((rows, columns, below), count, bool(pooled), variance)
+            specs.append(spec)
+            shapes.append(spec.output)
         sizes = [math.prod(shapes[-1]), *dense]
-        ties += [DenseTie(lower, upper, spread) for lower, upper in pairwise(sizes)]
+        specs += [DenseCouplingSpec(lower, upper, spread) for lower, upper in pairwise(sizes)]
         shapes += [(units,) for units in dense]
-        super().__init__(shapes, ties, sweeps, activation, clamped, None, 0.0, rng, dtype)
+        super().__init__(shapes, specs, sweeps, activation, clamped, None, 0.0, rng, dtype)

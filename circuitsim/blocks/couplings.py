@@ -1,7 +1,7 @@
-"""What ties neighbouring layers of an alternating energy: −⟨upper, C lower⟩ with a linear (or pooled) map C.
+"""Couplings between neighbouring layers of an alternating energy: −⟨upper, C lower⟩ with a linear (or pooled) map C.
 
-A *tie* is the shape of such a map: it draws weights, differentiates with respect to them, and binds them to a
-*coupling*, which lives for one relaxation and writes where it is told.
+A *coupling specification* is the shape of such a map: initial weights, derivatives with respect to weights, and the
+*coupling* for given weights, which is used for one relaxation and writes into the arrays given.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from circuitsim._arrays import Array, namespace, product_into
 
 
 class Coupling(Protocol):
-    """C for one value of its weights; one that pools says which entries it took (*switches*)."""
+    """C for one value of its weights; with pooling, the indices of the pooled entries are its *switches*."""
 
     def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
-        """Write C below into `out`, as `switches` say or, with `renew`, taking new ones; returns the switches."""
+        """Write C below into `out`, with the given `switches` or, with `renew`, new ones; returns the switches."""
         ...
 
     def backward(self, above: Array, out: Array, switches: Array | None) -> None:
@@ -27,11 +27,11 @@ class Coupling(Protocol):
         ...
 
 
-class Tie(Protocol):
+class CouplingSpec(Protocol):
     """The shape of a coupling."""
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Weights to start from."""
+        """Initial weights."""
         ...
 
     def bind(self, weights: Array) -> Coupling:
@@ -39,7 +39,7 @@ class Tie(Protocol):
         ...
 
     def lift(self, above: Array, switches: Array | None) -> Array:
-        """The upper layer as the weights see it: before pooling."""
+        """The upper layer before pooling."""
         ...
 
     def outer(self, below: Array, lifted: Array) -> Array:
@@ -71,7 +71,7 @@ class DenseCoupling:
 
 
 @dataclass(frozen=True)
-class DenseTie:
+class DenseCouplingSpec:
     """Every unit of a layer with every unit of the next.
 
     Parameters
@@ -102,7 +102,7 @@ class DenseTie:
         return DenseCoupling(weights)
 
     def lift(self, above: Array, switches: Array | None) -> Array:
-        """Nothing is pooled."""
+        """The upper layer itself: no pooling."""
         return above
 
     def outer(self, below: Array, lifted: Array) -> Array:

@@ -30,6 +30,6 @@ class ExpandedBlock(CircuitBlock):
         super().__init__(expanded(circuit).circuit, roles, tolerance, analyse)
 
     def trained(self) -> Circuit:
-        """The circuit, devices included, with the parameters as they stand."""
+        """The circuit, devices included, at the present parameters."""
         inside = super().trained()
         return self._outside.with_values({a.name: inside[a.name].value or 0.0 for a in self.roles.trainable})

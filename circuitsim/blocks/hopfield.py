@@ -1,4 +1,4 @@
-"""Deep Hopfield networks as blocks: layers of clipped units, tied symmetrically to their neighbours.
+"""Deep Hopfield networks as blocks: layers of clipped units, coupled symmetrically to their neighbours.
 
     E = Σ_l [G_l(s_l) − b_l · s_l] − s_1 · (x W_0) − Σ_{l≥1} s_{l+1} · (s_l W_l)
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.blocks.alternating import Layer
-from circuitsim.blocks.couplings import DenseTie, Tie
+from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec
 from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
 from circuitsim.errors import UsageError
 
@@ -38,8 +38,9 @@ class HopfieldBlock(LayeredBlock):
     """
 
     def __init__(
-        self, shapes: Sequence[tuple[int, ...]], ties: Sequence[Tie], sweeps: Sweeps, activation: str = "ernoult",
-        clamped: bool = True, inputs: DenseTie | None = None, bias: float = 0.0, rng: Any = 0, dtype: Any = np.float64,
+        self, shapes: Sequence[tuple[int, ...]], specs: Sequence[CouplingSpec], sweeps: Sweeps,
+        activation: str = "ernoult", clamped: bool = True, inputs: DenseCouplingSpec | None = None, bias: float = 0.0,
+        rng: Any = 0, dtype: Any = np.float64,
     ) -> None:  # fmt: skip
         if activation not in ACTIVATIONS:
             raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
@@ -49,7 +50,7 @@ class HopfieldBlock(LayeredBlock):
         self.activation = activation
         self.clamped = clamped
         self._bias = bias
-        super().__init__(layers, ties, inputs, sweeps, rng, dtype)
+        super().__init__(layers, specs, inputs, sweeps, rng, dtype)
 
     def _first_bias(self, layer: Layer) -> float:
         return 0.0 if layer.upper is None else self._bias
@@ -89,11 +90,11 @@ class DeepHopfieldBlock(HopfieldBlock):
         sweeps: Sweeps | None = None, spread: float = 0.5, gain: float | None = None, bias: float = 0.0, rng: Any = 0,
         dtype: Any = np.float64,
     ) -> None:  # fmt: skip
-        ties = [DenseTie(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
-        entry = None if inputs is None else DenseTie(inputs, layers[0], spread)
+        specs = [DenseCouplingSpec(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
+        entry = None if inputs is None else DenseCouplingSpec(inputs, layers[0], spread)
         sweeps = sweeps or Sweeps()
         self.options = {
             "layers": list(layers), "activation": activation, "clamped": clamped, "inputs": inputs,
             "sweeps": asdict(sweeps), "spread": spread, "gain": gain, "bias": bias,
         }  # fmt: skip
-        super().__init__([(units,) for units in layers], ties, sweeps, activation, clamped, entry, bias, rng, dtype)
+        super().__init__([(units,) for units in layers], specs, sweeps, activation, clamped, entry, bias, rng, dtype)

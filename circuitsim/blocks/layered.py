@@ -1,4 +1,4 @@
-"""What Hopfield and resistive networks share as blocks: layers that settle in turn, ties, differences of states."""
+"""Common parts of Hopfield and resistive networks as blocks: alternating layers, couplings, differences of states."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._arrays import Array, namespace
-from circuitsim.blocks.alternating import Landscape, Layer, Relaxed
-from circuitsim.blocks.couplings import DenseTie, Tie, rows
+from circuitsim.blocks.alternating import Layer, LayeredEnergy, Relaxed
+from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
 
@@ -24,17 +24,17 @@ class LayeredState:
     Attributes
     ----------
     relaxed : Relaxed
-        The layers, each (batch, units) or (batch, rows, columns, channels), and what pooling took.
-    landscape : Landscape
-        The energy it was relaxed in, on the block's own parameters.
+        The layers, each (batch, units) or (batch, rows, columns, channels), and the switches of pooling.
+    layered_energy : LayeredEnergy
+        The energy that was minimised; it shares the block's parameters.
     constants, nudge
-        What pulled the layers.
+        Linear terms of the layers' energy, and the nudge.
     tolerance : float or None
-        Asked for.
+        The requested one.
     """
 
     relaxed: Relaxed
-    landscape: Landscape
+    layered_energy: LayeredEnergy
     constants: Sequence[Array]
     nudge: Nudge | None
     tolerance: float | None
@@ -53,9 +53,9 @@ class LayeredState:
     def residual(self) -> Array:
         """(batch,) largest |s − argmin over that unit alone| / max(1, |s|).
 
-        Measured when first asked for, which costs one sweep; ask before the parameters move.
+        Measured at first access, at the cost of one sweep; to be read before the parameters change.
         """
-        return self.landscape.residual(self.constants, self.relaxed, self.nudge)
+        return self.layered_energy.residual(self.constants, self.relaxed, self.nudge)
 
     @property
     def ok(self) -> Array:
@@ -94,26 +94,26 @@ class Sweeps:
 
 
 class LayeredBlock:
-    """An energy on layers, each tied to its neighbours only.
+    """An energy on layers, each coupled to its neighbours only.
 
     Attributes
     ----------
     parameters : dict of array
-        The ties' weights, number 0 those of the inputs (if any), then 1 … between layers l and l + 1; and ``bias1`` …
-        of the layers.
+        The couplings' weights, number 0 those of the inputs (if any), then 1 … between layers l and l + 1; and
+        ``bias1`` … of the layers.
     sweeps : Sweeps
     options : dict
-        The arguments it was made with, as JSON holds them; without those that only say how weights are drawn.
+        The constructor's arguments as JSON values, without those of the random initialisation.
     """
 
     kind: ClassVar[str]
     options: dict[str, Any]
-    #: What the ties' weights are called.
+    #: Name of the couplings' weights.
     weight_name = "weights"
 
     def __init__(
-        self, layers: Sequence[Layer], ties: Sequence[Tie], inputs: DenseTie | None, sweeps: Sweeps, rng: Any,
-        dtype: Any,
+        self, layers: Sequence[Layer], specs: Sequence[CouplingSpec], inputs: DenseCouplingSpec | None,
+        sweeps: Sweeps, rng: Any, dtype: Any,
     ) -> None:  # fmt: skip
         if not layers or any(size < 1 for layer in layers for size in layer.shape):
             shapes = [layer.shape for layer in layers]
@@ -121,23 +121,23 @@ class LayeredBlock:
         self.sweeps = sweeps
         self.parameters: dict[str, Any] = {}
         self._layers = tuple(layers)
-        self._ties = tuple(ties)
+        self._specs = tuple(specs)
         self._inputs = inputs
         self.initialise(rng, dtype)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the weights anew and set the biases to what they start at; `rng` is a Generator or a seed."""
+        """Draw the weights anew and set the biases to their initial values; `rng` is a Generator or a seed."""
         rng = np.random.default_rng(rng)
         self.parameters.clear()
         if self._inputs is not None:
             self.parameters[f"{self.weight_name}0"] = self._inputs.draw(rng).astype(dtype)
-        for index, tie in enumerate(self._ties, start=1):
-            self.parameters[f"{self.weight_name}{index}"] = tie.draw(rng).astype(dtype)
+        for index, spec in enumerate(self._specs, start=1):
+            self.parameters[f"{self.weight_name}{index}"] = spec.draw(rng).astype(dtype)
         for index, layer in enumerate(self._layers, start=1):
             self.parameters[f"bias{index}"] = np.full(layer.shape[-1], self._first_bias(layer), dtype)
 
     def _first_bias(self, layer: Layer) -> float:
-        """What a layer's biases start at."""
+        """Initial bias of a layer."""
         return 0.0
 
     @property
@@ -161,35 +161,35 @@ class LayeredBlock:
         Parameters
         ----------
         x : array (batch, n_inputs)
-            Pulls on the first layer, or what the input weights multiply.
+            Linear terms of the first layer, or factors of the input weights.
         nudge : Nudge, optional
             Tilt of the last layer; a clamped layer is clipped after it.
         start : LayeredState, optional
-            Where to start; otherwise all units are at zero. A nudged phase starts at the free state.
+            Initial state; zero by default. A nudged phase starts at the free state.
         """
-        landscape = self._landscape()
+        layered_energy = self._layered_energy()
         # Within a batch the input's product is the same in every phase.
         constants = start.constants if start is not None and nudge is not None else self._constants(x)
-        begin = landscape.start(constants[0], x.shape[0]) if start is None else start.relaxed
+        begin = layered_energy.start(constants[0], x.shape[0]) if start is None else start.relaxed
         rule = self.sweeps
-        relaxed = landscape.relax(
+        relaxed = layered_energy.relax(
             constants, begin, rule.free if nudge is None else rule.nudged, nudge,
             nudge is not None and rule.reverse_nudged, rule.tolerance,
         )  # fmt: skip
-        return LayeredState(relaxed, landscape, constants, nudge, rule.tolerance)
+        return LayeredState(relaxed, layered_energy, constants, nudge, rule.tolerance)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""
-        return self._landscape().energy(self._constants(x), state.layers)
+        return self._layered_energy().energy(self._constants(x), state.layers)
 
     def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: Array, weight: Array) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
         pairs = list(zip(plus.layers, minus.layers, strict=True))
         lifted = []
-        for tie, (high, low), up, down in zip(
-            self._ties, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
+        for spec, (high, low), up, down in zip(
+            self._specs, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
         ):
-            high, low = tie.lift(high, up), tie.lift(low, down)
+            high, low = spec.lift(high, up), spec.lift(low, down)
             lifted.append((0.5 * (high + low), _weighted(high - low, weight)))
         means = [0.5 * (high + low) for high, low in pairs]
         moves = [_weighted(high - low, weight) for high, low in pairs]
@@ -201,28 +201,28 @@ class LayeredBlock:
 
     def implicit(self, state: LayeredState, x: Array, cotangent: Array, weight: Array) -> tuple[Arrays, Array]:
         """Exact derivatives of cotangent · output at a free state, by the adjoint."""
-        return self._pulled(state, x, self._landscape().adjoint(state.relaxed, cotangent), weight)
+        return self._pulled(state, x, self._layered_energy().adjoint(state.relaxed, cotangent), weight)
 
     def truncated(
         self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None = None
     ) -> tuple[Arrays, Array]:
-        """Backpropagation through the last sweeps of a free phase that has settled (Nest & Ernoult 2024, Alg. 12).
+        """Backpropagation through the last sweeps of a converged free phase (Nest & Ernoult 2024, Alg. 12).
 
         As `implicit`, but truncated after so many sweeps (by default as many as a nudged phase makes).
         """
         count = self.sweeps.nudged if sweeps is None else sweeps
-        return self._pulled(state, x, self._landscape().truncated(state.relaxed, cotangent, count), weight)
+        return self._pulled(state, x, self._layered_energy().truncated(state.relaxed, cotangent, count), weight)
 
     def project(self) -> None:
         """All values are allowed."""
 
     def _pulled(self, state: LayeredState, x: Array, sensitivity: list[Array], weight: Array) -> tuple[Arrays, Array]:
-        """Derivatives of the output from its sensitivities to pulls on the layers."""
+        """Derivatives of the output from its sensitivities to the layers' linear terms."""
         moves = [-_weighted(value, weight) for value in sensitivity]
         lifted = [
-            (tie.lift(mean, switches), tie.lift(move, switches))
-            for tie, mean, move, switches in zip(
-                self._ties, state.layers[1:], moves[1:], state.relaxed.switches, strict=True
+            (spec.lift(mean, switches), spec.lift(move, switches))
+            for spec, mean, move, switches in zip(
+                self._specs, state.layers[1:], moves[1:], state.relaxed.switches, strict=True
             )
         ]
         return self._derivative(x, list(state.layers), moves, lifted), self._input_derivative(-sensitivity[0])
@@ -235,9 +235,9 @@ class LayeredBlock:
         gradients: Arrays = {}
         if self._inputs is not None:
             gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._cast(x), moves[0])
-        for index, (tie, (mean_above, move_above)) in enumerate(zip(self._ties, lifted, strict=True)):
-            total = tie.outer(means[index], move_above)
-            total += tie.outer(moves[index], mean_above)
+        for index, (spec, (mean_above, move_above)) in enumerate(zip(self._specs, lifted, strict=True)):
+            total = spec.outer(means[index], move_above)
+            total += spec.outer(moves[index], mean_above)
             gradients[f"{self.weight_name}{index + 1}"] = -total
         for index, move in enumerate(moves, start=1):
             gradients[f"bias{index}"] = -xp.sum(xp.reshape(move, (-1, move.shape[-1])), axis=0)
@@ -248,9 +248,9 @@ class LayeredBlock:
         move = rows(namespace(move), move)
         return -move if self._inputs is None else -(move @ self._weights(0).T)
 
-    def _landscape(self) -> Landscape:
-        couplings = [tie.bind(self._weights(i)) for i, tie in enumerate(self._ties, start=1)]
-        return Landscape(self._layers, couplings)
+    def _layered_energy(self) -> LayeredEnergy:
+        couplings = [spec.bind(self._weights(i)) for i, spec in enumerate(self._specs, start=1)]
+        return LayeredEnergy(self._layers, couplings)
 
     def _constants(self, x: Array) -> list[Array]:
         if x.ndim != 2 or x.shape[1] != self.n_inputs:

@@ -1,8 +1,8 @@
-"""What learning rules and chains ask of a block: settle, tilt, and say how the energy depends on parameters and inputs.
+"""The interface of a block for learning rules and chains: energy minima, nudges, derivatives of the energy.
 
 A block holds parameters θ and an energy E(s; θ, x). `relax` finds the state of least energy for every row of a batch of
-inputs. A `Nudge` tilts that energy at the outputs. The difference of ∂E/∂θ between two relaxed states is what every
-contrastive learning rule is made of.
+inputs. A `Nudge` tilts that energy at the outputs. Every contrastive learning rule is
+built on the difference of ∂E/∂θ between two relaxed states.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Nudge(NamedTuple):
     Attributes
     ----------
     linear : ndarray (batch, outputs)
-        What the tilt takes out of each output: a current, A, for circuits.
+        Current drawn from each output, A, for circuits.
     stiffness : float
         Conductance to add at each output, S for circuits; may be negative while the energy stays convex.
     follow : callable or None
@@ -38,7 +38,7 @@ class Nudge(NamedTuple):
 
 
 class State(Protocol):
-    """A relaxed batch. Blocks return their own immutable kinds; all have these."""
+    """A relaxed batch. Blocks return immutable types of their own with these attributes."""
 
     @property
     def output(self) -> np.ndarray:
@@ -52,7 +52,7 @@ class State(Protocol):
 
     @property
     def ok(self) -> np.ndarray:
-        """(batch,) bool: the state is proven to the block's tolerance (always true for a fixed number of sweeps)."""
+        """(batch,) bool: the state is certified to the block's tolerance (always true for a fixed number of sweeps)."""
         ...
 
 
@@ -72,7 +72,7 @@ class EnergyBlock(Protocol):
 
     @property
     def parameters(self) -> Mapping[str, np.ndarray]:
-        """θ by name: the block's own memory, which optimisers write into."""
+        """θ by name: the block's own arrays; optimisers change them in place."""
         ...
 
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> State:
@@ -116,5 +116,5 @@ class EnergyBlock(Protocol):
         ...
 
     def project(self) -> None:
-        """Move the parameters back to where they are allowed."""
+        """Project the parameters onto their admissible set."""
         ...

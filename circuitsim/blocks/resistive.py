@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
-from circuitsim.blocks.alternating import Landscape, Layer
-from circuitsim.blocks.couplings import DenseTie
+from circuitsim.blocks.alternating import Layer, LayeredEnergy
+from circuitsim.blocks.couplings import DenseCouplingSpec
 from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
 from circuitsim.blocks.protocol import Arrays
 from circuitsim.errors import TopologyError, UsageError
 
 
 @dataclass(frozen=True)
-class Crossbar(DenseTie):
-    """A dense tie of conductances, S: max(0, w) of uniform w, so that half of them start at zero."""
+class Crossbar(DenseCouplingSpec):
+    """Dense couplings by conductances, S: max(0, w) of uniform w, so that half of them start at zero."""
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """(lower, upper), none negative."""
@@ -75,18 +75,18 @@ class ResistiveBlock(LayeredBlock):
         if not (leak >= 0 and gain > 0 and math.isfinite(leak) and math.isfinite(gain)):
             raise UsageError(f"the leak must not be negative and the gain positive, not {leak} and {gain}")
         if inputs is None and leak == 0:
-            raise UsageError("current inputs need a way back to ground: give the nodes a leak")
+            raise UsageError("current inputs need a path to ground: give the nodes a leak")
         self.options = {
             "layers": list(layers), "inputs": inputs, "gain": gain, "leak": leak, "sweeps": asdict(sweeps),
             "spread": spread,
         }  # fmt: skip
         self._leak, self._gain = leak, gain
         entry = None if inputs is None else Crossbar(2 * inputs, layers[0], spread)
-        ties = [Crossbar(lower, upper, spread) for lower, upper in pairwise(layers)]
+        specs = [Crossbar(lower, upper, spread) for lower, upper in pairwise(layers)]
         shapes = [Layer((units,), 1.0, *_diodes(units)) for units in layers[:-1]] + [
             Layer((units,), 1.0, None, None) for units in layers[-1:]
         ]
-        super().__init__(shapes, ties, entry, sweeps, rng, dtype)
+        super().__init__(shapes, specs, entry, sweeps, rng, dtype)
 
     @property
     def n_inputs(self) -> int:
@@ -99,7 +99,7 @@ class ResistiveBlock(LayeredBlock):
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state, W; that of the inputs themselves included."""
-        total = self._landscape().energy(self._constants(x), state.layers)
+        total = self._layered_energy().energy(self._constants(x), state.layers)
         if self._inputs is None:
             return total
         xp = namespace(total)
@@ -120,18 +120,18 @@ class ResistiveBlock(LayeredBlock):
     def _volts(self, x: Array) -> Array:
         return namespace(x).concat([x * self._gain, x * -self._gain], axis=1)
 
-    def _landscape(self) -> Landscape:
-        landscape = super()._landscape()
+    def _layered_energy(self) -> LayeredEnergy:
+        layered_energy = super()._layered_energy()
         like = self.parameters["bias1"]
         xp = namespace(like)
         layers = []
-        for layer, slope in zip(landscape.layers, self._conductance_sums(), strict=True):
+        for layer, slope in zip(layered_energy.layers, self._conductance_sums(), strict=True):
             lower, upper = (
                 None if bound is None else xp.asarray(bound, dtype=like.dtype, device=device(like))
                 for bound in (layer.lower, layer.upper)
             )
             layers.append(Layer(layer.shape, slope, lower, upper))
-        return Landscape(layers, landscape.couplings)
+        return LayeredEnergy(layers, layered_energy.couplings)
 
     def _conductance_sums(self) -> list[Array]:
         """Total conductance at each node, S."""
@@ -164,7 +164,7 @@ class ResistiveBlock(LayeredBlock):
     def _derivative(
         self, x: Array, means: list[Array], moves: list[Array], lifted: list[tuple[Array, Array]]
     ) -> Arrays:
-        """½ (v_j − v_k)² moves by (m_j − m_k)(d_j − d_k): the products that ties share, and each node's own."""
+        """½ (v_j − v_k)² moves by (m_j − m_k)(d_j − d_k): the products common to couplings, and each node's own."""
         gradients = super()._derivative(x, means, moves, lifted)
         own = [namespace(m).sum(m * d, axis=0) for m, d in zip(means, moves, strict=True)]
         if self._inputs is not None:

@@ -59,7 +59,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn is an optional extra: its transformer is imported when it is asked for.
+    # scikit-learn is an optional extra: its transformer is imported at first use.
     if name == "ContrastiveDivergenceRBM":
         from circuitsim.boltzmann.estimator import ContrastiveDivergenceRBM
 

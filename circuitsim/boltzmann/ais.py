@@ -89,7 +89,7 @@ def estimate_log_partition(
 
 
 def _start_bias(machine: RestrictedBoltzmannMachine, data_mean: np.ndarray | None) -> np.ndarray:
-    """Log odds of the start's independent units, kept away from certainty so that every state can occur."""
+    """Log odds of the start's independent units, bounded so that every state has positive probability."""
     if data_mean is None:
         return np.zeros(machine.visible)
     mean = np.clip(np.asarray(data_mean, np.float64), 0.01, 0.99)
@@ -99,7 +99,7 @@ def _start_bias(machine: RestrictedBoltzmannMachine, data_mean: np.ndarray | Non
 
 
 def _summarise(log_weight: np.ndarray, start_log_z: float) -> PartitionEstimate:
-    """Mean and standard error of the weights, with the largest taken out so that nothing overflows."""
+    """Mean and standard error of the weights, scaled by the largest one against overflow."""
     top = float(log_weight.max())
     weight = np.exp(log_weight - top)
     mean = float(weight.mean())

@@ -8,7 +8,7 @@ from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import UsageError
 
-# A gradient of a binary machine never exceeds 1, so that a bound near 1 says nothing.
+# A gradient of a binary machine never exceeds 1, so that a bound near 1 is vacuous.
 VACUOUS = 0.99
 
 
@@ -43,7 +43,7 @@ def mixing_factor(delta: float, units: int, steps: int) -> float:
         raise UsageError(f"no bound for {steps} steps of {units} units with Δ = {delta}")
     if steps == 0:
         return 1.0
-    # log1p keeps the digits when Δ is large, where 1 − exp(…) would round to 1.
+    # log1p is accurate for large Δ, where 1 − exp(…) would round to 1.
     leak = np.exp(-units * delta)
     return 0.0 if leak >= 1 else float(np.exp(steps * np.log1p(-leak)))
 
@@ -59,7 +59,7 @@ def bias_bound(machine: RestrictedBoltzmannMachine, steps: int, distance: float 
         k.
     distance : float
         Total variation between the chain's start and the model, ½‖p_e − p‖₁ on visible states: `data_distance`, or
-        1 − p(v) for a single pattern v (`pattern_distance`). 1 where it is not known, which no distribution exceeds.
+        1 − p(v) for a single pattern v (`pattern_distance`). 1, its largest value, where it is unknown.
     """
     return distance * mixing_factor(max_energy_change(machine), machine.visible + machine.hidden, steps)
 
@@ -73,7 +73,7 @@ def older_bound(machine: RestrictedBoltzmannMachine, steps: int) -> float:
     alpha = float((size.sum(axis=0) + np.abs(machine.visible_bias)).max())
     beta = float((size.sum(axis=1) + np.abs(machine.hidden_bias)).max())
     m, n = machine.visible, machine.hidden
-    # 2 σ(−x) = 1 + tanh(−x / 2); its logarithm through logaddexp keeps the digits for large x.
+    # 2 σ(−x) = 1 + tanh(−x / 2); its logarithm by logaddexp is accurate for large x.
     leak = np.exp(m * (np.log(2) - np.logaddexp(0, alpha)) + n * (np.log(2) - np.logaddexp(0, beta)))
     left = 0.0 if leak >= 1 else np.exp(steps * np.log1p(-leak))
     return float(2.0**m * left) if m < 1024 else float("inf")

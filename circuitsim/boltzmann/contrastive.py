@@ -26,7 +26,7 @@ class ContrastiveDivergence:
     rule : StepRule
         k for each update.
     chains : int
-        0 starts each chain at the data (CD-k). A positive number keeps that many chains from update to update
+        0 starts each chain at the data (CD-k). A positive number is that of chains continued from update to update
         (persistent CD, Tieleman 2008), which start with all hidden units at 0.
 
     Notes
@@ -65,7 +65,7 @@ class ContrastiveDivergence:
             Keyed like the parameters; the arrays are reused by the next call.
         metrics : dict
             ``k``, and ``reconstruction``: mean squared difference of the data and the chain's visible probabilities
-            after its first step (not for persistent chains, which reconstruct nothing: there it is left out).
+            after its first step (absent for persistent chains, which have no reconstruction).
         """
         machine = self.machine
         data = as_states(batch[0], machine.visible, machine.dtype)

@@ -116,7 +116,7 @@ def log_partition(machine: RestrictedBoltzmannMachine) -> float:
 
 
 def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log_z: float | None = None) -> np.ndarray:
-    """log p(v) of each row, exact; (B, m) → (B,). ``log_z`` saves the enumeration where it is known."""
+    """log p(v) of each row, exact; (B, m) → (B,). A given ``log_z`` saves the enumeration."""
     exact = machine.astype(np.float64)
     return -exact.free_energy(np.asarray(visible, np.float64)) - (log_partition(exact) if log_z is None else log_z)
 

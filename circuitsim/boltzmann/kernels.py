@@ -1,4 +1,4 @@
-"""Block Gibbs sampling on plain arrays, compiled. Each kernel's pure-numpy twin is in `reference`, equal bit for bit.
+"""Block Gibbs sampling on plain arrays, compiled. Bitwise equal numpy versions are in `numpy_kernels`.
 
 Two things make the twins equal: every sum runs in one fixed order (the order of the units), and the logistic function
 is spelled out in multiplications and additions, because the exponentials of different libraries differ in their last
@@ -67,7 +67,7 @@ def sample(x, uniforms):
 def add_rows(units, weights, active, count, out):
     """``out += Σ units[j] weights[j]`` over the ``count`` active units, in their order."""
     t = 0
-    # Four rows at a time keep the sum in a register; the brackets keep the order.
+    # Four rows at a time: the sum stays in a register; the brackets fix the order.
     while t + 4 <= count:
         p, q, u, w = active[t], active[t + 1], active[t + 2], active[t + 3]
         xp, xq, xu, xw = units[p], units[q], units[u], units[w]
@@ -89,7 +89,7 @@ def affine(units, weights, bias, out):
     Parameters
     ----------
     units : (B, m) ndarray
-        States of the layer that is given; mostly zeros when it is binary and sparse, which is where the speed lies.
+        States of the layer that is given; zeros are skipped, which makes binary sparse states fast.
     weights : (m, n) ndarray
         C order, one row for each given unit.
     bias : (n,) ndarray
@@ -116,7 +116,7 @@ def affine(units, weights, bias, out):
 
 @jit(fastmath=False)
 def transpose(source, out):
-    """``out = source.T``, (m, n) → (n, m), in tiles of a size the compiler knows and turns into vector moves."""
+    """``out = source.T``, (m, n) → (n, m), in tiles of constant size, compiled to vector moves."""
     rows, columns = source.shape
     whole_rows, whole_columns = rows - rows % 8, columns - columns % 8
     for j0 in range(0, whole_rows, 8):

@@ -1,4 +1,4 @@
-"""What the history of a Boltzmann machine holds: likelihood, the live bound on the bias, the bias itself."""
+"""Columns of the history of a Boltzmann machine: likelihood, the bound on the bias during training, the bias itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from circuitsim.boltzmann.bounds import VACUOUS, distance_of, distinct, max_ener
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
 from circuitsim.boltzmann.enumeration import log_likelihood, log_partition
 
-# Measured on every row of the history, so the sums are kept to a fraction of a second.
+# Measured on every row of the history: sums are limited to a fraction of a second.
 LIVE_LAYER = 16
 LIVE_JOINT_UNITS = 20
 _PSEUDO_SAMPLES = 1000
@@ -54,7 +54,7 @@ class Monitor:
         steps = self.learner.rule.steps(machine)
         delta = max_energy_change(machine)
         log_model = self._log_model() if self.exact_likelihood else None
-        # ½‖p_e − p‖₁ is 1 at most: what is not known is replaced by that.
+        # ½‖p_e − p‖₁ is 1 at most: an unknown value is replaced by that.
         distance = 1.0 if log_model is None or not self.knows_start else distance_of(log_model, self._shares)
         bound = distance * mixing_factor(delta, machine.visible + machine.hidden, steps)
         return {

@@ -14,7 +14,7 @@ from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.patterns import pattern_set
 from circuitsim.errors import UsageError
 
-# Three ways to condense the runs' gaps between bound and bias into one number; the paper does not say which it took.
+# Three summaries of the runs' gaps between bound and bias; the paper's is not specified.
 PER_RUN = "mean over runs of (bound − largest |bias|)"
 MEAN_SIZE = "mean bound − largest over parameters of mean |bias|"
 SIZE_OF_MEAN = "mean bound − largest over parameters of |mean bias|"
@@ -68,7 +68,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Curves:
+class BiasCurves:
     """What was measured on one pattern set; R runs (all batches), M moments, P parameters.
 
     Attributes
@@ -96,13 +96,13 @@ class Curves:
 
 @dataclass(frozen=True)
 class Gap:
-    """One number for how far the bound lies above the bias after the last update, and its spread."""
+    """The gap between bound and bias after the last update, and its spread."""
 
     mean: float
     spread: float
 
 
-def run_study(settings: Settings, patterns: str, progress: Callable[[float], None] = lambda done: None) -> Curves:
+def run_study(settings: Settings, patterns: str, progress: Callable[[float], None] = lambda done: None) -> BiasCurves:
     """All runs on one pattern set.
 
     Parameters
@@ -116,7 +116,7 @@ def run_study(settings: Settings, patterns: str, progress: Callable[[float], Non
 
     Notes
     -----
-    Run r starts from the r-th child of the seed's sequence: the same weights whatever the number of runs, and the same
+    Run r starts from the r-th child of the seed's sequence: the same weights for every number of runs, and the same
     for both pattern sets.
     """
     start = exact.empirical_distribution(pattern_set(patterns, settings.visible))
@@ -126,7 +126,7 @@ def run_study(settings: Settings, patterns: str, progress: Callable[[float], Non
         rows.append(_one_run(settings, start, np.random.default_rng(child)))
         progress((number + 1) / total)
     columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return Curves(settings.moments(), *columns)
+    return BiasCurves(settings.moments(), *columns)
 
 
 def _one_run(settings: Settings, start: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -152,8 +152,8 @@ def _measure(machine: RestrictedBoltzmannMachine, start: np.ndarray, k: int) -> 
     return bound, older_bound(machine, k), distance, max_energy_change(machine), likelihood
 
 
-def final_gaps(curves: Curves, settings: Settings) -> dict[str, Gap]:
-    """The gap between bound and bias after the last update, condensed in three ways (`AGGREGATIONS`).
+def final_gaps(curves: BiasCurves, settings: Settings) -> dict[str, Gap]:
+    """The gap between bound and bias after the last update, by three summaries (`AGGREGATIONS`).
 
     With several batches of runs, mean and spread (standard deviation) are between batches. With one, the spread is that
     of batches redrawn from its runs with replacement (bootstrap).

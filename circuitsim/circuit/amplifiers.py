@@ -105,7 +105,7 @@ def _contradiction(circuit: Circuit, k: int, product: float) -> AmplifierError:
 
 
 def _path(circuit: Circuit, k: int) -> list[int]:
-    """A shortest way from the second terminal of element ``k`` back to its first, over the elements before it."""
+    """A shortest path from the second terminal of element ``k`` back to its first, over the elements before it."""
     kind, first, second, _ = circuit.columns()
     around: dict[int, list[tuple[int, int]]] = {}
     for e in range(k):

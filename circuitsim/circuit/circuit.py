@@ -267,14 +267,14 @@ class Circuit:
         origins: Any = None,
         devices: Mapping[int, Device] | None = None,
     ) -> Circuit:
-        """A circuit that takes over columns already checked (the netlist reader's way in: no numpy, no copies).
+        """A circuit that takes over columns already checked (for the netlist reader: no numpy, no copies).
 
         Parameters
         ----------
         columns : tuple of array.array
             ``kind`` ("b"), ``first``, ``second`` ("q"), ``value`` ("d"), as `CircuitArrays` has them.
         names, node_names : list of str
-            All names; node 0 is ground. Names differ, whatever their case.
+            All names; node 0 is ground. Names are unique in either case.
         origins : object, optional
             Its ``get(k)`` gives file and line of element ``k``.
         devices : mapping of int to Device, optional
@@ -431,7 +431,7 @@ class Circuit:
         return found
 
     def device_parameter(self, name: str) -> tuple[int, str] | None:
-        """The element and the parameter that ``D1.vfwd`` names; None where it names an element, or nothing."""
+        """The element and the parameter that ``D1.vfwd`` names; None where it names an element, or none."""
         if not self._devices or name in self:
             return None
         element, dot, parameter = name.rpartition(".")

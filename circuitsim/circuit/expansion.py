@@ -81,7 +81,7 @@ def expanded(circuit: Circuit) -> Expansion:
 
 
 def elementary(circuit: Circuit) -> Circuit:
-    """The circuit that solvers see: without devices and amplifiers.
+    """The circuit for the solvers: without devices and amplifiers.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _name(names: list[str], k: int, name: str) -> None:
 
 
 def _mark(circuit: Circuit) -> str:
-    """What stands between a device's name and its part's: colons, more than any name of the circuit has in a row."""
+    """Separator of a device's name and its part's: colons, more than any name of the circuit has in a row."""
     mark = ":"
     while any(mark in str(name) for names in (circuit.names, circuit.node_names) for name in names):
         mark += ":"

@@ -39,10 +39,10 @@ first steps:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are `UsageError`, said like every other error of the program."""
+    """A parser that raises `UsageError`, printed like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise the complaint with the way to the help."""
+        """Raise the error with a pointer to the help."""
         raise UsageError(f"{message}\n    hint: {self.prog} --help shows what is possible")
 
 
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Run the command line; what went wrong for a reason is said, all else is raised."""
+    """Run the command line; expected errors are printed, all others raised."""
     command = next((word for word in words if word in COMMANDS), None)
     try:
         args = build_parser(command).parse_args(words)
@@ -114,7 +114,7 @@ def _flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader went away (`circuitsim … | head`): not our error.
+        # A closed pipe (`circuitsim … | head`) is no error.
         _discard_output()
         return 0
     except OSError as error:
@@ -126,12 +126,12 @@ def _flushed(code: int) -> int:
 
 
 def _discard_output() -> None:
-    """Keep the interpreter's flush at exit quiet: what is left goes nowhere."""
+    """Silence the interpreter's flush at exit: the rest is discarded."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(error: CircuitError | OSError) -> None:
-    """Print an error; the problems of a deck each as one, as far as `NetlistError.SHOWN` goes."""
+    """Print an error; the problems of a deck as one each, at most `NetlistError.SHOWN`."""
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
         print(f"error: {error.strerror or error}{place}", file=sys.stderr)

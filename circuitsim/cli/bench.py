@@ -10,7 +10,7 @@ from circuitsim.cli.options import Kind, Reading, check_values
 from circuitsim.errors import UsageError
 
 EPILOG = """\
-Every measurement is a process of its own; finished ones are kept in OUT/results.jsonl, so the same command continues
+Every measurement is a process of its own; finished ones are stored in OUT/results.jsonl, so the same command continues
 where it was stopped. No competitor's own status is believed: its node voltages are judged by circuitsim's certificate,
 and its tolerance is tightened until the verified error is at most 1e-9, or it is listed as failed.
 

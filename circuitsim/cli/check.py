@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 The deck is read and analysed, not solved. All errors of the text are listed (exit code 2); a deck that reads well is
-searched for likely mistakes, and told whether it has a steady state (exit code 3 if not, naming what prevents it).
+searched for likely mistakes, and tested for a steady state (exit code 3 without one, with the cause).
 
 examples:
   circuitsim check my.cir
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         problems.append(("error", _as_problem(found.contradiction)))
     _deliver(args, deck.title, problems, found.report, deck, roles)
     if found.contradiction is not None:
-        # The report has the whole message; this line says how it ended.
+        # The report has the whole message; this line is the result.
         raise type(found.contradiction)(f"{args.deck}: {_count(problems)}; the circuit has no steady state")
     return 0
 
@@ -139,7 +139,7 @@ def _some(names: Sequence[str], shown: int = 6) -> str:
 
 
 def _asked(analysis: Any) -> str:
-    """The card that asked for an analysis, in short."""
+    """The card of an analysis, in short."""
     return {
         "OperatingPointRequest": ".op", "DcSweep": ".dc", "ParameterStep": ".step", "Temperature": ".temp",
     }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"  # fmt: skip

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked."""
+    """Run the subcommand."""
     return int(args.act(args))
 
 
@@ -43,7 +43,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    """Fetch, telling what became of each file."""
+    """Fetch, and print a line for each file."""
     from circuitsim.datasets.remote import fetch
 
     folder = fetch(args.name, args.data_dir, args.mirror, lambda line: print(line, file=sys.stderr))

@@ -1,4 +1,4 @@
-"""Reading a deck for a command, and reporting what was noted on the way."""
+"""Reading a deck for a command, with reports of its problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(args: argparse.Namespace) -> Deck:
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
-    """What the deck's ``*!`` directives say, checked, with warnings; None for a deck without any."""
+    """The deck's ``*!`` directives, checked, with warnings; None for a deck without any."""
     if not deck.directives:
         return None, ()
     from circuitsim.netlist.roles import read_roles
@@ -93,7 +93,7 @@ def severity(problem: Problem) -> str:
 
 
 def as_dict(problem: Problem) -> dict[str, object]:
-    """A problem as it stands in the JSON of ``check`` and of failures."""
+    """A problem in the JSON of ``check`` and of failures."""
     place = problem.location
     return {
         "kind": problem.kind,

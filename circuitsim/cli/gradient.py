@@ -14,10 +14,10 @@ from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.cli.learning import Setting
-    from circuitsim.learning import Estimate, Problem
+    from circuitsim.learning import Estimate, GradientProblem
 
 EPILOG = """\
-The gradient of the mean loss over the first --samples of the data, at the deck as it stands. Implicit differentiation
+The gradient of the mean loss over the first --samples of the data, at the deck's values. Implicit differentiation
 is exact; the relative error and the cosine of the other methods are against it.
 
 examples:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the gradients."""
     import numpy as np
 
-    from circuitsim.learning import Problem
+    from circuitsim.learning import GradientProblem
 
     check_target(args.output, [args.deck])
     check_values(vars(args), args.readings)
@@ -58,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
     x, y = (array[: options["samples"]] for array in setting.samples[:2])
     free = setting.block.relax(x)
     if not free.ok.all():
-        unproven = int((~free.ok).sum())
-        raise ConvergenceError(f"{unproven} of {len(x)} samples have no operating point that can be proven")
-    problem = Problem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
+        uncertified = int((~free.ok).sum())
+        raise ConvergenceError(f"{uncertified} of {len(x)} samples have no certified operating point")
+    problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
     rows = _estimates(options, setting, problem)
     write = {"text": _text, "csv": _csv, "json": _json}[args.format]
     deliver(write(setting, rows), args.output)
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 Row = tuple[str, str, Any]
 
 
-def _estimates(options: dict[str, Any], setting: Setting, problem: Problem) -> list[Row]:
+def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProblem) -> list[Row]:
     """(method, its strength, estimate) for implicit differentiation and every other method that fits."""
     rows: list[Row] = []
     schemes = ("centred", "positive", "negative") if "estimator" not in options["_given"] else (options["estimator"],)
@@ -86,7 +86,7 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: Problem) -> l
             print(f"note: {name} is left out: {error}", file=sys.stderr)
             continue
         if not estimate.ok.all():
-            print(f"note: {name} is left out: a state could not be proven", file=sys.stderr)
+            print(f"note: {name} is left out: a state is not certified", file=sys.stderr)
             continue
         rows.append((name, _strength(estimator), estimate))
     return rows

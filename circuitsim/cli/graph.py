@@ -11,7 +11,7 @@ from circuitsim.cli.solving import add_solving
 
 EPILOG = """\
 Colour is voltage, width and arrows are current, conducting diodes are filled. Every connection to ground has a ground
-symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output says otherwise.
+symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output is given.
 
 examples:
   circuitsim graph netlists/rectifier-bridge.cir
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Solve the deck, draw it, and say where the picture is."""
+    """Solve the deck, draw it, and print the picture's path."""
     from circuitsim.analysis import solve
 
     stem = "circuit" if args.deck == "-" else os.path.splitext(os.path.basename(args.deck))[0]

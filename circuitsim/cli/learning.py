@@ -46,7 +46,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
 
 
 def add_option(parser: Any, name: str, kind: type, metavar: str, words: str) -> None:
-    """Add one option without a default, so that it can be told whether it was given."""
+    """Add one option without a default: an absent one is None."""
     reading = {} if kind is str else {"type": kind}
     parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=words, **reading)
 
@@ -97,7 +97,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     from circuitsim.netlist.roles import make_roles, read_roles
 
     if options["data"] is None:
-        raise UsageError("say what to learn from with --data FILE (.csv or .npz)")
+        raise UsageError("no training data: give --data FILE (.csv or .npz)")
     deck = read(argparse.Namespace(deck=options["deck"], allow_include=options["allow_include"]))
     stated, remarks = read_roles(deck)
     roles = make_roles(
@@ -143,7 +143,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
         FrequencyPropagation,
         ImplicitDifferentiation,
     )
-    from circuitsim.learning.start import gentle_compliance, gentle_nudge
+    from circuitsim.learning.start import default_beta, default_epsilon
 
     method = options["method"]
     _check(method, METHODS, "method")
@@ -156,7 +156,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
 
     def nudge_of(name: str) -> float:
         given = options[name]
-        return gentle_nudge(setting.block, setting.loss) if given is None else float(given)
+        return default_beta(setting.block, setting.loss) if given is None else float(given)
 
     if method == "frequency":
         gamma = nudge_of("gamma")
@@ -166,7 +166,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
         return EquilibriumPropagation(beta, options["estimator"], nudging), {"beta": beta}
     epsilon = options["epsilon"]
     if epsilon is None:
-        epsilon = gentle_compliance(setting.block, setting.samples.x)
+        epsilon = default_epsilon(setting.block, setting.samples.x)
     return AgnosticPropagation(epsilon, beta, nudging), {"beta": beta, "epsilon": epsilon}
 
 

@@ -15,7 +15,7 @@ LARGEST = 10**9
 
 
 class Kind(Enum):
-    """What an option's value is; the words stand in messages."""
+    """Types of option values, named for messages."""
 
     WHOLE = "a whole number"
     NUMBER = "a finite number"
@@ -53,7 +53,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(settings: Mapping[str, Any]) -> Reading:
-    """The reading of an option that `argparse` is told these settings of."""
+    """The parser of an option with these `argparse` settings."""
     of_action = {"store_true": Kind.SWITCH, "append": Kind.WORDS}
     of_type = {int: Kind.WHOLE, float: Kind.NUMBER}
     kind = of_action.get(settings.get("action", "")) or of_type.get(settings.get("type", str), Kind.WORD)
@@ -70,7 +70,7 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
     readings : mapping of str to Reading
         By name, with ``_``.
     source : str
-        The file they stand in; empty for the command line.
+        Their file; empty for the command line.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
 class OptionGroup:
     """A group of `argparse` options in which one that another group has too is not declared again.
 
-    The first group's words stay in the help; both read the value the same way, or it is a mistake of the program.
+    The help is the first group's; both must parse the value equally (asserted).
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class OptionGroup:
             self.readings[key] = reading
             self._group.add_argument(name, **settings)
         elif self.readings[key][:2] != reading[:2]:
-            raise AssertionError(f"two model families read {name} in different ways")
+            raise AssertionError(f"two model families parse {name} differently")
         else:
             told = self._group.description
             self._group.description = f"{told}, {name}" if told else f"shared with others: {name}"

@@ -1,4 +1,4 @@
-"""Where a command's result goes: standard output, or a file that appears whole or not at all."""
+"""Output of a command: standard output, or a file written atomically."""
 
 from __future__ import annotations
 

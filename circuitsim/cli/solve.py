@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "json", "csv", "raw"), default="table", help="default: table")
     add_output(parser)
     add_solving(parser)
-    parser.add_argument("--explain", action="store_true", help="say on stderr which method was picked, and why")
+    parser.add_argument("--explain", action="store_true", help="print the chosen method and the reason on stderr")
     parser.add_argument("--plot", metavar="FILE", help="also draw the circuit (.png, .svg or .pdf)")
 
 

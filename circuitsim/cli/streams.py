@@ -1,4 +1,4 @@
-"""Standard output and standard error as the commands see them: nothing that is printed steers the terminal.
+"""Standard output and standard error of the commands, without terminal control sequences.
 
 Names, titles and arguments come from elsewhere. A control character in them could move the cursor, overwrite a message
 or colour it; it is shown as ``\\x1b`` instead, as is what the stream's encoding does not have (Ω in ASCII).

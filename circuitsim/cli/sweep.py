@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from circuitsim.training.progress import ProgressLine
 
 EPILOG = """\
-Without --vary the deck says what to sweep: .dc (one or two sources) inside .step param. With --vary it does not matter
-what the deck says. Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
+Without --vary the sweep is the deck's: .dc (one or two sources) inside .step param. With --vary the deck's analyses
+are ignored. Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
 
 columns: those of --columns, else those of the deck's .print or .save, else all v(node) and i(element).
 
@@ -120,16 +120,16 @@ def _asked(deck: Deck) -> dict[str, tuple[float, ...]]:
     dc = [analysis for analysis in deck.analyses if isinstance(analysis, DcSweep)]
     if len(dc) > 1:
         lines = " and ".join(str(analysis.location.line) for analysis in dc)
-        raise UsageError(f"the deck has {len(dc)} .dc cards (lines {lines}); keep one, or say what to --vary")
+        raise UsageError(f"the deck has {len(dc)} .dc cards (lines {lines}); leave one, or give --vary")
     steps = [analysis.sweep for analysis in deck.analyses if isinstance(analysis, ParameterStep)]
     if not dc and not steps:
-        raise UsageError("the deck has no .dc and no .step; say what to vary, for instance --vary V1=0:5:0.1")
+        raise UsageError("the deck has no .dc and no .step; give --vary, for instance --vary V1=0:5:0.1")
     asked = {s.name: tuple(s.values) for analysis in dc for s in analysis.sweeps}
     return asked | {PARAMETER + s.name: tuple(s.values) for s in steps}
 
 
 def _printed(deck: Deck) -> str | None:
-    """The columns that the deck's ``.print dc`` and ``.save`` cards name; None where they name none, or ask for all."""
+    """The columns that the deck's ``.print dc`` and ``.save`` cards name; None where they name none, or all."""
     from circuitsim.netlist.deck import Output
 
     words: list[str] = []

@@ -43,7 +43,7 @@ _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of all families; none has a default here, so that `run` can tell what was given."""
+    """Options of all families; without defaults: an absent one is None."""
     none = argparse.SUPPRESS
     readings: dict[str, Reading] = {}
     common = OptionGroup(parser, readings)
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_argument("--config", metavar="FILE", default=none, help="options from a TOML file; others override it")
     common.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
     common.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
-    common.add_argument("--data-dir", metavar="DIR", default=none, help="where data sets are kept (docs/data.md)")
+    common.add_argument("--data-dir", metavar="DIR", default=none, help="directory of data sets (docs/data.md)")
     common.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
     common.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
     common.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")
@@ -128,7 +128,7 @@ def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
 
 def _family(model: str | None) -> ModuleType:
     if model is None:
-        raise UsageError(f"say what to train with --model; there are {', '.join(MODELS)}")
+        raise UsageError(f"no model given: --model is one of {', '.join(MODELS)}")
     if model not in MODELS:
         raise UsageError(f"there is no model '{model}'; there are {', '.join(MODELS)}")
     return import_module(MODELS[model])

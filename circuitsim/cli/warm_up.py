@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 EPILOG = """\
-Kernels are compiled at their first use and kept on disk, for this processor and this version. Decks of up to some
+Kernels are compiled at their first use and stored on disk, for this processor and this version. Decks of up to some
 thousand nodes run without compiled kernels until there are some, so this command is never needed: it spares large
 decks, long sweeps and training a wait of some seconds each.
 
-Kernels are kept beside the program, in the user's cache directory, or where NUMBA_CACHE_DIR names a directory. Run this
+Kernels are stored beside the program, in the user's cache directory, or in the directory NUMBA_CACHE_DIR. Run this
 command with the same setting, and as the user, that will run circuitsim (when a container image is built, for example).
 
 examples:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve() -> str:
-    """Circuits of every kind that the solvers tell apart, small and large, and new values."""
+    """Circuits of every kind with code of its own in the solvers, small and large, and new values."""
     from circuitsim.analysis.solve import prepared
     from circuitsim.bench.families import make
 
@@ -114,7 +114,7 @@ PARTS: dict[str, Callable[[], str]] = {
 
 
 def _commands(*lines: str) -> str:
-    """Run commands in a folder that goes away, their words unread."""
+    """Run commands in a temporary folder, without their output."""
     from circuitsim.cli import main
 
     with tempfile.TemporaryDirectory() as out:

@@ -1,7 +1,7 @@
-"""Colour images from files that hold nothing but numbers: CIFAR's binary version, ImageNet32's npz form.
+"""Colour images from files of numbers only: CIFAR's binary version, ImageNet32's npz form.
 
 The Python versions of these data sets are pickles. Reading a pickle can run any program its author wrote, so they are
-refused, and the message says where the same data lie in a form that cannot.
+refused, and the message names a safe form of the same data.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _inside(folder: Path, usual: str, names: Sequence[str], wanted: str) -> Path
 
 
 def _is_pickle(path: Path) -> bool:
-    """Whether a file begins as pickles do: protocol 2 and above, or protocol 0 or 1 of a dictionary."""
+    """Whether a file begins like a pickle: protocol 2 and above, or protocol 0 or 1 of a dictionary."""
     with open(path, "rb") as file:
         head = file.read(4)
     return (head[:1] == b"\x80" and len(head) > 1 and 2 <= head[1] <= 5) or head[:2] in (b"(d", b"}q", b"(l")

@@ -38,7 +38,7 @@ class ImageData:
 
 
 def _digits(directory: Path | None) -> ImageData:
-    """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is kept for testing."""
+    """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is the test set."""
     try:
         from sklearn.datasets import load_digits
     except ImportError as problem:
@@ -112,7 +112,7 @@ def load(name: str | os.PathLike[str], directory: str | os.PathLike[str] | None 
     Raises
     ------
     UsageError
-        No such data set, or its files are missing or damaged; says how to get them.
+        No such data set, or its files are missing or damaged; the message names the remedy.
     """
     place = Path(directory) if directory is not None else None
     if isinstance(name, str) and name in DATASETS:
@@ -124,10 +124,10 @@ def load(name: str | os.PathLike[str], directory: str | os.PathLike[str] | None 
 
 
 def choose(dataset: str | None, directory: str | None) -> tuple[str, list[str]]:
-    """The data set that ``--dataset`` and ``--data-dir`` mean where a model takes images, and what to tell the person.
+    """The data set selected by ``--dataset`` and ``--data-dir`` for a model of images, and a note for the user.
 
-    Without ``--dataset`` it is MNIST if it is there, or was said to be there by ``--data-dir``; otherwise the digits
-    that come with scikit-learn, and a note says so.
+    Without ``--dataset`` it is MNIST if it is present or ``--data-dir`` is given; otherwise scikit-learn's digits, with
+    a note.
     """
     if dataset is not None:
         return dataset, []

@@ -1,4 +1,4 @@
-"""Data sets that are fetched once: which files, what they must contain, where from, and where they are kept."""
+"""Data sets to download once: files, checksums, addresses, and the data directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHUNK = 1 << 16
 
 
 class RemoteFile(NamedTuple):
-    """A file of a data set, kept unpacked under ``name`` and served gzipped as ``name.gz``.
+    """A file of a data set, stored unpacked under ``name`` and served gzipped as ``name.gz``.
 
     ``size`` (bytes) and ``sha256`` are those of the unpacked content: mirrors compress differently.
     """
@@ -59,7 +59,7 @@ REMOTE: dict[str, RemoteSet] = {
 
 
 def data_directory(given: str | os.PathLike[str] | None = None) -> Path:
-    """Where data sets are kept: ``given``, else ``$CIRCUITSIM_DATA``, else the user's cache directory."""
+    """The data directory: ``given``, else ``$CIRCUITSIM_DATA``, else the user's cache directory."""
     if given is not None:
         return Path(given)
     if os.environ.get(DATA_VARIABLE):
@@ -72,7 +72,7 @@ def data_directory(given: str | os.PathLike[str] | None = None) -> Path:
 def find(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
     """The folder that holds all files of a remote data set, gzipped or not; None if there is none.
 
-    Looks into the data directory (see `data_directory`): its folder ``name``, then the directory itself.
+    Searches the data directory (see `data_directory`): its folder ``name``, then the directory itself.
     """
     root = data_directory(directory)
     stems = [file.name for file in REMOTE[name].files]
@@ -90,7 +90,7 @@ def fetch(
 ) -> Path:
     """Fetch a data set into the folder ``name`` of the data directory; returns that folder.
 
-    A file that is there and right is not fetched again, so that a fetch that was interrupted goes on where it stopped;
+    A valid file is not fetched again, so that an interrupted fetch continues;
     a file takes its name only after its content has been checked.
 
     Parameters
@@ -100,7 +100,7 @@ def fetch(
     directory : path, optional
         The data directory (see `data_directory`).
     mirrors : sequence of str
-        Addresses of folders to try instead of the known ones, in this order.
+        Addresses of folders to try instead of the default ones, in this order.
     progress : callable
         Told what became of each file, and why a mirror failed.
 

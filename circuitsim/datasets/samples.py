@@ -62,7 +62,7 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) ->
     roles : Roles
         Which columns there must be.
     classes : sequence of str
-        Names of the classes, in the order of the outputs, where they are known already (of a training file).
+        Names of the classes, in the order of the outputs, where given (by a training file).
 
     Raises
     ------

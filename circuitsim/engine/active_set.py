@@ -73,16 +73,30 @@ def solve_active_set(
         key = np.packbits(point.closed[net.diodes]).tobytes()
         single = single or key in seen
         seen.add(key)
-        closed = _single_change(net, point, found) if single else _all_changes(point, found)
+        closed = _single_change(net, point, found) if single else _all_changes(net, point, found)
         guess, anchor, previous = point.current, point.v, point.factored
     raise ConvergenceError(f"the active set did not become optimal within {limit} linear circuits")
 
 
-def _all_changes(point: LinearPoint, found: Violations) -> np.ndarray:
+def _all_changes(net: Network, point: LinearPoint, found: Violations) -> np.ndarray:
+    """The active set with all violated diodes changed; negative currents in loops of diodes are exchanged first."""
+    d, current = net.diodes, point.current
     stay = point.closed.copy()
     stay[found.leave] = False
+    if found.leave.size:
+        forward = forward_voltages(net, point)
+        equal = point.closed[d] | (np.abs(forward) <= resolved_voltages(net, point, d)[0])
+        carriers = np.concatenate([net.ascending, net.sources])
+        injected = np.zeros(net.structure.n + 1)
+        kernel(nodal.net_currents, carriers.size)(
+            carriers, net.first, net.second, net.structure.coordinate, current, injected
+        )  # fmt: skip
+        flow = nodal.exchanged(net, point.closed, equal, current, injected, point.at_node)
+        stay[d] = flow > 0.0
+        current = current.copy()
+        current[d] = flow
     stays = np.flatnonzero(stay)
-    return np.concatenate([found.enter, stays[np.argsort(-point.current[stays], kind="stable")]])
+    return np.concatenate([found.enter, stays[np.argsort(-current[stays], kind="stable")]])
 
 
 def _single_change(net: Network, point: LinearPoint, found: Violations) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Arithmetic on unevaluated sums of two doubles (Dekker 1971; Hida, Li & Bailey 2001).
 
-Every function takes and returns pairs (high, low) with |low| ≤ ulp(high)/2. Products are exact between 1e-290 and 1e290.
+Every function takes and returns pairs (high, low) with |low| ≤ ulp(high)/2. Products are exact between 1e-290 and
+1e290.
 """
 
 from __future__ import annotations

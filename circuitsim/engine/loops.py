@@ -1,8 +1,8 @@
 """Currents in loops of sources, shorts and conducting diodes: the choice of least norm, and which are unique.
 
 Potentials do not determine such currents: any circulation of positive diode currents is a steady state too. The choice
-shown is what wires of equal, vanishing resistance carry: the steady state of a circuit in which each element of the loops
-is 1 Ω, each diode 1 Ω in series with an ideal diode, solved by the engine itself.
+shown is what wires of equal, vanishing resistance carry: the steady state of a circuit in which each element of the
+loops is 1 Ω, each diode 1 Ω in series with an ideal diode, solved by the engine itself.
 """
 
 from __future__ import annotations

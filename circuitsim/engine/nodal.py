@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine import tree
+from circuitsim.engine.exchange import exchange
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import forest_of, representative
@@ -18,6 +19,9 @@ from circuitsim.solvers.linear import Factored
 
 CLEAR = 1e-9
 """A current above this share of the largest at its ends, or a voltage above this share of the potentials, is clear."""
+
+EQUAL = 1e-13
+"""Ends of a diode that differ by less than this share of their potentials are equal."""
 
 EVEN = 1e8
 """Largest ratio of resistances for which potentials in doubles tell most of the conducting diodes."""
@@ -78,8 +82,15 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
         balance(*walk, net.first, net.second, carriers, current, low, need, need_low, most, 0.0)
         kernel(tree.node_maxima, m)(net.first, net.second, current, at_node)
         forward = v[anode] - v[cathode]
+        reach = np.maximum(np.abs(v[anode]), np.abs(v[cathode]))
+        enter = ~on[d] & (forward > CLEAR * reach)
         leave = on[d] & (current[d] < -CLEAR * np.maximum(at_node[anode], at_node[cathode]))
-        enter = ~on[d] & (forward > CLEAR * np.maximum(np.abs(v[anode]), np.abs(v[cathode])))
+        if leave.any():
+            gather(carriers, net.first, net.second, coordinate, current, injected)
+            flow = exchanged(net, on, np.abs(forward) <= EQUAL * reach, current, injected, at_node)
+            on, current[d] = on.copy(), flow
+            on[d] = flow != 0.0
+            leave = on[d] & (flow < -CLEAR * np.maximum(at_node[anode], at_node[cathode]))
         stays = d[on[d] & ~leave]
         stays = stays[np.argsort(-current[stays], kind="stable")]
         key = np.packbits(on[d]).tobytes()
@@ -88,6 +99,39 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
         seen.add(key)
         entering = np.flatnonzero(enter)
         closed = np.concatenate([d[entering[np.argsort(-forward[entering], kind="stable")]], stays])
+
+
+def exchanged(
+    net: Network, on: np.ndarray, equal: np.ndarray, current: np.ndarray, injected: np.ndarray, at_node: np.ndarray
+) -> np.ndarray:
+    """Currents of all diodes (d,), A, after exchanges in the trees of conducting ones (`circuitsim.engine.exchange`).
+
+    Parameters
+    ----------
+    on : (m,) bool array
+        Conducting diodes: a forest.
+    equal : (d,) bool array
+        Diodes whose ends are equal.
+    current : (m,) float array
+        Branch currents, A.
+    injected : (n + 1,) float array
+        Net current of all other elements into each coordinate, A.
+    at_node : (n_nodes,) float array
+        Largest current at each node, A.
+    """
+    d, coordinate = net.diodes, net.structure.coordinate
+    tail, head = coordinate[net.first[d]], coordinate[net.second[d]]
+    group = representative(net, on)
+    forest = np.flatnonzero(on[d] & (tail != head))
+    scale = np.bincount(coordinate, at_node, injected.size)
+    flow = current[d[forest]]
+    forest, carried, _ = exchange(
+        tail, head, group, equal & (group[tail] == group[head]) & (tail != head), forest, flow, np.abs(flow), injected,
+        scale,
+    )  # fmt: skip
+    found = np.zeros(d.size)
+    found[forest] = carried
+    return found
 
 
 def ohmic_currents(resistors, first, second, ohms, v, current):

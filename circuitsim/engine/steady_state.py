@@ -78,9 +78,9 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     tight = point.closed[d]
     a, c = net.first[d], net.second[d]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
-    near = np.flatnonzero(~tight & (np.abs(forward) <= 1e-9 * reach))
-    resolved, closing = resolved_voltages(net, point, d[near])
-    tight[near] = (-forward[near] <= resolved) & (forward[near] <= closing)
+    near = np.flatnonzero(~tight & (forward >= -1e-9 * reach))
+    resolved, _ = resolved_voltages(net, point, d[near])
+    tight[near] = -forward[near] <= resolved
     return tight
 
 

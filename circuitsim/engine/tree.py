@@ -128,8 +128,8 @@ def loop_residuals(
     """Violation of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
 
     Where potentials in pairs of doubles do not resolve the drop between its ends (`COARSE`), the drops along the path
-    are added up. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the currents into the
-    coordinates whose potentials are the correction, A.
+    are added up. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the
+    currents into the coordinates whose potentials are the correction, A.
     """
     for k in range(injected.size):
         injected[k] = 0.0

@@ -1,4 +1,4 @@
-"""Layered networks cut into blocks: the same layers, tied within a block and fed forward between blocks."""
+"""Layered networks cut into blocks: the same layers, coupled within a block and feedforward between blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Tables = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerSizes:
     """A deep network as Nest & Ernoult (2024) describe theirs, before it is cut.
 
     Parameters
@@ -32,7 +32,7 @@ class Layers:
     batch_norm : "first" or "all"
         In which blocks' first layers batch normalisation follows convolution and pooling.
     readout_norm : bool
-        Whether the readout sees the last layer through batch normalisation.
+        Whether the readout's input is batch-normalised.
     pooling : "max" or "soft"
         Of the stages; within blocks maxima are taken.
     variance, spread : float
@@ -167,5 +167,5 @@ def preset(name: str) -> dict[str, Any]:
     layers = {**table["layers"][entry.pop("layers")], **entry.pop("change", {})}
     layers["normalise"] = table["pixels"][entry["dataset"]]
     classes = {"cifar10": 10, "cifar100": 100, "imagenet32": 1000}[entry["dataset"]]
-    elements = Layers(**layers).cut((32, 32, 3), entry.pop("blocks"), classes)
+    elements = LayerSizes(**layers).cut((32, 32, 3), entry.pop("blocks"), classes)
     return {**entry, "elements": elements}

@@ -22,7 +22,7 @@ SLICE = 512
 
 
 class Chain:
-    """A feedforward-tied energy-based model: digital stages and blocks that settle.
+    """A feedforward-tied energy-based model: digital stages and energy-based blocks.
 
     A `circuitsim.training.Trainable`: batches are ``(x, targets)``.
 
@@ -35,9 +35,9 @@ class Chain:
     chaining : Chaining, optional
         How gradients are computed.
     seed : int or None
-        Every element that can is drawn anew, from this; None keeps what they hold.
+        Source of new random parameters of all elements; None leaves them unchanged.
     dtype : dtype
-        Precision of stages and of the blocks that have a choice (circuits settle in double precision).
+        Precision of stages and layered blocks (circuits are solved in double precision).
     augment : callable, optional
         ``augment(x, rng) -> x`` on training batches.
 
@@ -76,16 +76,16 @@ class Chain:
         return self._collected("parameters")
 
     def gradient(self, batch: tuple[Array, ...], rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
-        """The mean gradient of a batch ``(x, targets)``, as `chaining` says.
+        """The mean gradient of a batch ``(x, targets)``, by `chaining`.
 
         Returns
         -------
         gradients : dict of array, or None
-            None where no sample settled to its block's tolerance, or the adjoint of a block does not exist because its
+            None where no sample is certified to its tolerance, or the adjoint of a block does not exist because its
             state is no strict minimum.
         metrics : dict
             ``loss``; ``error``, the fraction of wrong labels (for labels); ``residual``, the worst of the free states;
-            ``unproven``, the fraction of samples left out because a block did not settle to its tolerance.
+            ``unproven``, the fraction of samples left out because a block's state is not certified to its tolerance.
         """
         x, targets = batch
         if self.augment is not None:
@@ -96,22 +96,22 @@ class Chain:
                 step.element.observe(step.memory)
         xp = namespace(output)
         values, error = self.loss.evaluate(output, targets)
-        settled = [step.memory for step in steps if is_block(step.element)]
+        relaxed = [step.memory for step in steps if is_block(step.element)]
         trusted = xp.ones(output.shape[0], dtype=xp.bool, device=device(output))
-        for state in settled:
+        for state in relaxed:
             trusted = trusted & xp.asarray(state.ok)
         error = error * xp.astype(trusted, error.dtype)[:, None]
         gradients = None
         with contextlib.suppress(ConvergenceError):
-            found, proven = backward(steps, error, targets, self.loss, self.chaining)
-            trusted = trusted & proven
+            found, certified = backward(steps, error, targets, self.loss, self.chaining)
+            trusted = trusted & certified
             if bool(xp.any(trusted)):
                 gradients = {f"{number}.{name}": g for number, own in enumerate(found) for name, g in own.items()}
         metrics = {"loss": float(xp.mean(values))}
         if _are_labels(targets):
             metrics["error"] = float(np.mean(_labels(output) != to_numpy(targets)))
-        if settled:
-            metrics["residual"] = max(float(xp.max(xp.asarray(state.residual))) for state in settled)
+        if relaxed:
+            metrics["residual"] = max(float(xp.max(xp.asarray(state.residual))) for state in relaxed)
             metrics["unproven"] = 1.0 - float(xp.mean(xp.astype(trusted, error.dtype)))
         return gradients, metrics
 

@@ -1,4 +1,4 @@
-"""How errors travel back through a chain: backpropagation in stages, differences of settled states in blocks.
+"""Errors backwards through a chain: backpropagation in stages, differences of relaxed states in blocks.
 
 All errors belong to the sum of the samples' losses; what is returned is the mean gradient of a batch. The energy of a
 block is E(s; θ, x), x = F(s of the block before): Nest & Ernoult (2024), Theorem 3.1 and Algorithms 2, 4 and 12.
@@ -15,7 +15,7 @@ from circuitsim._arrays import Array, namespace
 from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
 from circuitsim.errors import UsageError
 from circuitsim.ffebm.images import BatchNorm
-from circuitsim.ffebm.losses import Loss
+from circuitsim.ffebm.losses import ChainLoss
 from circuitsim.ffebm.stages import Stage
 
 Element = Any
@@ -31,20 +31,20 @@ class Chaining:
     Parameters
     ----------
     method : {"ep", "id", "adjoint"}
-        ``ep``: blocks settle with the error pushing and pulling at their outputs (equilibrium propagation).
-        ``id``: backpropagation through as many free sweeps of settled blocks as a nudged phase makes (Algorithm 12);
+        ``ep``: blocks are relaxed with the error as nudge of either sign at their outputs (equilibrium propagation).
+        ``id``: backpropagation through as many free sweeps of relaxed blocks as a nudged phase makes (Algorithm 12);
         a block without sweeps gives its exact limit. ``adjoint``: that limit for all blocks.
     beta : float
         Strength of the nudge, of either sign, relative to the block's own stiffness (`unit`): about how far the output
         moves that moves furthest.
     form : {"explicit", "implicit"}
-        Whether the stages before a block see the difference of its two states (Algorithm 4), or each state in turn
+        Whether the stages before a block receive the difference of its two states (Algorithm 4), or each state in turn
         (Algorithm 2). The results agree at every β.
     last : {"stationary", "elastic"}
         Whether the error at the last block stays as it was at the free state or follows the state.
     scale_errors : bool
-        Divide each sample's error by its largest entry before a block settles, and multiply after: β is then the
-        largest pull on any output, whatever the loss, and round-off stays the same from block to block.
+        Divide each sample's error by its largest entry before a block is relaxed, and multiply after: β is then the
+        largest pull on any output, for every loss, and round-off is the same from block to block.
     """
 
     method: str = "ep"
@@ -62,11 +62,11 @@ class Chaining:
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name} must be one of {', '.join(allowed)}, not '{getattr(self, name)}'")
         if not self.beta != 0:
-            raise UsageError("a nudge of strength zero shows nothing: choose another beta")
+            raise UsageError("a nudge of strength zero has no effect: choose another beta")
 
 
 class Step(NamedTuple):
-    """One element on the way forward.
+    """One element of a forward pass.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Step(NamedTuple):
     memory : object
         What a stage remembers, or a block's free state.
     shape : tuple of int
-        Of what goes out.
+        Of the output.
     """
 
     element: Element
@@ -86,12 +86,12 @@ class Step(NamedTuple):
 
 
 def is_block(element: Element) -> bool:
-    """Whether an element of a chain settles (a block) rather than maps (a stage)."""
+    """Whether an element of a chain is a block, not a stage."""
     return not isinstance(element, Stage)
 
 
 def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Array, list[Step]]:
-    """Run a batch through; returns the output and the way."""
+    """Forward pass of a batch; returns the output and the steps."""
     steps = []
     for element in elements:
         if is_block(element):
@@ -99,7 +99,7 @@ def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Arra
             x = xp.reshape(x, (x.shape[0], -1))
             state = element.relax(x)
             steps.append(Step(element, x, state, tuple(state.output.shape)))
-            # A circuit settles in double precision whatever the chain computes in.
+            # Circuits are solved in double precision for every precision of the chain.
             x = _shaped(element, xp.astype(state.output, x.dtype))
         else:
             y, memory = element.forward(x, training)
@@ -109,7 +109,7 @@ def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Arra
 
 
 def backward(
-    steps: Sequence[Step], error: Array, targets: Array, loss: Loss, rule: Chaining
+    steps: Sequence[Step], error: Array, targets: Array, loss: ChainLoss, rule: Chaining
 ) -> tuple[list[Gradients], Array]:
     """Mean gradient of the loss with respect to each element's parameters.
 
@@ -126,30 +126,30 @@ def backward(
     -------
     gradients : list of dict
         In the order of the elements.
-    proven : array (batch,) of bool
+    certified : array (batch,) of bool
         Samples of which every state is within its block's tolerance; the blocks before a state that is not leave that
         sample out.
     """
     batch = error.shape[0]
     gradients: list[Gradients] = [{} for _ in steps]
-    proven = error[:, 0] == error[:, 0]
+    certified = error[:, 0] == error[:, 0]
     first = next((i for i, step in enumerate(steps) if step.element.parameters), len(steps))
     place = len(steps) - 1
     # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
     errors = [(1.0, error)]
     if rule.method == "ep" and rule.last == "elastic":
-        place, errors, proven = _elastic_end(steps, gradients, targets, loss, rule)
+        place, errors, certified = _elastic_end(steps, gradients, targets, loss, rule)
     for index in range(place, first - 1, -1):
-        step, wants = steps[index], index > first
+        step, with_input = steps[index], index > first
         errors = [(c, namespace(e).reshape(e, step.shape)) for c, e in errors]
         if is_block(step.element):
             gradients[index], errors, ok = through_block(step, sum(c * e for c, e in errors), rule, batch)
-            proven = proven & ok
+            certified = certified & ok
         else:
-            passed = [(c, step.element.vjp(step.memory, e, wants)) for c, e in errors]
+            passed = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
             gradients[index] = _combined([(c / batch, found) for c, (found, _) in passed])
             errors = [(c, back) for c, (_, back) in passed]
-    return gradients, proven
+    return gradients, certified
 
 
 def unit(block: EnergyBlock) -> float:
@@ -171,15 +171,15 @@ Passed = tuple[Gradients, list[tuple[float, Array]], Array]
 
 
 def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passed:
-    """A block's gradients, the errors at its input, and which samples are proven."""
+    """A block's gradients, the errors at its input, and which samples are certified."""
     xp = namespace(error)
     block, x, free, _ = step
-    proven = xp.asarray(free.ok)
-    trust = xp.astype(proven, error.dtype)
+    certified = xp.asarray(free.ok)
+    trust = xp.astype(certified, error.dtype)
     if rule.method != "ep":
         differentiate = getattr(block, "truncated", block.implicit) if rule.method == "id" else block.implicit
         found, back = differentiate(free, x, error, trust / batch)
-        return dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])], proven
+        return dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])], certified
     scale = xp.max(xp.abs(error), axis=1) if rule.scale_errors else xp.ones_like(error[:, 0])
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     pull = error / scale[:, None]
@@ -191,32 +191,32 @@ def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passe
 def _contrast(
     block: EnergyBlock, x: Array, states: tuple[State, State, State], scale: Array, form: str, batch: int
 ) -> Passed:
-    """What two nudged states say of the free one; samples of which a state is not proven are left out.
+    """Contrast of two nudged states; samples with an uncertified state are left out.
 
     `scale` is what each sample's difference of states over 2 is multiplied with: its error's scale over β.
     """
     xp = namespace(scale)
     free, plus, minus = states
-    proven = xp.asarray(free.ok & plus.ok & minus.ok)
-    half = 0.5 * scale * xp.astype(proven, scale.dtype)
+    certified = xp.asarray(free.ok & plus.ok & minus.ok)
+    half = 0.5 * scale * xp.astype(certified, scale.dtype)
     found = dict(block.parameter_difference(plus, minus, x, half / batch))
     if form == "explicit":
         back = xp.astype(block.input_difference(plus, minus, x), scale.dtype)
-        return found, [(1.0, back * half[:, None])], proven
+        return found, [(1.0, back * half[:, None])], certified
     # The derivative at the free state is the same in both and is left out.
     errors = [
         (sign, xp.astype(block.input_difference(state, free, x), scale.dtype) * half[:, None])
         for sign, state in ((1.0, plus), (-1.0, minus))
     ]
-    return found, errors, proven
+    return found, errors, certified
 
 
 def _elastic_end(
-    steps: Sequence[Step], gradients: list[Gradients], targets: Array, loss: Loss, rule: Chaining
+    steps: Sequence[Step], gradients: list[Gradients], targets: Array, loss: ChainLoss, rule: Chaining
 ) -> tuple[int, list[tuple[float, Array]], Array]:
     """The last block and the stages after it, with a nudge that follows (Algorithms 7 and 9).
 
-    Returns the place before that block, the errors at its input, and which samples are proven.
+    Returns the place before that block, the errors at its input, and which samples are certified.
     """
     last = max((i for i, step in enumerate(steps) if is_block(step.element)), default=-1)
     if last < 0:
@@ -228,10 +228,10 @@ def _elastic_end(
     batch = free.output.shape[0]
 
     def slopes(output: Array) -> tuple[list[Gradients], Array]:
-        predictions, way = forward(tail, _shaped(block, output), True)
+        predictions, tail_steps = forward(tail, _shaped(block, output), True)
         _, error = loss.evaluate(predictions, targets)
         found: list[Gradients] = []
-        for step in reversed(way):
+        for step in reversed(tail_steps):
             own, error = step.element.vjp(step.memory, error)
             found.insert(0, own)
         return found, namespace(error).reshape(error, output.shape)
@@ -245,8 +245,9 @@ def _elastic_end(
     for offset, pair in enumerate(zip(*ends, strict=True), start=last + 1):
         gradients[offset] = _combined([(0.5 / batch, own) for own in pair])
     ones = namespace(free.output).ones_like(free.output[:, 0])
-    gradients[last], errors, proven = _contrast(block, x, (free, states[0], states[1]), ones / beta, rule.form, batch)
-    return last - 1, errors, proven
+    triple = (free, states[0], states[1])
+    gradients[last], errors, certified = _contrast(block, x, triple, ones / beta, rule.form, batch)
+    return last - 1, errors, certified
 
 
 def _scaled_law(law: Callable[[Array], Array], factor: float) -> Callable[[Array], Array]:
@@ -259,6 +260,6 @@ def _combined(parts: Sequence[tuple[float, Gradients]]) -> Gradients:
 
 
 def _shaped(block: Element, output: Array) -> Array:
-    """A block's output as the next stage sees it: images where the last layer is one."""
+    """A block's output as input of the next stage: images where the last layer is one."""
     shape = getattr(block, "output_shape", None)
     return output if shape is None else namespace(output).reshape(output, (-1, *shape))

@@ -15,7 +15,7 @@ from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Step, forward, is_block, through_block, unit
 
 
-class Curves(NamedTuple):
+class GradientCurves(NamedTuple):
     """One parameter's estimates while a block's nudged sweeps go on.
 
     Attributes
@@ -34,7 +34,7 @@ class Curves(NamedTuple):
     deviation: np.ndarray
 
 
-def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: int = 0) -> list[Curves]:
+def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: int = 0) -> list[GradientCurves]:
     """Both estimates for every parameter of every block, from the last block backward.
 
     The error at a block's output is that which EP has carried there; each sweep of both methods starts from it.
@@ -42,7 +42,7 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
     _, steps = forward(chain.elements, x, True)
     errors = _errors_at_blocks(chain, steps, targets)
     rng = np.random.default_rng(seed)
-    found: list[Curves] = []
+    found: list[GradientCurves] = []
     for number in reversed(range(len(steps))):
         if is_block(steps[number].element):
             found += _block_curves(chain, number, steps[number], errors[number], entries, rng)
@@ -51,17 +51,17 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
 
 def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     """Cosine between the gradients of EP and of implicit differentiation, for every parameter of the chain."""
-    kept = chain.chaining
+    former = chain.chaining
     try:
         gradients = []
         for method in ("ep", "id"):
-            chain.chaining = replace(kept, method=method)
+            chain.chaining = replace(former, method=method)
             gradients.append(chain.gradient((x, targets), np.random.default_rng(0))[0])
     finally:
-        chain.chaining = kept
+        chain.chaining = former
     ep, reference = gradients
     if ep is None or reference is None:
-        raise UsageError("the chain has not settled well enough for implicit differentiation: give it more sweeps")
+        raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
     return {name: _cosine(to_numpy(ep[name]), to_numpy(reference[name])) for name in ep}
 
 
@@ -86,22 +86,22 @@ def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int
 
 def _block_curves(
     chain: Chain, number: int, step: Step, error: Any, entries: int, rng: np.random.Generator
-) -> list[Curves]:
+) -> list[GradientCurves]:
     block, x, free, _ = step
     if not isinstance(block, LayeredBlock):
-        raise UsageError(f"element {number} settles at once: there are no sweeps to compare")
+        raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
     beta = chain.chaining.beta * unit(step.element)
     scale = np.abs(error).max(axis=1)
     scale[scale == 0] = 1.0
     share = np.full(len(error), 1.0 / len(error), error.dtype)
-    sweeps, kept = block.sweeps.nudged, block.sweeps
+    sweeps, former = block.sweeps.nudged, block.sweeps
     series: dict[str, tuple[list[np.ndarray], list[np.ndarray], list[float]]] = {
         n: ([], [], []) for n in block.parameters
     }
     places = {name: rng.integers(array.size, size=entries) for name, array in block.parameters.items()}
     plus = minus = free
     try:
-        block.sweeps = replace(kept, nudged=1)
+        block.sweeps = replace(former, nudged=1)
         for sweep in range(1, sweeps + 1):
             plus, minus = (
                 block.relax(x, Nudge(sign * beta * error / scale[:, None]), state)
@@ -115,9 +115,9 @@ def _block_curves(
                 largest = np.abs(reference[name]).max()
                 off.append(float(np.abs(ep[name] - reference[name]).max() / (largest or 1.0)))
     finally:
-        block.sweeps = kept
+        block.sweeps = former
     return [
-        Curves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
+        GradientCurves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
         for name, (ours, theirs, off) in series.items()
     ]
 

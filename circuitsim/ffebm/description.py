@@ -1,4 +1,4 @@
-"""Chains as plain data: what TOML files say, what saved models hold."""
+"""Chains as plain data: contents of TOML files and saved models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def describe(element: Any) -> dict[str, Any]:
         from circuitsim.netlist import dumps
 
         return {"kind": "circuit", "deck": dumps(element.trained(), element.roles), "tolerance": element.tolerance}
-    raise UsageError(f"{type(element).__name__} has no description that a file could hold")
+    raise UsageError(f"{type(element).__name__} cannot be described in a file")
 
 
 def build(description: Mapping[str, Any]) -> Any:

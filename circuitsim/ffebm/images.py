@@ -149,7 +149,7 @@ class BatchNorm(Stage):
         self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Scale 1, shift 0; nothing observed."""
+        """Scale 1, shift 0; no statistics."""
         channels = self.options["channels"]
         self.parameters = {"scale": np.ones(channels, dtype), "shift": np.zeros(channels, dtype)}
         self.averages = {"mean": np.zeros(channels, dtype), "variance": np.ones(channels, dtype)}

@@ -8,7 +8,7 @@ from circuitsim._arrays import Array, device, namespace
 from circuitsim.errors import UsageError
 
 
-class Loss(NamedTuple):
+class ChainLoss(NamedTuple):
     """One of `LOSSES`.
 
     Attributes
@@ -63,10 +63,10 @@ def _squared_error(predictions: Array, targets: Array) -> tuple[Array, Array]:
     return 0.5 * xp.sum(error * error, axis=1), error
 
 
-LOSSES = {"cross-entropy": Loss("cross-entropy", _cross_entropy), "mse": Loss("mse", _squared_error)}
+LOSSES = {"cross-entropy": ChainLoss("cross-entropy", _cross_entropy), "mse": ChainLoss("mse", _squared_error)}
 
 
-def loss_named(name: str) -> Loss:
+def loss_named(name: str) -> ChainLoss:
     """One of `LOSSES`."""
     if name not in LOSSES:
         raise UsageError(f"there is no loss '{name}'; there are {', '.join(LOSSES)}")

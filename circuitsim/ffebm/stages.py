@@ -19,7 +19,7 @@ Gradients = dict[str, Array]
 
 
 class Stage:
-    """A differentiable map. This one has no parameters and changes nothing.
+    """A differentiable map. This one is the identity, without parameters.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ def _summary(point: Mapping[str, Any]) -> list[str]:
 
 _UNITS = (
     ("kcl", "Kirchhoff's current law within", "A"),
-    ("resistor", "Ohm's law within", "A"),
+    ("kvl", "Kirchhoff's voltage law within", "V"),
     ("source", "source voltages within", "V"),
     ("diode_drop", "forward diode drop at most", "V"),
     ("diode_reverse", "reverse diode current at most", "A"),

@@ -1,6 +1,9 @@
 """Deep Hopfield networks that learn classes, the published ones among them; their kinship with resistive networks."""
 
-from circuitsim.hopfield.network import DeepHopfieldNetwork, Learning, network
-from circuitsim.hopfield.recipe import Recipe, recipes
+from circuitsim.hopfield.network import DeepHopfieldNetwork, HopfieldLearning, network
+from circuitsim.hopfield.recipe import HopfieldRecipe, recipes
 
-__all__ = ["DeepHopfieldNetwork", "Learning", "Recipe", "network", "recipes"]
+Learning, Recipe = HopfieldLearning, HopfieldRecipe
+"""The former names."""
+
+__all__ = ["DeepHopfieldNetwork", "HopfieldLearning", "HopfieldRecipe", "Learning", "Recipe", "network", "recipes"]

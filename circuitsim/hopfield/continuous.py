@@ -8,7 +8,7 @@ network becomes that of a Hopfield network in the variables
     s_j = √G_j v_j,    w_jk = g_jk / √(G_j G_k),    b_j = I_j / √G_j.
 
 Potentials that sources hold are no units: they are in the biases. A diode between a node and a held potential is a
-bound; one between two free nodes has no counterpart. The way back exists where no weight is negative and the spectral
+bound; one between two free nodes has no counterpart. The inverse exists where no weight is negative and the spectral
 radius of the weights is below one (so that the energy is convex).
 """
 
@@ -69,8 +69,8 @@ class ContinuousHopfieldNetwork(NamedTuple):
             if (np.abs(state - before) <= tolerance * np.maximum(1.0, np.abs(state))).all():
                 return state
         raise ConvergenceError(
-            f"{sweeps} sweeps did not settle {self.bias.size} units; the energy may have no minimum: are the weights "
-            "too strong?"
+            f"no convergence of {self.bias.size} units in {sweeps} sweeps; the energy may have no minimum: are the "
+            "weights too strong?"
         )
 
 
@@ -227,7 +227,7 @@ def to_circuit(network: ContinuousHopfieldNetwork, title: str = "continuous Hopf
 
 
 def _bound(circuit: Circuit, name: str, level: float, lower: bool) -> None:
-    """A diode that keeps a node above or below a level, V; none for an infinite one."""
+    """A diode that bounds a node's voltage from below or above, V; none for an infinite one."""
     if not np.isfinite(level):
         return
     held = f"{name}.{'low' if lower else 'high'}"

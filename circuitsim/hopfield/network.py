@@ -1,4 +1,4 @@
-"""A deep Hopfield network that learns classes from rows of bytes, as the trainer wants it."""
+"""A deep Hopfield network that learns classes from rows of bytes; a `Trainable`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMES = ("centred", "positive", "negative")
 
 
 @dataclass(frozen=True)
-class Learning:
+class HopfieldLearning:
     """How the gradient of the cost ½ Σ (o − y)² is estimated.
 
     Attributes
@@ -52,7 +52,7 @@ class Learning:
 
 
 def network(
-    units: Sequence[int], sweeps: Sweeps, learning: Learning, batch: int, rng: Any = 0, dtype: Any = np.float32,
+    units: Sequence[int], sweeps: Sweeps, learning: HopfieldLearning, batch: int, rng: Any = 0, dtype: Any = np.float32,
     spread: float = 0.7,
 ) -> DeepHopfieldNetwork:  # fmt: skip
     """A network of `units` (inputs, hidden layers, outputs) with hidden units in [0, 1] and linear outputs."""
@@ -74,7 +74,7 @@ class DeepHopfieldNetwork:
     ----------
     block : DeepHopfieldBlock
         With input weights and a linear last layer.
-    learning : Learning
+    learning : HopfieldLearning
     batch : int
         Samples in a step.
 
@@ -82,10 +82,10 @@ class DeepHopfieldNetwork:
     -----
     The energy may have several minima, so states are certified to be stationary, not least: ``residual`` and
     ``nudged_residual`` are the largest |s − argmin over that unit alone| / max(1, |s|) in a batch, and the trainer
-    keeps their means over the batches; ``sweeps`` is the number of free sweeps made.
+    has their means over the batches; ``sweeps`` is the number of free sweeps made.
     """
 
-    def __init__(self, block: DeepHopfieldBlock, learning: Learning, batch: int) -> None:
+    def __init__(self, block: DeepHopfieldBlock, learning: HopfieldLearning, batch: int) -> None:
         self.block, self.learning, self.batch = block, learning, batch
         self._dtype = block.parameters["bias1"].dtype
         self._levels = (np.arange(256) / 255).astype(self._dtype)
@@ -146,13 +146,13 @@ class DeepHopfieldNetwork:
         return np.eye(self.block.n_outputs, dtype=self._dtype)[labels]
 
     def _start(self, size: int) -> LayeredState | None:
-        """Where a batch begins: at the last nudged states, slot by slot."""
+        """Initial states of a batch: the last nudged states, slot by slot."""
         if not self.learning.warm:
             return None
         # Only what is relaxed counts as a free phase's start.
         layers = tuple(memory[:size] for memory in self._last)
         relaxed = Relaxed(layers, (None,) * (len(layers) - 1), 0)
-        return LayeredState(relaxed, self.block._landscape(), (), None, None)
+        return LayeredState(relaxed, self.block._layered_energy(), (), None, None)
 
     def relax(self, pixels: np.ndarray) -> LayeredState:
         """The free state of images (bytes), from zero."""
@@ -181,7 +181,7 @@ class DeepHopfieldNetwork:
         save_checkpoint(Path(path), dict(self.parameters), facts)
 
     @classmethod
-    def load(cls, path: Path | str, learning: Learning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
+    def load(cls, path: Path | str, learning: HopfieldLearning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
         """Read what `save` wrote.
 
         Raises
@@ -196,7 +196,7 @@ class DeepHopfieldNetwork:
         options["sweeps"] = Sweeps(**options["sweeps"])
         block = DeepHopfieldBlock(**options, dtype=np.dtype(facts["dtype"]))
         copy_into(block.parameters, arrays, "parameters")
-        return cls(block, learning or Learning(), batch)
+        return cls(block, learning or HopfieldLearning(), batch)
 
 
 def _repeated(state: LayeredState, times: int) -> LayeredState:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from circuitsim.layered.architecture import Architecture, Learning, Recipe, recipes
+from circuitsim.layered.architecture import Architecture, ResistiveLearning, ResistiveRecipe, recipes
 
 _HOMES = {
     "DRNClassifier": "circuitsim.layered.estimator",
@@ -10,11 +10,24 @@ _HOMES = {
     "LayeredLearner": "circuitsim.layered.learner",
 }
 
-__all__ = ["Architecture", "DRNClassifier", "DeepResistiveNetwork", "LayeredLearner", "Learning", "Recipe", "recipes"]
+Learning, Recipe = ResistiveLearning, ResistiveRecipe
+"""The former names."""
+
+__all__ = [
+    "Architecture",
+    "DRNClassifier",
+    "DeepResistiveNetwork",
+    "LayeredLearner",
+    "Learning",
+    "Recipe",
+    "ResistiveLearning",
+    "ResistiveRecipe",
+    "recipes",
+]
 
 
 def __getattr__(name: str) -> Any:
-    # Kernels import numba, the classifier scikit-learn: each when it is asked for.
+    # Kernels import numba, the classifier scikit-learn: each is imported at first use.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -68,7 +68,7 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Learning:
+class ResistiveLearning:
     """How equilibrium propagation is run.
 
     Attributes
@@ -100,13 +100,13 @@ class Learning:
             raise UsageError(f"a tolerance is a relative residual in [0, 1), not {self.tolerance}")
 
 
-class Recipe(NamedTuple):
+class ResistiveRecipe(NamedTuple):
     """A published model: its architecture on MNIST, hyper-parameters and results (`architectures.toml`)."""
 
     name: str
     title: str
     architecture: Architecture
-    learning: Learning
+    learning: ResistiveLearning
     weight_rates: tuple[float, ...]
     bias_rates: tuple[float, ...]
     epochs: int
@@ -121,17 +121,17 @@ class Recipe(NamedTuple):
 
 
 @cache
-def recipes() -> dict[str, Recipe]:
+def recipes() -> dict[str, ResistiveRecipe]:
     """The published models by name."""
     text = resources.files("circuitsim.layered").joinpath("architectures.toml").read_text(encoding="utf-8")
     return {name: _recipe(name, row) for name, row in tomllib.loads(text).items()}
 
 
-def _recipe(name: str, row: dict[str, Any]) -> Recipe:
-    return Recipe(
+def _recipe(name: str, row: dict[str, Any]) -> ResistiveRecipe:
+    return ResistiveRecipe(
         name, row["title"],
         Architecture((784, *row["hidden"], 10), row["input_gain"]),
-        Learning(row["beta"], row["sweeps"], row["sweeps"]),
+        ResistiveLearning(row["beta"], row["sweeps"], row["sweeps"]),
         tuple(row["weight_rates"]), tuple(row["bias_rates"]), row["epochs"], batch=4, rate_decay=0.99,
         published=row["published"],
     )  # fmt: skip

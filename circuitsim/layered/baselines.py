@@ -1,6 +1,6 @@
 """Gradients of a layered network that do not nudge it: truncated backpropagation, and the implicit function theorem.
 
-Both work on the reference's arrays (`reference`), for any batch, and return what the first layer needs as a sum of
+Both work on the reference's arrays (`numpy_layers`), for any batch, and return what the first layer needs as a sum of
 products over samples, so that no dense gradient of the largest matrix is made.
 """
 
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.layered import reference
-from circuitsim.layered.reference import Contrast, Drive, Matrices, States
+from circuitsim.layered import numpy_layers
+from circuitsim.layered.numpy_layers import Contrast, Drive, Matrices, States
 
 
 class Gradient(NamedTuple):
@@ -38,8 +38,8 @@ class Gradient(NamedTuple):
 
     def first(self, x: np.ndarray, gain: float) -> np.ndarray:
         """The dense derivative by the doubled first matrix, (2 D, n_1)."""
-        lit = x.T @ self.shift * self.shift.dtype.type(gain)
-        return np.concatenate([self.drop - lit, self.drop + lit])
+        input_part = x.T @ self.shift * self.shift.dtype.type(gain)
+        return np.concatenate([self.drop - input_part, self.drop + input_part])
 
 
 def contrastive(pair: Contrast) -> Gradient:
@@ -47,7 +47,7 @@ def contrastive(pair: Contrast) -> Gradient:
     return Gradient(
         pair.diff[0],
         (pair.diff[0] * pair.mean[0]).sum(axis=0),
-        [reference.inner_gradient(pair, layer) for layer in range(1, len(pair.diff))],
+        [numpy_layers.inner_gradient(pair, layer) for layer in range(1, len(pair.diff))],
         [-d.sum(axis=0) for d in pair.diff],
     )
 
@@ -72,7 +72,7 @@ def backpropagation(
     slope : callable
         ∂loss/∂output at the outputs after these sweeps, each sample's weight in it.
     """
-    sums = reference.conductances(inner, given.load)
+    sums = numpy_layers.conductances(inner, given.load)
     tape, outputs = _record(inner, biases, given, sums, u, sweeps)
     return _unroll(inner, sums, tape, slope(outputs))
 
@@ -94,8 +94,8 @@ def _record(
     for _ in range(sweeps):
         for first in (0, 1):
             for layer in range(first, len(u), 2):
-                p = reference.minimum(layer, inner, biases, given, sums, u, None)
-                u[layer] = reference.clamp(p, layer == last)
+                p = numpy_layers.minimum(layer, inner, biases, given, sums, u, None)
+                u[layer] = numpy_layers.clamp(p, layer == last)
                 below, above = u[layer - 1] if layer else None, u[layer + 1] if layer < last else None
                 tape.append(_Update(layer, u[layer], below, above))
     return tape, u[last]
@@ -137,7 +137,7 @@ def adjoint(
     ConvergenceError
         The tolerance (relative; by default a hundred round-offs) is not met within the limit.
     """
-    sums, free = reference.conductances(inner, load), is_free(u)
+    sums, free = numpy_layers.conductances(inner, load), is_free(u)
     tolerance = tolerance or 100 * float(np.finfo(loss_slope.dtype).eps)
     x = [np.zeros_like(s) for s in free]
     r = [np.zeros_like(s) for s in free[:-1]] + [-loss_slope]
@@ -148,7 +148,7 @@ def adjoint(
         if (rz <= goal).all():
             return x
         q = _hessian(inner, sums, free, p)
-        # Samples that are done have nothing left to divide.
+        # Converged samples: no division by zero.
         curvature = _dot(p, q)
         step = np.where(rz > goal, rz / np.where(curvature > 0, curvature, 1), 0)[:, None].astype(loss_slope.dtype)
         x = [a + step * b for a, b in zip(x, p)]
@@ -157,7 +157,7 @@ def adjoint(
         before, rz = rz, _dot(r, z)
         turn = (rz / np.where(before > 0, before, 1))[:, None].astype(loss_slope.dtype)
         p = [a + turn * b for a, b in zip(z, p)]
-    raise ConvergenceError(f"the adjoint did not settle to {tolerance:.1e} within {limit} steps")
+    raise ConvergenceError(f"the adjoint did not converge to {tolerance:.1e} within {limit} steps")
 
 
 def _hessian(inner: Matrices, sums: list[np.ndarray], free: States, p: States) -> States:
@@ -174,5 +174,5 @@ def _dot(a: States, b: States) -> np.ndarray:
 
 
 def implicit(inner: Matrices, load: np.ndarray, u: States, loss_slope: np.ndarray) -> Gradient:
-    """Exact derivatives at a settled free state ``u``: those of `contrastive` with the adjoint as difference."""
+    """Exact derivatives at a converged free state ``u``: those of `contrastive` with the adjoint as difference."""
     return contrastive(Contrast(adjoint(inner, load, u, loss_slope), list(u)))

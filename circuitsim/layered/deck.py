@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from circuitsim.layered.network import DeepResistiveNetwork
 
 
-class _Columns:
+class _BranchColumns:
     """Elements as they come, in arrays."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ def to_circuit(network: DeepResistiveNetwork, x: np.ndarray) -> Circuit:
     x = np.asarray(x, float)
     if x.shape != (network.n_inputs,):
         raise UsageError(f"one input has shape ({network.n_inputs},), not {x.shape}")
-    nodes, columns = ["0"], _Columns()
+    nodes, columns = ["0"], _BranchColumns()
     below = _named(nodes, [f"{sign}{k}" for sign in "pn" for k in range(1, len(x) + 1)])
     columns.add(VOLTAGE, below, 0, np.concatenate([x, -x]) * architecture.input_gain)
     for layer in range(1, architecture.depth + 1):

@@ -9,10 +9,10 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
-from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.reference import Drive, bounds, initial_rows, initial_weights
+from circuitsim.layered.numpy_layers import Drive, bounds, initial_rows, initial_weights
 from circuitsim.layered.tiles import columns_of, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
 
@@ -20,14 +20,14 @@ from circuitsim.layered.vectors import aligned
 def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     """All arrays of a network at rest, zero conductances."""
     pixels, last, n = int(layout.units[0]), layout.units.size - 1, layout.total
-    low, high, keep = aligned(n, dtype), aligned(n, dtype), aligned(n, dtype)
+    low, high, mask = aligned(n, dtype), aligned(n, dtype), aligned(n, dtype)
     for layer in range(1, last + 1):
         here = slice(layout.at[layer], layout.at[layer] + layout.units[layer])
         low[here], high[here] = bounds(int(layout.units[layer]), layer == last)
-        keep[here] = 1
+        mask[here] = 1
     width = int(layout.width[1])
     slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
-    lit, where = aligned(2 * pixels * samples, dtype).reshape(2, -1), np.zeros(pixels, np.int32)
+    nonzero, where = aligned(2 * pixels * samples, dtype).reshape(2, -1), np.zeros(pixels, np.int32)
     # The nudged phases have twice as many samples.
     twice, hidden = 2 * samples * n, PARTS * 2 * samples * n if last > 2 else PARTS * n
     sizes = {
@@ -38,36 +38,37 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)
     return steps.Memory(
-        low=low, high=high, keep=keep, levels=levels, slot=slot, where=where, pixels=lit, phase=phase,
+        low=low, high=high, mask=mask, levels=levels, slot=slot, where=where, pixels=nonzero, phase=phase,
         **{name: aligned(size, dtype) for name, size in sizes.items()},
     )  # fmt: skip
 
 
 class Engine:
-    """A network that trains itself at full speed by equilibrium propagation.
+    """Compiled training of a network by equilibrium propagation.
 
     Parameters
     ----------
     architecture : Architecture
         Without amplifiers (all gains 1).
-    learning : Learning
+    learning : ResistiveLearning
         Nudges and sweeps.
     batch : int
         Samples in a step.
     dtype : dtype
         float32 or float64, of everything.
     threads : int
-        How many threads share the large matrices. The bits of the result do not depend on it.
+        Number of threads for the large matrices. The bits of the result do not depend on it.
 
     Notes
     -----
-    The step of the first layer is made while the next mini-batch passes over it. `flush` makes it at once; what follows
-    then has the same bits.
+    The step of the first layer is made during the products with the next mini-batch. `flush` makes it at once; later
+    results have the same bits.
     """
 
     def __init__(
-        self, architecture: Architecture, learning: Learning, batch: int, dtype: Any = np.float32, threads: int = 1
-    ) -> None:
+        self, architecture: Architecture, learning: ResistiveLearning, batch: int, dtype: Any = np.float32,
+        threads: int = 1,
+    ) -> None:  # fmt: skip
         if set(architecture.gains) != {1.0}:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"
@@ -155,12 +156,12 @@ class Engine:
             np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics,
         )  # fmt: skip
         self.pending = True
-        if status == steps.STARVED:
+        if status == steps.ZERO_CONDUCTANCE:
             raise ConvergenceError(
                 f"unit {unit + 1} of layer {layer} has no conductance left after {done} more steps; "
                 "try a lower learning rate"
             )
-        if status == steps.TIPPED:
+        if status == steps.NEGATIVE_CONDUCTANCE:
             raise ConvergenceError(
                 f"output {unit + 1} has less conductance than the nudge of -{self.learning.beta} S takes away; "
                 "lower beta, or nudge with the positive variant"
@@ -168,7 +169,7 @@ class Engine:
         return metrics
 
     def drive(self, x: np.ndarray) -> Drive:
-        """What inputs (batch, D) do to the first layer, without a second copy of its matrix."""
+        """Currents and conductances of inputs (batch, D) at the first layer, without a second copy of its matrix."""
         self.flush()
         n = self.architecture.units[1]
         current, load = np.empty((len(x), n), self.dtype), np.empty(n, self.dtype)
@@ -186,7 +187,7 @@ class Engine:
         return inner, [self.biases(layer).copy() for layer in range(1, depth + 1)]
 
     def begin(self, images: np.ndarray, rows: np.ndarray) -> Drive:
-        """Make the step kept for the first layer, and pass the next mini-batch's pixels through it."""
+        """Make the pending step of the first layer, and pass the next mini-batch's pixels through it."""
         self._threaded(steps.begin, self.memory, self.layout, self.rule, images, rows, len(rows))
         n = self.architecture.units[1]
         current = self.memory.product.reshape(self.samples, -1)[: len(rows), :n]
@@ -194,7 +195,7 @@ class Engine:
         return Drive(current * self.dtype.type(self.architecture.input_gain), self.memory.tile_sums[:n].copy())
 
     def apply(self, gradient: Gradient, rates: Sequence[float], bias_rates: Sequence[float]) -> None:
-        """A step of stochastic gradient descent: the first layer's is kept, the others' are made at once."""
+        """A step of stochastic gradient descent: the first layer's is deferred, the others' are made at once."""
         m, n = self.memory, self.architecture.units[1]
         rate = self.dtype.type(rates[0])
         m.shift[:], m.drop[:] = 0, 0
@@ -211,13 +212,13 @@ class Engine:
         self.pending = True
 
     def states(self, count: int) -> list[np.ndarray]:
-        """Where the next mini-batch of ``count`` samples starts."""
+        """Initial states of the next mini-batch of ``count`` samples."""
         free = self.memory.free.reshape(self.samples, -1)
         layers = range(1, self.architecture.depth + 1)
         return [free[:count, (at := int(self.layout.at[i])) : at + int(self.layout.units[i])].copy() for i in layers]
 
-    def keep_states(self, u: Sequence[np.ndarray]) -> None:
-        """Let the next mini-batch start from these; missing samples start from zero."""
+    def set_states(self, u: Sequence[np.ndarray]) -> None:
+        """Set the initial states of the next mini-batch; missing samples start from zero."""
         free = self.memory.free.reshape(self.samples, -1)
         free[...] = 0
         for layer, x in enumerate(u, 1):
@@ -225,14 +226,14 @@ class Engine:
             free[: len(x), at : at + x.shape[1]] = x
 
     def flush(self) -> None:
-        """Make the step that is kept for the first layer."""
+        """Make the pending step of the first layer."""
         if self.pending:
             self.memory.slot[1] = -1
             self._threaded(steps.advance, self.memory, self.layout, self.samples, 0)
             self._forget_pending()
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """The engine's memory of each parameter as it is stored; the step kept for the first layer is not in it."""
+        """The engine's memory of each parameter as it is stored; the pending step of the first layer is not in it."""
         depth = self.architecture.depth
         found = {"weights.1": self.memory.tiles}
         found |= {f"weights.{i}": blocks_of(self.layout, self.memory.inner, i) for i in range(2, depth + 1)}

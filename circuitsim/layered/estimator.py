@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.training import SGD, Exponential, Plan, Trainer
 
@@ -92,7 +92,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         learner = LayeredLearner(
             Architecture((X.shape[1], *self.hidden, len(self.classes_)), self.input_gain),
-            Learning(self.beta, self.sweeps, self.sweeps),
+            ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
         )  # fmt: skip
         plan = Plan(self.epochs, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))

@@ -21,7 +21,7 @@ WORTH_SHARING = 100_000
 
 
 class Layout(NamedTuple):
-    """Layers 1..L, each padded with units that conduct nothing; entry 0 of every table is the input or unused.
+    """Layers 1..L, each padded with units of zero conductance; entry 0 of every table is the input or unused.
 
     The matrix between layers ℓ−1 and ℓ (ℓ ≥ 2) is stored by rows of the odd one of the two, and that into the outputs
     by outputs, so that a row is long and one reading of it serves both directions of a sweep.

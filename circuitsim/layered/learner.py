@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import baselines, reference
-from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered import baselines, numpy_layers
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training.checkpoint import CheckpointError, copy_into
@@ -30,7 +30,7 @@ class LayeredLearner:
     Parameters
     ----------
     architecture : Architecture
-    learning : Learning
+    learning : ResistiveLearning
         Sweeps of all methods; nudges of equilibrium propagation. ``nudged_sweeps`` is how many sweeps are
         backpropagated through.
     batch : int
@@ -48,7 +48,7 @@ class LayeredLearner:
     def __init__(
         self,
         architecture: Architecture,
-        learning: Learning,
+        learning: ResistiveLearning,
         batch: int,
         rng: np.random.Generator,
         method: str = "ep",
@@ -76,7 +76,7 @@ class LayeredLearner:
         Raises
         ------
         ConvergenceError
-            A unit is left without conductance, or an adjoint does not settle.
+            A unit is left without conductance, or an adjoint does not converge.
         """
         images, labels = data
         if batch != self.engine.batch:
@@ -91,13 +91,13 @@ class LayeredLearner:
         return dict(zip(("cost", "train_error", "residual"), metrics.T))
 
     def warm_up(self, images: np.ndarray, labels: np.ndarray) -> None:
-        """Compile everything a step needs, so that no measured time holds it; changes nothing."""
-        nothing = [0.0] * self.engine.architecture.depth
-        self.engine.train(images, labels, np.empty(0, np.int64), nothing, nothing)
+        """Compile all kernels of a step ahead of time measurements; parameters are unchanged."""
+        zeros = [0.0] * self.engine.architecture.depth
+        self.engine.train(images, labels, np.empty(0, np.int64), zeros, zeros)
         self.engine.pending = False
 
     def state_arrays(self) -> Arrays:
-        """Where the last mini-batch's states ended, and the step kept for the first layer."""
+        """Final states of the last mini-batch, and the step kept for the first layer."""
         m = self.engine.memory
         return {
             "free": m.free, "shift": m.shift, "drop": m.drop, "slot": m.slot[0], "pixels": m.pixels[0],
@@ -123,7 +123,7 @@ class LayeredLearner:
             x = as_inputs(images[start : start + size], engine.dtype)
             given = engine.drive(x)
             u = [np.zeros((len(x), n), engine.dtype) for n in engine.architecture.units[1:]]
-            found.append(reference.relax(inner, biases, given, u, self.learning.sweeps)[-1])
+            found.append(numpy_layers.relax(inner, biases, given, u, self.learning.sweeps)[-1])
         return np.concatenate(found)
 
     def network(self) -> DeepResistiveNetwork:
@@ -143,13 +143,13 @@ class LayeredLearner:
         count = len(rows)
         given = engine.begin(images, rows)
         inner, biases = engine.upper()
-        for layer, sums in enumerate(reference.conductances(inner, given.load), 1):
+        for layer, sums in enumerate(numpy_layers.conductances(inner, given.load), 1):
             if not (sums > 0).all():
                 unit = int(np.flatnonzero(~(sums > 0))[0]) + 1
                 raise ConvergenceError(
                     f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate"
                 )
-        u = reference.relax(inner, biases, given, engine.states(count), self.learning.sweeps)
+        u = numpy_layers.relax(inner, biases, given, engine.states(count), self.learning.sweeps)
         target = np.zeros((count, engine.architecture.units[-1]), dtype)
         target[np.arange(count), labels[rows]] = 1
         error = u[-1] - target
@@ -164,17 +164,17 @@ class LayeredLearner:
         else:
             gradient = baselines.implicit(inner, given.load, u, error * share)
         engine.apply(gradient, rates, bias_rates)
-        engine.keep_states(u)
+        engine.set_states(u)
         return cost, wrong, residual
 
 
 def _largest_move(
-    inner: list[np.ndarray], biases: list[np.ndarray], given: reference.Drive, u: list[np.ndarray]
+    inner: list[np.ndarray], biases: list[np.ndarray], given: numpy_layers.Drive, u: list[np.ndarray]
 ) -> float:
     """The compiled engine's measure of the residual: the largest relative move of a hidden unit of an odd layer."""
-    sums, largest = reference.conductances(inner, given.load), 0.0
+    sums, largest = numpy_layers.conductances(inner, given.load), 0.0
     for layer in range(0, len(u) - 1, 2):
-        p = reference.minimum(layer, inner, biases, given, sums, u, None)
-        move, scale = np.abs(reference.clamp(p, False) - u[layer]), np.abs(p) + np.abs(u[layer])
+        p = numpy_layers.minimum(layer, inner, biases, given, sums, u, None)
+        move, scale = np.abs(numpy_layers.clamp(p, False) - u[layer]), np.abs(p) + np.abs(u[layer])
         largest = max(largest, float((move / np.where(scale > 0, scale, 1)).max()))
     return largest

@@ -11,9 +11,9 @@ import numpy as np
 
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import baselines, reference
+from circuitsim.layered import baselines, numpy_layers
 from circuitsim.layered.architecture import Architecture
-from circuitsim.layered.reference import Drive, Tilt
+from circuitsim.layered.numpy_layers import Drive, Tilt
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 
 Arrays = dict[str, np.ndarray]
@@ -23,13 +23,13 @@ _KIND = "deep resistive network"
 def initial_parameters(architecture: Architecture, rng: np.random.Generator, dtype: Any = np.float64) -> Arrays:
     """Conductances max(0, w), w uniform in ±sqrt(1 / inputs of the layer), S; biases 0, A."""
     return {
-        name: reference.initial_weights(shape, rng, dtype) if len(shape) == 2 else np.zeros(shape, dtype)
+        name: numpy_layers.initial_weights(shape, rng, dtype) if len(shape) == 2 else np.zeros(shape, dtype)
         for name, shape in architecture.parameter_shapes().items()
     }
 
 
 @dataclass(frozen=True)
-class LayeredState:
+class ResistiveState:
     """Relaxed potentials of a batch.
 
     Attributes
@@ -39,9 +39,9 @@ class LayeredState:
     residual : (batch,) ndarray
         Largest net current that a unit's diode cannot carry, relative to Σ g (|v_j| + |v_k|) + |b| at that unit.
     ok : (batch,) ndarray of bool
-        Residual within the tolerance asked for; always true for a fixed number of sweeps.
+        Residual within the requested tolerance; always true for a fixed number of sweeps.
     sweeps : int
-        How many were made.
+        Number of sweeps made.
     """
 
     layers: tuple[np.ndarray, ...]
@@ -120,7 +120,7 @@ class DeepResistiveNetwork:
         """Outputs."""
         return self.architecture.units[-1]
 
-    def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: LayeredState | None = None) -> LayeredState:
+    def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: ResistiveState | None = None) -> ResistiveState:
         """The state of least (tilted) energy for each row of x, (batch, inputs).
 
         Raises
@@ -131,21 +131,21 @@ class DeepResistiveNetwork:
         given, scale = self._drive(x)
         inner, biases = self._upper()
         u = self._start(len(x), start)
-        sums = reference.conductances(inner, given.load)
+        sums = numpy_layers.conductances(inner, given.load)
         self._check(sums, nudge)
         residual = np.full(len(x), np.inf)
         for sweep in range(1, self.sweeps + 1):
-            u = reference.sweep(inner, biases, given, sums, u, self._tilt(nudge, u[-1]))
+            u = numpy_layers.sweep(inner, biases, given, sums, u, self._tilt(nudge, u[-1]))
             if self.tolerance > 0 or sweep == self.sweeps:
                 tilt = self._tilt(nudge, u[-1])
-                residual = reference.residual(inner, biases, given, scale, u, tilt)
+                residual = numpy_layers.residual(inner, biases, given, scale, u, tilt)
                 if self.tolerance > 0 and (residual <= self.tolerance).all():
                     break
         ok = residual <= self.tolerance if self.tolerance > 0 else np.ones(len(x), bool)
         scales = self.architecture.amplification[1:]
-        return LayeredState(tuple(a * a.dtype.type(c) for a, c in zip(u, scales)), residual, ok, sweep)
+        return ResistiveState(tuple(a * a.dtype.type(c) for a, c in zip(u, scales)), residual, ok, sweep)
 
-    def energy(self, state: LayeredState, x: np.ndarray) -> np.ndarray:
+    def energy(self, state: ResistiveState, x: np.ndarray) -> np.ndarray:
         """(batch,) the untilted energy, W."""
         total = np.zeros(len(x))
         u = self._scaled(state)
@@ -158,22 +158,22 @@ class DeepResistiveNetwork:
         return total
 
     def parameter_difference(
-        self, plus: LayeredState, minus: LayeredState, x: np.ndarray, weight: np.ndarray
+        self, plus: ResistiveState, minus: ResistiveState, x: np.ndarray, weight: np.ndarray
     ) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), as products of differences and means."""
-        pair = reference.contrast(self._scaled(plus), self._scaled(minus), np.asarray(weight))
+        pair = numpy_layers.contrast(self._scaled(plus), self._scaled(minus), np.asarray(weight))
         return self._named(baselines.contrastive(pair), x)
 
-    def input_difference(self, plus: LayeredState, minus: LayeredState, x: np.ndarray) -> np.ndarray:
+    def input_difference(self, plus: ResistiveState, minus: ResistiveState, x: np.ndarray) -> np.ndarray:
         """(batch, inputs): by how much the currents that the input sources deliver differ, times ± A."""
         half, first = self.n_inputs, self._parameters["weights.1"]
         difference = self._scaled(plus)[0] - self._scaled(minus)[0]
         return -self.architecture.input_gain * (difference @ (first[:half] - first[half:]).T)
 
     def implicit(
-        self, state: LayeredState, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
+        self, state: ResistiveState, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
     ) -> tuple[Arrays, np.ndarray]:
-        """Exact derivatives of cotangent · output at a settled free state (see `EnergyBlock.implicit`)."""
+        """Exact derivatives of cotangent · output at a converged free state (see `EnergyBlock.implicit`)."""
         given, _ = self._drive(x)
         inner, _ = self._upper()
         u = self._scaled(state)
@@ -182,7 +182,7 @@ class DeepResistiveNetwork:
         half, first = self.n_inputs, self._parameters["weights.1"]
         by_input = -self.architecture.input_gain * (adjoint[0] @ (first[:half] - first[half:]).T)
         weighted = [a * np.asarray(weight)[:, None] for a in adjoint]
-        return self._named(baselines.contrastive(reference.Contrast(weighted, u)), x), by_input
+        return self._named(baselines.contrastive(numpy_layers.Contrast(weighted, u)), x), by_input
 
     def project(self) -> None:
         """Conductances back to zero or more."""
@@ -224,7 +224,7 @@ class DeepResistiveNetwork:
             raise UsageError(f"inputs must have shape (batch, {self.n_inputs}), not {x.shape}")
         first, half = self._parameters["weights.1"], self.n_inputs
         size = np.abs(x) @ (first[:half] + first[half:]) * x.dtype.type(self.architecture.input_gain)
-        return reference.drive(first, x, self.architecture.input_gain), size
+        return numpy_layers.drive(first, x, self.architecture.input_gain), size
 
     def _upper(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Matrices of layers 2..L, and biases in the network's scale."""
@@ -233,13 +233,13 @@ class DeepResistiveNetwork:
         biases = [self._parameters[f"biases.{layer}"] for layer in range(1, depth + 1)]
         return inner, [b / b.dtype.type(c) for b, c in zip(biases, scales[1:])]
 
-    def _start(self, batch: int, start: LayeredState | None) -> list[np.ndarray]:
+    def _start(self, batch: int, start: ResistiveState | None) -> list[np.ndarray]:
         if start is not None:
             return self._scaled(start)
         dtype = self._parameters["weights.1"].dtype
         return [np.zeros((batch, n), dtype) for n in self.architecture.units[1:]]
 
-    def _scaled(self, state: LayeredState) -> list[np.ndarray]:
+    def _scaled(self, state: ResistiveState) -> list[np.ndarray]:
         return [v / v.dtype.type(c) for v, c in zip(state.layers, self.architecture.amplification[1:])]
 
     def _tilt(self, nudge: Nudge | None, u: np.ndarray) -> Tilt | None:

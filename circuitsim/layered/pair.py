@@ -1,8 +1,8 @@
 """A sweep of a network with one hidden layer: both layers in one reading of the matrix between them.
 
 The matrix is stored by outputs (`layout`), of which there are few. While `TILE` of its columns are in the nearest
-cache, the hidden units there take up the outputs' potentials and settle, and the outputs' numerators take up the new
-states.
+cache, the outputs' potentials are added to the hidden units' numerators, the hidden states are updated, and their
+products are added to the outputs' numerators.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 @kernel()
-def settled(p, low, high, first):
+def clipped(p, low, high, first):
     """Minima ``p`` moved back into the bounds of the units from ``first`` on."""
     return minimum(maximum(p, load(low, first, LANES)), load(high, first, LANES))
 
@@ -68,8 +68,8 @@ def sweep_two(inner, g, rows, width, base, v, inverse, place, low, high, first, 
             at += BLOCK * width
         r0, r1 = load(inverse, place + k, LANES), load(inverse, place + k + LANES, LANES)
         a, b, c, d = mul(a, r0), mul(b, r1), mul(c, r0), mul(d, r1)
-        x0, x1 = settled(a, low, high, first + k), settled(b, low, high, first + k + LANES)
-        y0, y1 = settled(c, low, high, first + k), settled(d, low, high, first + k + LANES)
+        x0, x1 = clipped(a, low, high, first + k), clipped(b, low, high, first + k + LANES)
+        y0, y1 = clipped(c, low, high, first + k), clipped(d, low, high, first + k + LANES)
         if measured:
             tiny = splat(v.dtype.type(SMALLEST), LANES)
             moves = larger(moves, x0, load(v, h + k, LANES), a, tiny)

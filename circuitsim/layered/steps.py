@@ -1,8 +1,8 @@
-"""Whole training steps, compiled: one mini-batch after the other without coming back to Python.
+"""Whole training steps, compiled: all mini-batches of a call without returning to Python.
 
 A step (Scellier 2024, App. F): free sweeps from where the last mini-batch ended, sweeps nudged by −β and +β from the
 free state, both at once, contrastive gradient, stochastic gradient descent, conductances back to zero or more. The step
-of the first layer is kept and made while the next mini-batch passes over it (`tiles`).
+of the first layer is deferred and made during the products with the next mini-batch (`tiles`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba import prange
 from circuitsim.layered.layout import BLOCK, LANES
 from circuitsim.layered.pair import ALL, HIDDEN, NONE
 from circuitsim.layered.sweeps import sweep
-from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, light
+from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, gather_nonzero_inputs
 from circuitsim.layered.vectors import (
     add,
     div,
@@ -32,16 +32,16 @@ from circuitsim.layered.vectors import (
     total,
 )
 
-FINE, STARVED, TIPPED = 0, 1, 2
-"""How `train` ended: all steps done; a unit without conductance; an output that −β would leave without any."""
+OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE = 0, 1, 2
+"""Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β."""
 
 WORTH_THREADS = 300_000
-"""Conductances of the first layer from which threads share it: half of a pass over fewer costs less than calling them
-and fetching from each other's caches what they made."""
+"""Least number of conductances of the first layer that is shared among threads: for fewer, the start of the threads and
+the traffic between their caches cost more than half of a pass."""
 
 
 class Rule(NamedTuple):
-    """What a step does, as numbers.
+    """Numerical parameters of a step.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class Rule(NamedTuple):
     sweeps, nudged_sweeps : int
         Free and nudged sweeps; their largest number where a tolerance is given.
     tolerance : float
-        Sweeps end when no unit moves by more than this, relatively; 0 makes exactly as many as said.
+        Sweeps end when no unit moves by more than this, relatively; 0 makes exactly ``sweeps`` of them.
     beta : float
         Strength of the nudge.
     lower, upper : bool
-        Whether the states at −β and at +β are used; where one is not, the free state stands for it.
+        Whether the states at −β and at +β are used; an unused one is replaced by the free state.
     gain : float
-        A, by which pixels are multiplied.
+        A, the factor of the pixels.
     """
 
     samples: int
@@ -70,14 +70,14 @@ class Rule(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Everything a step reads and writes; (samples, units) arrays are flat. See `allocate`."""
+    """All arrays of a step; (samples, units) arrays are flat. See `allocate`."""
 
     tiles: np.ndarray
     inner: np.ndarray
     bias: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    keep: np.ndarray
+    mask: np.ndarray
     levels: np.ndarray
     slot: np.ndarray
     where: np.ndarray
@@ -101,8 +101,8 @@ class Memory(NamedTuple):
 
 
 @kernel()
-def advance(memory, layout, samples, lit, threads):
-    """Make the kept step of the first layer, sum it, multiply it with the ``lit`` pixels in ``slot[1]``."""
+def advance(memory, layout, samples, nonzero, threads):
+    """Make the pending step of the first layer, sum it, multiply it with the ``nonzero`` pixels in ``slot[1]``."""
     m = memory
     run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.levels[255], m.tile_sums, m.product)
     if threads is not None:
@@ -114,7 +114,7 @@ def advance(memory, layout, samples, lit, threads):
         all_tiles(m.tiles, layout.width[1], samples, *run)
     for j in range(m.slot.shape[1]):
         m.slot[0, j] = m.slot[1, j]
-    for i in range(lit * samples):
+    for i in range(nonzero * samples):
         m.pixels[0, i] = m.pixels[1, i]
 
 
@@ -135,8 +135,8 @@ def update_part(part, memory, layout, rates, samples):
         columns = layout.at[layout.column_layer[matrix]]
         minus = splat(-rates[matrix], LANES)
         # Rows and columns of padding have to stay zero.
-        k0, k1 = splat(memory.keep[unit], LANES), splat(memory.keep[unit + 1], LANES)
-        k2, k3 = splat(memory.keep[unit + 2], LANES), splat(memory.keep[unit + 3], LANES)
+        k0, k1 = splat(memory.mask[unit], LANES), splat(memory.mask[unit + 1], LANES)
+        k2, k3 = splat(memory.mask[unit + 2], LANES), splat(memory.mask[unit + 3], LANES)
         s0, s1, s2, s3 = zero, zero, zero, zero
         for k in range(0, layout.stride[matrix], LANES):
             a0, a1, a2, a3 = zero, zero, zero, zero
@@ -148,11 +148,11 @@ def update_part(part, memory, layout, rates, samples):
                 a2 = fma(sub(splat(diff[r + 2], LANES), d), sub(splat(mean[r + 2], LANES), m), a2)
                 a3 = fma(sub(splat(diff[r + 3], LANES), d), sub(splat(mean[r + 3], LANES), m), a3)
             g = layout.matrix[matrix] + start * layout.stride[matrix] + BLOCK * k
-            kept = load(memory.keep, columns + k, LANES)
-            w0 = mul(maximum(fma(minus, a0, load(inner, g, LANES)), zero), mul(k0, kept))
-            w1 = mul(maximum(fma(minus, a1, load(inner, g + LANES, LANES)), zero), mul(k1, kept))
-            w2 = mul(maximum(fma(minus, a2, load(inner, g + 2 * LANES, LANES)), zero), mul(k2, kept))
-            w3 = mul(maximum(fma(minus, a3, load(inner, g + 3 * LANES, LANES)), zero), mul(k3, kept))
+            column_mask = load(memory.mask, columns + k, LANES)
+            w0 = mul(maximum(fma(minus, a0, load(inner, g, LANES)), zero), mul(k0, column_mask))
+            w1 = mul(maximum(fma(minus, a1, load(inner, g + LANES, LANES)), zero), mul(k1, column_mask))
+            w2 = mul(maximum(fma(minus, a2, load(inner, g + 2 * LANES, LANES)), zero), mul(k2, column_mask))
+            w3 = mul(maximum(fma(minus, a3, load(inner, g + 3 * LANES, LANES)), zero), mul(k3, column_mask))
             store(inner, g, w0)
             store(inner, g + LANES, w1)
             store(inner, g + 2 * LANES, w2)
@@ -201,7 +201,7 @@ def update_inner(memory, layout, rates, samples, threads):
 
 @kernel()
 def update(memory, layout, rates, bias_rates, samples, threads):
-    """The step from `diff` and `mean`: inner matrices and biases now, the first layer's kept in `shift` and `drop`."""
+    """The step from `diff` and `mean`: inner matrices and biases now, the first layer's deferred (`shift`, `drop`)."""
     m, n, width = memory, layout.total, layout.width[1]
     update_inner(m, layout, rates, samples, threads)
     for layer in range(1, layout.units.size):
@@ -211,19 +211,19 @@ def update(memory, layout, rates, bias_rates, samples, threads):
             for b in range(samples):
                 bias = fma(rate, load(m.diff, b * n + k, LANES), bias)
             store(m.bias, k, bias)
-    rate, lit_rate = splat(rates[1], LANES), splat(rates[1] * rates[0], LANES)
+    rate, input_rate = splat(rates[1], LANES), splat(rates[1] * rates[0], LANES)
     for k in range(0, width, LANES):
         drop = splat(m.drop.dtype.type(0), LANES)
         for b in range(samples):
             d, o = load(m.diff, b * n + layout.at[1] + k, LANES), b * n + layout.at[1] + k
-            store(m.shift, b * width + k, mul(lit_rate, d))
+            store(m.shift, b * width + k, mul(input_rate, d))
             drop = fma(mul(rate, d), load(m.mean, o, LANES), drop)
         store(m.drop, k, drop)
 
 
 @kernel()
 def conductances(memory, layout, beta, lower):
-    """Fill ``inverse`` for the free state, −β and +β; (FINE, 0, 0), or what is wrong with which unit of which layer."""
+    """Fill ``inverse`` for the free state, −β and +β; returns status, layer and unit, as `first_failing_unit`."""
     n, last = layout.total, layout.units.size - 1
     m, one, zero = memory, splat(memory.load.dtype.type(1), LANES), splat(memory.load.dtype.type(0), LANES)
     least, finite = one, zero
@@ -231,43 +231,43 @@ def conductances(memory, layout, beta, lower):
         strength = splat(beta if layer == last else memory.load.dtype.type(0), LANES)
         for k in range(0, layout.width[layer], LANES):
             at = layout.at[layer] + k
-            g, keep = load(m.load, at, LANES), load(m.keep, at, LANES)
+            g, mask = load(m.load, at, LANES), load(m.mask, at, LANES)
             if layer == 1:
                 g = add(g, load(m.tile_sums, k, LANES))
             # Units of padding count as one siemens here, and end with an inverse of zero.
-            g = add(g, sub(one, keep))
-            nudge = mul(keep, strength)
+            g = add(g, sub(one, mask))
+            nudge = mul(mask, strength)
             below = sub(g, nudge) if lower else g
-            # The least does not tell what is not a number; this does.
+            # The minimum ignores NaN; the sum does not.
             least, finite = minimum(least, below), add(finite, mul(zero, below))
-            store(m.inverse, at, div(keep, g))
-            store(m.inverse, n + at, div(keep, below) if lower else zero)
-            store(m.inverse, 2 * n + at, div(keep, add(g, nudge)))
+            store(m.inverse, at, div(mask, g))
+            store(m.inverse, n + at, div(mask, below) if lower else zero)
+            store(m.inverse, 2 * n + at, div(mask, add(g, nudge)))
     if smallest(least) > 0 and total(finite) == 0:
-        return FINE, 0, 0
-    return blamed(memory, layout, beta, lower)
+        return OK, 0, 0
+    return first_failing_unit(memory, layout, beta, lower)
 
 
 @kernel()
-def blamed(memory, layout, beta, lower):
-    """Which unit of which layer is left without conductance, and how."""
+def first_failing_unit(memory, layout, beta, lower):
+    """Status, layer and number of the first unit without positive conductance; (OK, 0, 0) without one."""
     last = layout.units.size - 1
     for layer in range(1, last + 1):
         for k in range(layout.units[layer]):
             g = memory.load[layout.at[layer] + k] + (memory.tile_sums[k] if layer == 1 else 0)
             if not g > 0:
-                return STARVED, layer, k
+                return ZERO_CONDUCTANCE, layer, k
             if lower and layer == last and not g - beta > 0:
-                return TIPPED, layer, k
-    return FINE, 0, 0
+                return NEGATIVE_CONDUCTANCE, layer, k
+    return OK, 0, 0
 
 
 @kernel()
 def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads, first_measured):
     """So many sweeps, or until a tolerance is met; returns the hidden units' largest relative move in the first one.
 
-    A sweep's odd layers tell whether the state before it had settled, once its even layers knew of the same inputs and
-    nudges: not in the first sweep.
+    The moves of a sweep's odd layers measure the convergence of the state before it, provided that its even layers
+    were computed with the same inputs and nudges: not in the first sweep.
     """
     first = memory.inner.dtype.type(0)
     for s in range(sweeps):
@@ -304,8 +304,8 @@ def score(memory, layout, labels, rows, count):
 def begin(memory, layout, rule, images, rows, count, threads):
     """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
-    lit = light(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1], m.where)
-    advance(m, layout, samples, lit, threads)
+    nonzero = gather_nonzero_inputs(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1], m.where)
+    advance(m, layout, samples, nonzero, threads)
     gain = splat(m.bias.dtype.type(rule.gain), LANES)
     for b in range(samples):
         for k in range(0, n, LANES):
@@ -385,7 +385,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     Returns
     -------
     done, status, layer, unit : int
-        Steps made, how it ended, and which unit is to blame.
+        Steps made, status, and the first failing unit.
     """
     size = rule.samples * layout.total
     for i in range(len(metrics)):
@@ -394,22 +394,14 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
         begin(memory, layout, rule, images, some, count, threads)
         fetch(images, rows[(i + 1) * batch : (i + 2) * batch])
         status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
-        if status != FINE:
+        if status != OK:
             return i, status, layer, unit
         relax(
-            memory,
-            layout,
-            memory.free,
-            memory.base[:size],
-            rule.samples,
-            memory.phase[0],
-            rule.sweeps,
-            rule.tolerance,
-            threads,
-            NONE,
-        )
+            memory, layout, memory.free, memory.base[:size], rule.samples, memory.phase[0], rule.sweeps, rule.tolerance,
+            threads, NONE,
+        )  # fmt: skip
         metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count)
         metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
         contrast(memory, layout, rule, count)
         update(memory, layout, rates, bias_rates, rule.samples, threads)
-    return len(metrics), FINE, 0, 0
+    return len(metrics), OK, 0, 0

@@ -31,7 +31,7 @@ def gather(inner, g, length, v, o, n, sums, s):
     """Four rows times four samples: 16 vectors from ``sums[s]`` on, sample by sample, take up Σ_k G[r, k] v_i[k].
 
     ``g`` is the place of the rows' first columns, ``length`` their number, ``o`` that of the first sample's states,
-    ``n`` the distance to the next sample's. The lanes of each vector are still to be added.
+    ``n`` the distance to the next sample's. The sum over the lanes of each vector is left to `collect`.
     """
     a00, a01 = load(sums, s, LANES), load(sums, s + LANES, LANES)
     a02, a03 = load(sums, s + 2 * LANES, LANES), load(sums, s + 3 * LANES, LANES)
@@ -86,7 +86,7 @@ def collect(lanes, s, n, sums, o):
 
 @kernel()
 def scatter(inner, g, length, v, r, n, sums, s):
-    """Four rows times four samples, the other way: ``sums[s + i n + k] += Σ_r G[r, k] v_i[r]``."""
+    """Four rows times four samples, transposed: ``sums[s + i n + k] += Σ_r G[r, k] v_i[r]``."""
     r1, r2, r3 = r + n, r + 2 * n, r + 3 * n
     x00, x01, x02, x03 = splat(v[r], LANES), splat(v[r + 1], LANES), splat(v[r + 2], LANES), splat(v[r + 3], LANES)
     x10, x11, x12, x13 = splat(v[r1], LANES), splat(v[r1 + 1], LANES), splat(v[r1 + 2], LANES), splat(v[r1 + 3], LANES)
@@ -105,7 +105,7 @@ def scatter(inner, g, length, v, r, n, sums, s):
 
 
 @kernel()
-def settle(sums, v, inverse, low, high, place, first, count, o):
+def clip_states(sums, v, inverse, low, high, place, first, count, o):
     """New states of ``count`` units (a multiple of LANES) of one sample, from their numerators.
 
     ``first`` is the first unit, ``place`` its entry in ``inverse``, ``o`` that in the sample's states and numerators.
@@ -116,8 +116,8 @@ def settle(sums, v, inverse, low, high, place, first, count, o):
 
 
 @kernel()
-def settle_block(sums, v, inverse, low, high, place, first, o, moves, measured):
-    """`settle` of the units of one block of rows; the largest relative moves, lane by lane, are returned."""
+def clip_block(sums, v, inverse, low, high, place, first, o, moves, measured):
+    """`clip_states` of the units of one block of rows; the largest relative moves, lane by lane, are returned."""
     p = mul(load(sums, o, BLOCK), load(inverse, place, BLOCK))
     new = minimum(maximum(p, load(low, first, BLOCK)), load(high, first, BLOCK))
     if measured:
@@ -128,7 +128,7 @@ def settle_block(sums, v, inverse, low, high, place, first, o, moves, measured):
 
 @kernel()
 def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
-    """One share of the odd rows: gather, settle, scatter into ``partial[part]``; the largest move goes to `moved`.
+    """One share of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`.
 
     ``phase[b // 4] · total`` is where the inverse conductances of sample b begin (they differ in the outputs only).
     A few blocks at a time go through panels of `PANEL` columns: the panel's states and sums stay in the nearest cache,
@@ -163,8 +163,8 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
                 collect(lanes, place + b * 4 * LANES, n, sums, b * n + unit)
             for b in range(samples):
                 at = phase[b // 4] * n + unit
-                told = measured == ALL or (measured == HIDDEN and layer < last)
-                moves = settle_block(sums, v, inverse, low, high, at, unit, b * n + unit, moves, told)
+                counted = measured == ALL or (measured == HIDDEN and layer < last)
+                moves = clip_block(sums, v, inverse, low, high, at, unit, b * n + unit, moves, counted)
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
                 stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
@@ -248,14 +248,14 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
     inverse : (3 · total,) ndarray
         One over the conductance of each unit, 0 for padding; once for each phase.
     phase : (samples / 4,) ndarray of int
-        Which of these a group of samples takes.
+        Index of the phase of each group of samples.
     partial : (PARTS · samples · total,) ndarray, lanes : (PARTS · GROUP · samples · 4 · LANES,) ndarray
         Working memory of the shares; ``lanes`` is zero before and after.
     moved : (PARTS,) ndarray
         The same, of their largest moves.
     measured : {NONE, HIDDEN, ALL}
-        Of which units the returned number is wanted: it costs divisions. A nudge moves the outputs at once, which says
-        nothing of the state before it.
+        Units of the returned number, which costs divisions. A nudge moves the outputs at once, independently of the
+        error of the state before it.
     """
     n, last = layout.total, layout.units.size - 1
     if last == 2:
@@ -284,5 +284,5 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
                     for part in range(PARTS):
                         s = add(s, load(partial, part * samples * n + o + k, LANES))
                     store(sums, o + k, s)
-            settle(sums, v, inverse, low, high, phase[b // 4] * n + first, first, layout.width[layer], o)
+            clip_states(sums, v, inverse, low, high, phase[b // 4] * n + first, first, layout.width[layer], o)
     return most

@@ -1,6 +1,6 @@
 """The first layer: its conductances in tiles, and the one pass a mini-batch makes over them.
 
-Inputs come twice, as +A x and as −A x, through conductances P (from +) and M (from −). Hidden units stand in tiles of
+Inputs come twice, as +A x and as −A x, through conductances P (from +) and M (from −). Hidden units are in tiles of
 `TILE` columns, the last ones perhaps in one of `HALF`; a tile holds, pixel after pixel, as many values of P and then of
 M. While a tile's row is in registers it is updated for the last mini-batch, clamped, added to the new column sums and
 multiplied with the next one's pixels:
@@ -8,8 +8,8 @@ multiplied with the next one's pixels:
     P ← max(0, P − q_k + Σ_b x_bj d_bk)     M ← max(0, M − q_k − Σ_b x_bj d_bk)
     sums_k = Σ_j (P + M)_jk                 product_bk = Σ_j x'_bj (P − M)_jk
 
-Most pixels are zero: a row that no sample of a mini-batch lights needs no product, and no sum over samples.
-Each tile is its own, so the result does not depend on how many threads share them.
+Most pixels are zero: a row whose pixel is zero in every sample of a mini-batch is left out of products and sums.
+Tiles are independent: the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS = 16
 
 
 def intensity(levels, value):
-    """What a pixel stands for: bytes by a table, numbers themselves."""
+    """The value of a pixel: bytes by a table, numbers as they are."""
     raise NotImplementedError("only within kernels")
 
 
@@ -41,29 +41,29 @@ def _intensity(levels, value):
 
 
 @kernel()
-def light(images, rows, count, samples, levels, slot, pixels, where):
-    """The pixels of a mini-batch that any sample lights.
+def gather_nonzero_inputs(images, rows, count, samples, levels, slot, pixels, where):
+    """The pixels of a mini-batch that are nonzero in some sample.
 
     Parameters
     ----------
     images : (N, D) ndarray, of uint8 or floats
     rows : (count,) ndarray of int
-        Which images.
+        Indices of the images.
     samples : int
-        ``count`` rounded up to a multiple of 4; the rest is dark.
+        ``count`` rounded up to a multiple of 4; the rest is zero.
     levels : (256,) ndarray
-        What each byte stands for.
+        The value of each byte.
     slot : (D,) ndarray of int32
-        Written: position among the lit pixels, or −1.
+        Written: position among the nonzero pixels, or −1.
     pixels : (D · samples,) ndarray
-        Written: the values of the lit pixels, sample by sample.
+        Written: the values of the nonzero pixels, sample by sample.
     where : (D,) ndarray of int32
-        Written: which pixels are lit; beyond, anything.
+        Written: indices of the nonzero pixels; entries beyond are undefined.
 
     Returns
     -------
     int
-        How many pixels are lit.
+        Number of nonzero pixels.
     """
     depth = images.shape[1]
     for j in range(depth):
@@ -72,26 +72,26 @@ def light(images, rows, count, samples, levels, slot, pixels, where):
         image = images[rows[b]]
         for j in range(depth):
             slot[j] |= image[j] != 0
-    # Branches would be guessed wrong at every edge of a digit.
-    lit = 0
+    # No branches: they would be mispredicted at every edge of a digit.
+    nonzero = 0
     for j in range(depth):
         found = slot[j]
-        where[lit] = j
-        slot[j] = lit if found else -1
-        lit += found
+        where[nonzero] = j
+        slot[j] = nonzero if found else -1
+        nonzero += found
     for b in range(count):
         image = images[rows[b]]
-        for i in range(lit):
+        for i in range(nonzero):
             pixels[i * samples + b] = intensity(levels, image[where[i]])
     for b in range(count, samples):
-        for i in range(lit):
+        for i in range(nonzero):
             pixels[i * samples + b] = 0
-    return lit
+    return nonzero
 
 
 @kernel()
 def fetch(images, rows):
-    """Ask for images that `light` will read next: they lie anywhere, and memory is hundreds of cycles away."""
+    """Prefetch the images of the next `gather_nonzero_inputs`: each lies elsewhere, hundreds of cycles away."""
     line = 64 // images.itemsize
     for b in range(rows.size):
         image = images[rows[b]]
@@ -131,7 +131,7 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
     """The pass over one tile of ``lanes`` columns: update with the last mini-batch, sum, multiply with the next.
 
     The kernel's arguments are those of `all_tiles`, after the number of the tile's first column. With ``four``, there
-    are four samples whatever it is told: a number known beforehand leaves out what rows ask about further samples, a
+    are four samples whatever the argument: a constant of compilation removes each row's branches for further samples, a
     tenth of the time.
     """
     rest = _multiplying(lanes)
@@ -235,13 +235,13 @@ def all_tiles(tiles, width, samples, slot, pixels, next_slot, next_pixels, shift
     width : int
         Hidden units with padding, a multiple of `TILE`; ``columns`` or one half tile more.
     slot, pixels, next_slot, next_pixels
-        As `light` makes them, of the last and of the next mini-batch.
+        As `gather_nonzero_inputs` makes them, of the last and of the next mini-batch.
     shift : (samples · width,) ndarray
         d_bk; with the learning rate and the input's gain in it.
     drop : (width,) ndarray
         q_k.
     unit : float
-        One; a number that the compiler does not know is multiplied in where it is told to.
+        1, but no constant of compilation: the sums are multiply-adds by it.
     sums : (width,) ndarray
         Written, as far as there are columns.
     product : (samples · width,) ndarray

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from circuitsim.layered import reference
-from circuitsim.layered.architecture import Architecture, Learning
-from circuitsim.layered.reference import Tilt
+from circuitsim.layered import numpy_layers
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
+from circuitsim.layered.numpy_layers import Tilt
 
 
 class Twin:
     """What `circuitsim.layered.engine.Engine` does, for networks without amplifiers and a fixed number of sweeps."""
 
-    def __init__(self, architecture: Architecture, learning: Learning, batch: int) -> None:
+    def __init__(self, architecture: Architecture, learning: ResistiveLearning, batch: int) -> None:
         self.architecture, self.learning, self.batch = architecture, learning, batch
         self.weights: list[np.ndarray] = []
         self.biases: list[np.ndarray] = []
@@ -50,20 +50,20 @@ class Twin:
     ) -> tuple[float, float]:
         count, learning, inner = len(x), self.learning, self.weights[1:]
         target = np.eye(self.architecture.units[-1])[labels]
-        given = reference.drive(self.weights[0], x, self.architecture.input_gain)
+        given = numpy_layers.drive(self.weights[0], x, self.architecture.input_gain)
         start = [u[:count] for u in self.states]
-        free = reference.relax(inner, self.biases, given, start, learning.sweeps)
+        free = numpy_layers.relax(inner, self.biases, given, start, learning.sweeps)
         nudged = {}
         for sign in (-1, 1):
             beta = sign * learning.beta
             tilt = Tilt(-beta * target, beta)
-            nudged[sign] = reference.relax(inner, self.biases, given, free, learning.nudged_sweeps, tilt)
+            nudged[sign] = numpy_layers.relax(inner, self.biases, given, free, learning.nudged_sweeps, tilt)
         minus = free if learning.variant == "positive" else nudged[-1]
         plus = free if learning.variant == "negative" else nudged[1]
         distance = learning.beta * (2 if learning.variant == "centred" else 1)
-        pair = reference.contrast(plus, minus, np.full(count, 1 / (distance * count)))
-        gradients = [reference.first_gradient(x, self.architecture.input_gain, pair)]
-        gradients += [reference.inner_gradient(pair, layer) for layer in range(1, len(free))]
+        pair = numpy_layers.contrast(plus, minus, np.full(count, 1 / (distance * count)))
+        gradients = [numpy_layers.first_gradient(x, self.architecture.input_gain, pair)]
+        gradients += [numpy_layers.inner_gradient(pair, layer) for layer in range(1, len(free))]
         for layer, gradient in enumerate(gradients):
             self.weights[layer] = np.maximum(0, self.weights[layer] - rates[layer] * gradient)
             self.biases[layer] = self.biases[layer] + bias_rates[layer] * pair.diff[layer].sum(axis=0)

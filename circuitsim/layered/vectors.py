@@ -5,7 +5,7 @@ vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `div`
 lane by lane, `total`, `largest`, `smallest` fold its lanes in a fixed order. LLVM splits a vector over as many
 registers as the processor needs, so the same kernel gives the same bits on every machine with a fused multiply-add.
 
-Arrays are one-dimensional and contiguous; indices count elements; nothing is checked against the bounds.
+Arrays are one-dimensional and contiguous; indices count elements; there are no bounds checks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Vector(types.Type):
         super().__init__(name=f"Vector({scalar} x {lanes})")
 
     def llvm(self) -> ir.VectorType:
-        """The type as LLVM knows it."""
+        """The LLVM type."""
         return ir.VectorType(ir.FloatType() if self.scalar == types.float32 else ir.DoubleType(), self.lanes)
 
 
@@ -95,7 +95,7 @@ def store(typing: Any, array: Any, index: Any, vector: Any) -> tuple[Any, Codege
 
 @_primitive()
 def prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Codegen] | None:
-    """Ask for the cache line of ``array[index]``, to be read soon; changes nothing."""
+    """Prefetch the cache line of ``array[index]``; no effect on values."""
     if not _is_flat(array):
         return None
 
@@ -144,7 +144,7 @@ def _lanewise(build: Callable[[Any, Any, Any], Any], what: str) -> Any:
 
 
 def _maximum(builder: Any, a: Any, b: Any) -> Any:
-    # Compared this way round, a lane of `a` that is not a number stays so: nothing diverges silently.
+    # In this order of comparison a NaN lane of `a` stays NaN: no silent divergence.
     return builder.select(builder.fcmp_ordered(">", b, a), b, a)
 
 

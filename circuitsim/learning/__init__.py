@@ -1,17 +1,20 @@
 """Learning from the difference of two steady states: losses, nudges, gradient estimators, the learner.
 
-Everything here is a small frozen value that acts on any `EnergyBlock`.
+All of these are small frozen values for any `EnergyBlock`.
 """
 
 from circuitsim.learning.agnostic import AgnosticPropagation
 from circuitsim.learning.coupled import CoupledLearning
 from circuitsim.learning.equilibrium import EquilibriumPropagation
-from circuitsim.learning.estimate import Estimate, Estimator, Problem
+from circuitsim.learning.estimate import Estimate, Estimator, GradientProblem
 from circuitsim.learning.frequency import FrequencyPropagation
 from circuitsim.learning.implicit import ImplicitDifferentiation
 from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.nudges import NUDGES, ConstantCurrent, FollowingCurrent, Nudging, ResistorNudge
+
+Problem = GradientProblem
+"""The former name."""
 
 __all__ = [
     "NUDGES",
@@ -24,6 +27,7 @@ __all__ = [
     "Estimator",
     "FollowingCurrent",
     "FrequencyPropagation",
+    "GradientProblem",
     "ImplicitDifferentiation",
     "Learner",
     "Loss",

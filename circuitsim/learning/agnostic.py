@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.blocks.protocol import Arrays
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.learning.estimate import Estimate, Problem
+from circuitsim.learning.estimate import Estimate, GradientProblem
 from circuitsim.learning.nudges import RESISTOR, Nudging
 
 
@@ -34,7 +34,7 @@ class AgnosticPropagation:
     tolerance : float
         Largest error of the move, as a share of it.
     rounds : int
-        Most rounds in which the move is found.
+        Largest number of iterations for the move.
     """
 
     epsilon: float = 0.01
@@ -47,7 +47,7 @@ class AgnosticPropagation:
         if not (0.0 < self.epsilon < np.inf and 0.0 < self.beta < np.inf):
             raise UsageError(f"epsilon and beta must be positive and finite, not {self.epsilon} and {self.beta}")
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The move of the parameters as a gradient.
 
         Raises
@@ -75,7 +75,7 @@ class AgnosticPropagation:
                 break
         else:
             raise ConvergenceError(
-                f"the parameters did not come to rest in {self.rounds} rounds; use a smaller epsilon or beta"
+                f"no convergence of the parameters in {self.rounds} iterations; use a smaller epsilon or beta"
             )
         scale = self.epsilon * self.beta
         gradient = {name: (theta - here[name]) / scale for name, theta in block.parameters.items()}

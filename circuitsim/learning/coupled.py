@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, Problem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, difference
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class CoupledLearning:
         if not 0.0 < self.eta <= 1.0:
             raise UsageError(f"the step of coupled learning must lie in (0, 1], not {self.eta}")
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one clamped state.
 
         Raises

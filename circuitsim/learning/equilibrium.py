@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.blocks.protocol import State
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, Problem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, difference
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 SCHEMES = ("centred", "positive", "negative")
@@ -42,7 +42,7 @@ class EquilibriumPropagation:
         if self.scheme not in SCHEMES:
             raise UsageError(f"there is no estimator {self.scheme!r}; there are {', '.join(SCHEMES)}")
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one nudged phase or two."""
         plus = minus = problem.free
         lower = upper = None
@@ -56,11 +56,11 @@ class EquilibriumPropagation:
         found = difference(problem, plus, minus, scale, (problem.free, plus, minus))
         return found._replace(lower=lower, upper=upper)
 
-    def _nudged(self, problem: Problem, beta: float) -> State:
+    def _nudged(self, problem: GradientProblem, beta: float) -> State:
         block, x, target, loss, free, _ = problem
         return self.nudging.relax(block, x, free, loss, target, beta)
 
-    def _contrast(self, problem: Problem, state: State, beta: float) -> np.ndarray:
+    def _contrast(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray:
         """(batch,) L_β = (G(β) − G(0))/β."""
         block, x, target, loss, free, _ = problem
         raised = block.energy(state, x) - block.energy(free, x)

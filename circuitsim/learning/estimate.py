@@ -1,4 +1,4 @@
-"""What gradient estimators have in common: a problem in, an `Estimate` out."""
+"""Common types of gradient estimators: from a `GradientProblem` to an `Estimate`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.learning.losses import Loss
 
 
-class Problem(NamedTuple):
-    """One batch whose gradient is wanted.
+class GradientProblem(NamedTuple):
+    """A batch for a gradient estimate.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Problem(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A gradient estimate and what was learned on the way.
+    """A gradient estimate, its residuals and bounds.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
     residual : (batch,) float array
         Worst residual of the states used.
     ok : (batch,) bool array
-        All states used are proven.
+        All states used are certified.
     lower, upper : (batch,) float array or None
         L_β ≤ loss ≤ L_−β, where the method measures them (Scellier 2024, Theorem 3).
     """
@@ -60,15 +60,15 @@ class Estimate(NamedTuple):
 
 @runtime_checkable
 class Estimator(Protocol):
-    """A way to estimate a gradient; a frozen value."""
+    """A gradient estimator; a frozen value."""
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate for one batch."""
         ...
 
 
 def difference(
-    problem: Problem, plus: State, minus: State, scale: float, states: tuple[State, ...]
+    problem: GradientProblem, plus: State, minus: State, scale: float, states: tuple[State, ...]
 ) -> Estimate:
     """(∂E at plus − ∂E at minus) / scale, with the residuals of the ``states`` that were relaxed for it."""
     parameters = problem.block.parameter_difference(plus, minus, problem.x, problem.weight / scale)

@@ -8,17 +8,17 @@ import numpy as np
 
 from circuitsim.blocks.circuit import CircuitState, combined
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, Problem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, difference
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 
 @dataclass(frozen=True)
 class FrequencyPropagation:
-    """The outputs receive the current −γ sin(ωt) ∂loss/∂o; every branch sees a voltage a + b sin(ωt) of its own.
+    """The outputs receive the current −γ sin(ωt) ∂loss/∂o; each branch has its own voltage a + b sin(ωt).
 
         a = mean of v(t)        b = (2/T) ∫ v(t) sin(ωt) dt        Δg = −η a b / γ        the estimate is a b / γ
 
-    Activation and error live in one signal, at frequencies 0 and ω; nothing has to be stored. The period is simulated
+    Activation and error are components of one signal, at frequencies 0 and ω, without storage. The period is simulated
     at equally spaced times, quasi-statically (the circuit has no memory). Exact at every γ while the same diodes
     conduct throughout and the error is held at its free value; off by O(γ²) where the error follows the state.
 
@@ -27,7 +27,7 @@ class FrequencyPropagation:
     gamma : float
         Amplitude; S for circuits with the squared error.
     times : int
-        Times in a period, at least 3 (fewer cannot tell a from b).
+        Times in a period, at least 3 (a and b are not determined by fewer).
     nudging : Nudging
         `ConstantCurrent`, or `FollowingCurrent` for an error that follows the state.
     """
@@ -42,7 +42,7 @@ class FrequencyPropagation:
         if self.times < 3:
             raise UsageError(f"a period needs at least 3 times, not {self.times}")
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one period."""
         free = problem.free
         if not isinstance(free, CircuitState):
@@ -59,7 +59,7 @@ class FrequencyPropagation:
         above, below = combined([mean, swing], [1.0, 0.5]), combined([mean, swing], [1.0, -0.5])
         return difference(problem, above, below, self.gamma, (free, mean))
 
-    def _at(self, problem: Problem, start: CircuitState, strength: float) -> CircuitState:
+    def _at(self, problem: GradientProblem, start: CircuitState, strength: float) -> CircuitState:
         block, x, target, loss, free, _ = problem
         # Only where the solver starts; the pull is worked out at the free output.
         begin = free._replace(solution=start.solution)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from circuitsim.learning.estimate import Estimate, Problem
+from circuitsim.learning.estimate import Estimate, GradientProblem
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class ImplicitDifferentiation:
     Exact wherever the loss is differentiable; what the other methods are compared with.
     """
 
-    def estimate(self, problem: Problem) -> Estimate:
+    def estimate(self, problem: GradientProblem) -> Estimate:
         """The gradient, from one adjoint solve."""
         block, x, target, loss, free, weight = problem
         parameters, inputs = block.implicit(free, x, loss.gradient(free.output, target), weight)

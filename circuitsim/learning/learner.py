@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.blocks.protocol import Arrays, State
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.learning.estimate import Estimate, Estimator, Problem
+from circuitsim.learning.estimate import Estimate, Estimator, GradientProblem
 from circuitsim.learning.losses import Loss, error
 from circuitsim.training.checkpoint import CheckpointError
 
@@ -25,8 +25,8 @@ class Learner:
     estimator : Estimator
     loss : Loss
     uncertified : {"skip", "stop"}
-        What to do with a batch that holds a state which could not be proven: leave the step out (the trainer counts
-        it), or raise `ConvergenceError`. It is never used for a gradient.
+        Treatment of a batch with an uncertified state: skip the step (the trainer counts it), or raise
+        `ConvergenceError`. Such a state never enters a gradient.
     fingerprint : bytes
         Stored with checkpoints; a run resumes only with the same (of circuit and data).
 
@@ -34,14 +34,14 @@ class Learner:
     -----
     Metrics of a batch: ``loss``, ``error`` (share of wrong classes, or mean squared distance, V²), the bracket
     ``lower ≤ loss ≤ upper`` where the estimator measures it, ``certificate`` (worst residual of the states used),
-    ``clamped`` (parameters on a bound), ``uncertified`` (samples without a proven state).
+    ``clamped`` (parameters on a bound), ``uncertified`` (samples without a certified state).
     """
 
     def __init__(
         self, block: Any, estimator: Estimator, loss: Loss, uncertified: str = "skip", fingerprint: bytes = b""
     ) -> None:
         if uncertified not in UNCERTIFIED:
-            raise UsageError(f"states without proof are met by {' or '.join(UNCERTIFIED)}, not {uncertified!r}")
+            raise UsageError(f"uncertified states are handled by {' or '.join(UNCERTIFIED)}, not {uncertified!r}")
         self.block, self.estimator, self.loss, self.uncertified = block, estimator, loss, uncertified
         self.fingerprint = fingerprint
 
@@ -61,7 +61,7 @@ class Learner:
         estimate = None
         if good.all():
             weight = np.full(len(x), 1.0 / len(x))
-            estimate = self.estimator.estimate(Problem(self.block, x, target, self.loss, free, weight))
+            estimate = self.estimator.estimate(GradientProblem(self.block, x, target, self.loss, free, weight))
             good = estimate.ok
         metrics = self._metrics(free, target, good, estimate)
         if good.all():
@@ -69,15 +69,15 @@ class Learner:
             return estimate.parameters, metrics
         if self.uncertified == "stop":
             raise ConvergenceError(
-                f"{int((~good).sum())} of {len(x)} samples have no state proven to the tolerance; accept less with a "
-                "larger --tolerance, or leave such steps out with --uncertified skip"
+                f"{int((~good).sum())} of {len(x)} samples have no state certified to the tolerance; accept less with "
+                "a larger --tolerance, or leave such steps out with --uncertified skip"
             )
         return None, metrics
 
     def _metrics(
         self, free: State, target: np.ndarray, good: np.ndarray, estimate: Estimate | None
     ) -> dict[str, float]:
-        """Means over the samples with a proven state; zero where there is none, which ``uncertified`` tells."""
+        """Means over the samples with a certified state; zero without any (see ``uncertified``)."""
         output, target = free.output[good], target[good]
         any_good = bool(good.any())
         metrics = {"loss": float(self.loss.value(output, target).mean()) if any_good else 0.0}
@@ -105,14 +105,14 @@ class Learner:
         Raises
         ------
         ConvergenceError
-            Some state could not be proven.
+            Some state is not certified.
         """
         parts = []
         for at in range(0, len(x), batch):
             state = self.block.relax(x[at : at + batch])
             if not state.ok.all():
                 raise ConvergenceError(
-                    f"{int((~state.ok).sum())} samples have no operating point proven to the tolerance"
+                    f"{int((~state.ok).sum())} samples have no operating point certified to the tolerance"
                 )
             parts.append(state.output)
         return np.concatenate(parts) if parts else np.empty((0, self.block.n_outputs))
@@ -127,7 +127,7 @@ class Learner:
         self.block.project()
 
     def state_arrays(self) -> Arrays:
-        """The fingerprint: nothing else outlives a step."""
+        """The fingerprint, the only state between steps."""
         return {"fingerprint": np.frombuffer(self.fingerprint, dtype=np.uint8).copy()}
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:

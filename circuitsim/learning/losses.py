@@ -1,4 +1,4 @@
-"""What outputs are judged by. A loss is a frozen value; targets are voltages, or classes: numbers of outputs."""
+"""Losses of the outputs. A loss is a frozen value; targets are voltages, or classes (indices of outputs)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Loss(Protocol):
 
     Attributes
     ----------
-    steepest : float
+    gradient_lipschitz : float
         Largest curvature of the loss in any direction, 1/V²  (the loss counts as a number).
     quadratic : bool
-        Whether the loss is ½ steepest ‖o − y‖².
+        Whether the loss is ½ gradient_lipschitz ‖o − y‖².
     """
 
     @property
-    def steepest(self) -> float: ...
+    def gradient_lipschitz(self) -> float: ...
 
     @property
     def quadratic(self) -> bool: ...
@@ -39,7 +39,7 @@ class Loss(Protocol):
 
 @dataclass(frozen=True)
 class SquaredError:
-    """½ Σ (o − y)² over the outputs (Scellier 2024); a class asks for ``high`` at its output, ``low`` at the others.
+    """½ Σ (o − y)² over the outputs (Scellier 2024); the targets of a class: ``high`` at its output, ``low`` elsewhere.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class SquaredError:
 
     low: float = 0.0
     high: float = 1.0
-    steepest = 1.0
+    gradient_lipschitz = 1.0
     quadratic = True
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class CrossEntropy:
     Parameters
     ----------
     temperature : float
-        Output voltage that counts as one unit of evidence, V.
+        Scale of the output voltages in the softmax, V.
     """
 
     temperature: float = 1.0
@@ -91,7 +91,7 @@ class CrossEntropy:
             raise UsageError(f"the temperature must be a positive voltage, not {self.temperature}")
 
     @property
-    def steepest(self) -> float:
+    def gradient_lipschitz(self) -> float:
         """½ / temperature²: the largest eigenvalue of the softmax's covariance is at most ½."""
         return 0.5 / self.temperature**2
 

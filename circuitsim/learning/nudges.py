@@ -1,4 +1,4 @@
-"""Three ways to pull outputs towards their targets with strength β. A nudging is a frozen value."""
+"""Three nudges of outputs towards their targets with strength β. A nudging is a frozen value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Nudging(Protocol):
         ...
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
-        """(batch,) the cost that this way of nudging adds to the energy; at the free output it is the loss."""
+        """(batch,) the cost added to the energy; at the free output it is the loss."""
         ...
 
 
@@ -32,7 +32,7 @@ class ResistorNudge:
     """A resistor of conductance β from each output to a source at its target: F = E + β ½ ‖o − y‖².
 
     A negative β is a negative conductance: allowed while the energy stays convex, |β| below the least eigenvalue of
-    the output conductance matrix S in every state of the diodes (the solver refuses more).
+    the output conductance matrix S in every state of the diodes (a larger one is refused).
     """
 
     def relax(
@@ -52,17 +52,18 @@ class ResistorNudge:
 
 @dataclass(frozen=True)
 class FollowingCurrent:
-    """A current source −β ∂loss/∂o into each output that follows the state: F = E + β loss, for any convex loss.
+    """A current source −β ∂loss/∂o into each output, a function of the state: F = E + β loss, for any convex loss.
 
     For the squared error the steady state is that of `ResistorNudge`, found at once. Otherwise F is lowered by
-    majorants: for β > 0 the loss's tangent and a conductance β · steepest across the outputs, for β < 0 the tangent.
+    majorants: for β > 0 the loss's tangent and a conductance β · gradient_lipschitz across the outputs, for β < 0 the
+    tangent.
 
     Parameters
     ----------
     tolerance : float
-        Largest change of an output from round to round at the end, as a share of the largest output.
+        Largest change of an output in the last iteration, as a share of the largest output.
     rounds : int
-        Most rounds.
+        Largest number of iterations.
     """
 
     tolerance: float = 1e-11
@@ -76,11 +77,11 @@ class FollowingCurrent:
         Raises
         ------
         ConvergenceError
-            The rounds did not settle: β is too large (a negative one leaves no minimum).
+            The iterations did not converge: β is too large (a negative one leaves no minimum).
         """
         if loss.quadratic:
             return ResistorNudge().relax(block, x, free, loss, target, beta)
-        stiffness = max(beta, 0.0) * loss.steepest
+        stiffness = max(beta, 0.0) * loss.gradient_lipschitz
         state = free
         for _ in range(self.rounds):
             before = state.output
@@ -90,7 +91,8 @@ class FollowingCurrent:
             if change <= self.tolerance * np.abs(state.output).max(initial=0.0):
                 return state
         raise ConvergenceError(
-            f"the nudged state did not settle in {self.rounds} rounds (change {change:.1e} V); use a smaller --beta"
+            f"no convergence of the nudged state in {self.rounds} iterations (change {change:.1e} V); "
+            "use a smaller --beta"
         )
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
@@ -121,4 +123,4 @@ class ConstantCurrent:
 RESISTOR, FOLLOWING, CONSTANT = ResistorNudge(), FollowingCurrent(), ConstantCurrent()
 
 NUDGES: dict[str, Nudging] = {"resistor": RESISTOR, "current": FOLLOWING, "constant": CONSTANT}
-"""By the name that the command line uses."""
+"""By their names on the command line."""

@@ -18,7 +18,7 @@ from circuitsim.learning.estimate import Estimator
 from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.networks import doubled, rectifier_network
-from circuitsim.learning.start import gentle_nudge, gentle_rate, output_spread
+from circuitsim.learning.start import default_beta, default_learning_rate, output_spread
 from circuitsim.netlist.roles import Roles
 from circuitsim.training import Adam, Cosine, Plan, Trainer
 
@@ -75,9 +75,9 @@ class _CircuitEstimator(BaseEstimator):
         self.block_ = self._block(outputs, seeds)
         x = self._voltages(X)
         loss = self._loss(x)
-        estimator = self.estimator or EquilibriumPropagation(gentle_nudge(self.block_, loss))
+        estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
         self.learner_ = Learner(self.block_, estimator, loss)
-        rate = self.learning_rate or gentle_rate(self.block_, x, "adam")
+        rate = self.learning_rate or default_learning_rate(self.block_, x, "adam")
         plan = Plan(
             self.epochs, self.batch_size, int(seeds.integers(2**31)), Adam(rate), Cosine(max(1, self.epochs), 0.02),
             evaluate_every=max(1, self.epochs),

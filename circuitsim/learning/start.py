@@ -1,4 +1,4 @@
-"""Where to begin: strengths that suit a circuit, whatever its ohms and volts are; a scattered start."""
+"""Default strengths of learning rules in the scale of a circuit; scattered initial values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from circuitsim.errors import UsageError
 from circuitsim.learning.losses import Loss
 
 SHARE = 0.01
-"""Of the least output conductance: a nudge that moves outputs by about a hundredth of their error at most."""
+"""Share of the least output conductance: a nudge moves outputs by about a hundredth of their error at most."""
 
 PROBED = 64
-"""Samples from which the first outputs are judged."""
+"""Samples for the statistics of the first outputs."""
 
 
 def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> Circuit:
@@ -32,23 +32,23 @@ def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> C
     return block.at(parameters).trained()
 
 
-def gentle_nudge(block: CircuitBlock, loss: Loss) -> float:
+def default_beta(block: CircuitBlock, loss: Loss) -> float:
     """A strength β that leaves the energy convex with either sign: a hundredth of the least output conductance over the
-    loss's steepest curvature, S for the squared error.
+    loss's gradient_lipschitz curvature, S for the squared error.
 
     Raises
     ------
     UsageError
-        An output that nothing but diodes ties to the rest.
+        An output connected to the rest by diodes only.
     """
     limit = block.stiffness_limit()
     if not 0.0 < limit < math.inf:
-        raise UsageError("some output has no conductance to the rest of the circuit: say how strongly to nudge, --beta")
-    return SHARE * limit / loss.steepest
+        raise UsageError("some output has no conductance to the rest of the circuit; give a nudging strength, --beta")
+    return SHARE * limit / loss.gradient_lipschitz
 
 
-def gentle_compliance(block: CircuitBlock, x: np.ndarray) -> float:
-    """An ε at which a parameter gives way by about 1 % of the median conductance under typical branch voltages."""
+def default_epsilon(block: CircuitBlock, x: np.ndarray) -> float:
+    """An ε that moves a parameter by about 1 % of the median conductance under typical branch voltages."""
     state = block.relax(x[:PROBED])
     push = block.parameter_difference(state, state._replace(voltages=0.0 * state.voltages), x[:PROBED],
                                       np.full(len(state.output), 1.0 / len(state.output)))  # fmt: skip
@@ -70,7 +70,7 @@ def output_spread(block: CircuitBlock, x: np.ndarray) -> float:
     return float((output - output.mean(axis=1, keepdims=True)).std()) or 1.0
 
 
-def gentle_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:
+def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:
     """A learning rate: Adam moves by 2 % of the median conductance; others by a tenth of it for an error that is a
     tenth of the inputs' root mean square (g²/V² has the unit of a rate for the squared error).
     """

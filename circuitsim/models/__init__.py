@@ -1,7 +1,7 @@
 """Models of elements, one file each; this table registers them.
 
-A circuit stores an element's row number as its code, and the program and its kernels know the codes of the first seven:
-elementary elements. Rows behind them are devices, elements that consist of elementary ones: ``expand`` says of which,
+A circuit stores an element's row number as its code, and the program and its kernels use the codes of the first seven:
+elementary elements. The later rows are devices, which consist of elementary elements: ``expand`` lists them,
 ``collapse`` makes their currents the device's (`circuitsim.circuit.expansion`). A new device is a file and a row here.
 """
 

@@ -35,7 +35,7 @@ class Parameter(NamedTuple):
     minimum : float
         Smallest allowed value (inclusive).
     meaning : str
-        For tables and error messages; empty where the name says it.
+        For tables and error messages; empty where the name is enough.
     default : float or None
         Of a device's parameter that is not stated; None: absent.
     trainable, sweepable : bool
@@ -109,14 +109,14 @@ class Device(ABC):
     Parameters
     ----------
     label : str
-        Name of the ``.model`` card, for writing it again; devices that differ in nothing else are equal.
+        Name of the ``.model`` card, for writing it again; ignored by the equality of devices.
     **values : float or None
         Parameters and counts by name; the model's defaults where they are not given.
 
     Raises
     ------
     ValueError
-        Unknown, out of range, or in contradiction to each other; the message says which.
+        Unknown, out of range, or in contradiction to each other; the message names the cause.
     """
 
     model: ClassVar[ElementModel]
@@ -199,7 +199,7 @@ class Device(ABC):
         return {name: value for name, value in stated.items() if value is not None}
 
     def counts(self) -> dict[str, float]:
-        """What its own card says (``m``, ``n``), where it is not 1."""
+        """Values of its own card (``m``, ``n``) other than 1."""
         return {name: getattr(self, name) for name in self.model.counts if getattr(self, name) != 1.0}
 
     def with_value(self, parameter: str, value: float) -> Device:
@@ -252,7 +252,7 @@ class ElementModel(NamedTuple):
     counts : tuple of str
         Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
     refused : dict of str to str
-        Parameters that may not stand beside them, with the reason.
+        Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
     """

@@ -91,7 +91,7 @@ class PiecewiseLinearDiode(Device):
             if volts < math.inf and rise > 0.0:
                 before, behind = f"{diode}1", f"{diode}2"
                 parts += [
-                    # The resistance first: in a blocked branch it carries exactly nothing.
+                    # The resistance first: in a blocked branch its current is exactly zero.
                     Part("R", resistance, start, before, ohm / rise * ohms),
                     Part("D", diode, before, behind),
                     Part("V", knee, behind, end, volts * self.n),

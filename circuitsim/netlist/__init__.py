@@ -102,7 +102,7 @@ def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
     """``circuit`` as a flat SPICE deck: ngspice runs it, and reading it back gives the same circuit.
 
     Numbers are exact. Resistors of zero ohm become sources of 0 V (ngspice would take 1 mΩ), ideal diodes name a
-    near-ideal model, and names that ngspice would not take are mapped to ones that it does (a comment says which).
+    near-ideal model, and names illegal in ngspice are mapped to legal ones (listed in a comment).
     ``roles`` (`circuitsim.netlist.roles`) are written as comment directives, so that the deck can be trained.
 
     >>> print(dumps(loads("a divider\\nV1 a 0 6\\nR1 a b 1k\\nR2 b 0 0\\n")), end="")

@@ -21,7 +21,7 @@ Vright inside right 0
 Fback left 0 Vright {{1/{GAIN}}}
 .ends {NAME}
 """
-"""The definition for ngspice: the voltage goes forward, the current that leaves on the right comes back."""
+"""The definition for ngspice: voltage transfer forwards, current transfer backwards."""
 
 
 def normal(card: str) -> str:
@@ -33,7 +33,7 @@ CARDS = [normal(card) for card in DEFINITION.splitlines()]
 
 
 def _built_in() -> Scope:
-    """A scope with the ports and the parameter of the amplifier, and nothing inside."""
+    """A scope with the ports and the parameter of the amplifier, without elements."""
     scope = Scope(NAME)
     scope.ports = [scope.node("left"), scope.node("right")]
     scope.defaults[GAIN] = DEFAULT_GAIN

@@ -1,4 +1,4 @@
-"""Analysis cards: ``.op .dc .step .temp .print .save``, evaluated once all parameters and elements are known."""
+"""Analysis cards: ``.op .dc .step .temp .print .save``, evaluated after all parameters and elements."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import (
     Analysis,
+    DcRange,
     DcSweep,
     OperatingPointRequest,
     Output,
     ParameterStep,
-    Sweep,
     Temperature,
 )
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -70,7 +70,7 @@ class Analyses:
         value = value_of(token, card, self.scope)
         return value if isinstance(value, float) else self.evaluator.value(value, self.environment)
 
-    def dc(self, card: Card, words: list[Token]) -> tuple[Sweep, ...]:
+    def dc(self, card: Card, words: list[Token]) -> tuple[DcRange, ...]:
         """``.dc V1 start stop step [V2 start stop step]``."""
         if len(words) not in (4, 8):
             at = words[8].offset if len(words) > 8 else max(len(card.text) - 1, 0)
@@ -102,7 +102,7 @@ class Analyses:
         """The kind of the element called ``name``; empty if there is none."""
         return self.circuit[name].kind if name in self.circuit else ""
 
-    def step(self, card: Card, words: list[Token]) -> Sweep:
+    def step(self, card: Card, words: list[Token]) -> DcRange:
         """``.step param NAME start stop step`` or ``.step param NAME list v1 v2 …``."""
         if not words or words[0].text.lower() not in ("param", "params"):
             at = words[0].offset if words else max(len(card.text) - 1, 0)
@@ -125,20 +125,20 @@ class Analyses:
         if len(words) - 3 > limits.SWEEP_POINTS:
             raise CardError("limit", f".step has more than {limits.SWEEP_POINTS:,} points", name.offset, "list fewer")
         values = array("d", [self.number(card, t) for t in words[3:]])
-        return Sweep(name.text, values[0], values[-1], 0.0, values, card.place(name.offset))
+        return DcRange(name.text, values[0], values[-1], 0.0, values, card.place(name.offset))
 
-    def sweep(self, card: Card, name: str, at: Token, words: list[Token]) -> Sweep:
+    def sweep(self, card: Card, name: str, at: Token, words: list[Token]) -> DcRange:
         start, stop, step = (self.number(card, t) for t in words)
         try:
             values = points(start, stop, step)
         except ValueError as error:
             hint = "the step leads from start to stop"
             raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, hint) from None
-        return Sweep(name, start, stop, step, values, card.place(at.offset))
+        return DcRange(name, start, stop, step, values, card.place(at.offset))
 
 
 class Points(Sequence[float]):
-    """Equidistant values, computed when they are asked for: a sweep of a million points costs nothing to read."""
+    """Equidistant values, computed at access: no cost of reading a sweep of a million points."""
 
     def __init__(self, start: float, stop: float, step: float, count: int) -> None:
         self._start, self._step, self._count = start, step, count
@@ -147,7 +147,7 @@ class Points(Sequence[float]):
         self._stop = stop if abs(self._at(count - 1) - stop) <= 1e-9 * abs(step) else self._at(count - 1)
 
     def _at(self, k: int) -> float:
-        # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow on its way.
+        # In quarters, which are exact, so that a sweep across the whole range of doubles does not overflow.
         value = 4 * (self._start / 4 + k * (self._step / 4))
         # To 15 digits of the larger end: 3 × 0.1 is 0.3 as a person writes it, −0.9 + 9 × 0.1 is 0.
         return round(value, self._digits) + 0.0 if k and abs(self._digits) < 290 else value
@@ -171,7 +171,7 @@ def points(start: float, stop: float, step: float) -> Sequence[float]:
     Raises
     ------
     ValueError
-        A step of zero or of the wrong sign, or too many points; the message says which.
+        A step of zero or of the wrong sign, or too many points; the message names the cause.
     """
     if step == 0:
         raise ValueError("the step is zero")

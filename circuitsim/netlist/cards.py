@@ -1,4 +1,4 @@
-"""Text to cards: comments cut off, continuation lines joined, the place of every character kept."""
+"""Text to cards: comments cut off, continuation lines joined, with the place of every character."""
 
 from __future__ import annotations
 
@@ -71,15 +71,15 @@ class Taker(Protocol):
 
     @property
     def simple(self) -> Callable[[str, int], bool]:
-        """Take the line if it is a plain element, and say so."""
+        """Consume the line if it is a plain element; returns whether it is."""
 
 
 def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
 
-    ``taker.simple(line, number)`` is offered every line that is a whole card first, and says whether it took it: the
-    short way for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives,
-    comments to the language) come as cards of their own, and so does a continuation line that continues nothing.
+    ``taker.simple(line, number)`` is called first on each one-line card and returns whether it consumed it: the
+    fast path for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives,
+    comments to the language) come as cards of their own, and so does a continuation line without a card before it.
     """
     text = source.text
     marked = ";" in text or "$" in text or "//" in text

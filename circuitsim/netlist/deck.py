@@ -1,4 +1,4 @@
-"""`Deck`: what a text says, once it has been read and elaborated."""
+"""`Deck`: a netlist after reading and elaboration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
 
 
-class Sweep(NamedTuple):
+class DcRange(NamedTuple):
     """Values that one source or parameter runs through.
 
     Attributes
@@ -42,14 +42,14 @@ class OperatingPointRequest(NamedTuple):
 class DcSweep(NamedTuple):
     """``.dc``: one source, or two; the first runs fastest, as in SPICE."""
 
-    sweeps: tuple[Sweep, ...]
+    sweeps: tuple[DcRange, ...]
     location: Location
 
 
 class ParameterStep(NamedTuple):
     """``.step param``."""
 
-    sweep: Sweep
+    sweep: DcRange
     location: Location
 
 
@@ -72,7 +72,7 @@ Analysis = OperatingPointRequest | DcSweep | ParameterStep | Temperature | Outpu
 
 
 class Directive(NamedTuple):
-    """A comment line ``*! …``: a comment to the language, its text kept for those who look."""
+    """A comment line ``*! …``: a comment of the language, with its text."""
 
     text: str
     location: Location
@@ -92,7 +92,7 @@ class Deck:
     notes : tuple of Problem
         What was accepted and has no effect.
     analyses : tuple of Analysis
-        What the deck asks for, in its order.
+        The analyses of the deck, in its order.
     directives : tuple of Directive
         Its ``*!`` comments.
     parameters : dict of str to float

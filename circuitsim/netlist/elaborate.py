@@ -13,7 +13,7 @@ from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
-from circuitsim.netlist.link import Linker, doubtful_names
+from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wave
@@ -24,7 +24,7 @@ from circuitsim.units import SMALLEST, exact, short
 
 
 class Origins:
-    """File and line of each element, kept as columns; ``get`` as a dictionary has it."""
+    """File and line of each element, stored as columns; ``get`` as in a dictionary."""
 
     def __init__(self, lines: array[int], starts: list[int], files: list[str]) -> None:
         self._lines, self._starts, self._files = lines, starts, files
@@ -41,7 +41,7 @@ def bisected(places: list[int], start: int, stop: int) -> list[int]:
     return places[bisect_left(places, start) : bisect_left(places, stop)]
 
 
-class _Columns:
+class _ElementColumns:
     """The growing circuit."""
 
     def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
@@ -94,7 +94,7 @@ class Elaborator:
         self.evaluator = Evaluator()
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
-        self.out = _Columns(top, global_names)
+        self.out = _ElementColumns(top, global_names)
         self.stack: list[_Frame] = []
         self.known: dict[Any, Device] = {}
 
@@ -167,7 +167,7 @@ class Elaborator:
                                     "", [frame.prefix + call.name], self.callers())  # fmt: skip
                 return
         environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
-        if number in self.linker.doubtful.get(id(frame.scope), ()):
+        if number in self.linker.ambiguous.get(id(frame.scope), ()):
             self.warn_scope(frame, call, target, environment)
         prefix = f"{frame.prefix}{call.name}."
         outside = frame.nodes
@@ -209,7 +209,7 @@ class Elaborator:
     def warn_scope(self, frame: _Frame, call: Call, target: Scope, inside: Environment) -> None:
         """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""
         for key, value in call.passed.items():
-            for name in doubtful_names(key, value, call, target):
+            for name in ambiguous_names(key, value, call, target):
                 if frame.environment.owner(name) is None:
                     continue
                 read = Code(call.card, frame.scope, call.offsets[key])
@@ -239,7 +239,7 @@ class Elaborator:
         return None
 
     def emit(self, frame: _Frame, start: int, stop: int) -> None:
-        """Append the elements ``start`` to ``stop`` of a scope, as this call sees them."""
+        """Append the elements ``start`` to ``stop`` of a scope, within this call."""
         if start == stop:
             return
         scope, out, offset = frame.scope, self.out, len(self.out.kind) - start
@@ -298,7 +298,7 @@ class Elaborator:
         return 0.0
 
     def device(self, frame: _Frame, k: int, position: int) -> None:
-        """Make element ``k`` of a scope, at ``position`` of the circuit, the device that its model says."""
+        """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
         use, name = self.linker.devices[id(frame.scope)][k], frame.prefix + frame.scope.names[k]
         card = use.model.card
         counts = {}
@@ -319,7 +319,7 @@ class Elaborator:
                                 self.callers())  # fmt: skip
 
     def values(self, use: DeviceUse, frame: _Frame) -> dict[str, float]:
-        """The values of a model card as the scope that defines it sees them, within this call."""
+        """The values of a model card in its defining scope, within this call."""
         defining = [f.environment for f in self.stack if f.scope is use.model.scope]
         environment = defining[-1] if defining else frame.environment
         found = {}

@@ -70,7 +70,7 @@ class Environment:
         return None
 
     def owner(self, name: str) -> Environment | None:
-        """The nearest environment that knows ``name``."""
+        """The nearest environment that defines ``name``."""
         here: Environment | None = self
         while here is not None:
             if name in here.values or here.binding(name) is not None:
@@ -123,7 +123,7 @@ class Evaluator:
         name: str,
         open_: dict[tuple[int, str], None],
     ) -> None:
-        """Evaluate ``name`` of ``owner`` if all it reads is known; otherwise put that on the stack first."""
+        """Evaluate ``name`` of ``owner`` if all its names have values; otherwise push those first."""
         found = owner.binding(name)
         assert found is not None
         body, home = found

@@ -44,9 +44,9 @@ class Code:
     names : dict
         Parameters it reads (lower case) → offset of their first use.
     card : Any
-        The card it stands on, for the places of its errors.
+        Its card, for the places of its errors.
     scope : Any
-        The scope whose functions it sees.
+        The scope of its functions.
     mega : str
         A number in it that ends in a capital ``M`` (milli), if any: worth a warning on a resistor.
     """
@@ -64,7 +64,7 @@ class Code:
 def parse(
     text: str, start: int, card: Any, scope: Any, arguments: tuple[str, ...] = (), stop: int | None = None
 ) -> tuple[Code, int]:
-    """The expression that begins at ``start``, and the offset where it can no longer go on (``stop`` at most).
+    """The expression that begins at ``start``, and the offset of its end (``stop`` at most).
 
     Raises
     ------
@@ -233,7 +233,7 @@ class _Reader:
                     break
                 self.take()
             self.expect(")")
-        # Whether it is built in is settled when it runs: a deck's own .func of that name comes first.
+        # Resolved at evaluation: a deck's own .func of that name has precedence over a built-in one.
         self.emit((CALL, (name, count), at))
 
 

@@ -1,4 +1,4 @@
-"""The functions, operators and constants that expressions know. All refuse NaN, infinity and underflow."""
+"""The functions, operators and constants of expressions. All refuse NaN, infinity and underflow."""
 
 from __future__ import annotations
 

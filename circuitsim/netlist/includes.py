@@ -14,7 +14,7 @@ from circuitsim.netlist.tokens import STRING, CardError, Token, delimited
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import Reader
+    from circuitsim.netlist.reader import DeckReader
 
 
 class Section:
@@ -29,7 +29,7 @@ class Section:
 
 
 def words_of(card: Card, position: int) -> list[Token]:
-    """File names and words behind the card's name, quoted with ' or \" or bare; case and signs are kept."""
+    """File names and words behind the card's name, quoted with ' or \" or bare; with case and signs."""
     text = card.text
     found: list[Token] = []
     while True:
@@ -48,7 +48,7 @@ def words_of(card: Card, position: int) -> list[Token]:
             return found
 
 
-def include(reader: Reader, card: Card, position: int) -> None:
+def include(reader: DeckReader, card: Card, position: int) -> None:
     """``.include file``."""
     words = words_of(card, position)
     if len(words) != 1:
@@ -58,7 +58,7 @@ def include(reader: Reader, card: Card, position: int) -> None:
     enter(reader, card, words[0], None)
 
 
-def library(reader: Reader, card: Card, position: int) -> None:
+def library(reader: DeckReader, card: Card, position: int) -> None:
     """``.lib file section``, or ``.lib file`` for the whole file."""
     words = words_of(card, position)
     if len(words) not in (1, 2):
@@ -67,13 +67,13 @@ def library(reader: Reader, card: Card, position: int) -> None:
     enter(reader, card, words[0], Section(words[1].text) if len(words) == 2 else None)
 
 
-def stray_endl(reader: Reader, card: Card, position: int) -> None:
+def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
     """An ``.endl`` outside of a library."""
     raise CardError("include", ".endl without its .lib section", card.start(), "remove it")
 
 
-def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> None:
-    """Read the file that ``token`` names, where the card stands."""
+def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:
+    """Read the file named by ``token`` in place of the card."""
     path = token.text
     if len(reader.open_files) > limits.INCLUDE_DEPTH:
         raise CardError("include", f"files include each other more than {limits.INCLUDE_DEPTH} deep", token.offset)
@@ -105,7 +105,7 @@ def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> 
     reader.read(source, 1)
     reader.open_files.pop()
     reader.section = outer
-    # An .end ends the file it stands in; the deck goes on behind the .include.
+    # An .end ends its own file; the deck continues behind the .include.
     reader.ended = False
     if section is not None and not section.found:
         listed = ", ".join(short(s) for s in section.seen[:8])
@@ -114,8 +114,8 @@ def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> 
         raise CardError("include", missing, token.offset, hint)
 
 
-def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
-    """Whether ``card`` was settled by the section that is being read: its begin, its end, or a card outside it."""
+def library_card(reader: DeckReader, card: Card, word: str, position: int) -> bool:
+    """Whether the current section consumes ``card``: its begin, its end, or a card outside it."""
     section = reader.section
     assert section is not None
     if word == ".lib":

@@ -45,8 +45,8 @@ class Linker:
         self.uses_of: dict[int, DeviceUse | None] = {}
         self.devices: dict[int, dict[int, DeviceUse]] = {}
         """Scope → position of an element → what its model makes of it, for those that are devices."""
-        self.doubtful: dict[int, set[int]] = {}
-        """Scope → numbers of the calls whose values read a name that both caller and sub-circuit may know."""
+        self.ambiguous: dict[int, set[int]] = {}
+        """Scope → numbers of the calls whose values read a name that caller and sub-circuit may both define."""
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
@@ -72,10 +72,10 @@ class Linker:
     def begin(self, scope: Scope) -> Iterator[int]:
         """Check the calls and models of ``scope``; the numbers of its calls, to be followed one by one."""
         self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
-        self.doubtful[id(scope)] = {
+        self.ambiguous[id(scope)] = {
             number
             for number, (call, target) in enumerate(zip(scope.calls, self.targets[id(scope)]))
-            if target is not None and any(doubtful_names(k, v, call, target) for k, v in call.passed.items())
+            if target is not None and any(ambiguous_names(k, v, call, target) for k, v in call.passed.items())
         }
         self.devices[id(scope)] = {}
         self.check_models(scope)
@@ -191,7 +191,7 @@ class Linker:
             if "n" in counts and position not in self.devices[id(scope)]:
                 name = scope.names[position]
                 self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,
-                                    counts["n"].offset, "ideal diodes know m", [name])  # fmt: skip
+                                    counts["n"].offset, "ideal diodes have m", [name])  # fmt: skip
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
@@ -202,7 +202,7 @@ class Linker:
         return self.uses_of[id(model.card)]
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
-        """The values of a device's model card; what it cannot say is reported."""
+        """The values of a device's model card; unsupported ones are reported."""
         values: dict[str, tuple[int, Value]] = {}
         refused, unused = row.refused or {}, []
         for key, token in model.pairs:
@@ -232,7 +232,7 @@ class Linker:
         return DeviceUse(row, model, values)
 
     def unused(self, model: Model) -> None:
-        """Warn of what a diode model says beyond an ideal diode."""
+        """Warn of a diode model's parameters beyond an ideal diode."""
         if model.name.lower() == IDEAL_MODEL:
             return
         listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
@@ -240,7 +240,7 @@ class Linker:
                               model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
 
 
-def doubtful_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
+def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
     """The names that the value passed for ``key`` reads and that the sub-circuit has too."""
     if not isinstance(value, Code):
         return []

@@ -16,7 +16,7 @@ from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
-from circuitsim.netlist.reader import Reader
+from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.units import short
 
@@ -52,7 +52,7 @@ def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str
 
 def _deck(source: Source, files: Files, warning: Problem | None) -> Deck:
     title = source.text.split("\n", 1)[0].strip()
-    reader = Reader(files)
+    reader = DeckReader(files)
     reporter = reader.reporter
     if warning is not None:
         reporter.place_warning(warning)
@@ -71,13 +71,13 @@ def _deck(source: Source, files: Files, warning: Problem | None) -> Deck:
     return _elaborated(reader, linker, title, source)
 
 
-def check_values(reader: Reader, linker: Linker) -> None:
+def check_values(reader: DeckReader, linker: Linker) -> None:
     """Where a deck is wrong already, still find what is wrong with its values, as far as it can be expanded."""
     if not reader.reporter.has("limit"):
         Elaborator(reader.reporter, linker, reader.top, {}, reader.globals).circuit("")
 
 
-def _elaborated(reader: Reader, linker: Linker, title: str, source: Source) -> Deck:
+def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) -> Deck:
     reporter = reader.reporter
     elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals)
     circuit = elaborator.circuit(title)
@@ -128,8 +128,8 @@ def check_amplifiers(circuit: Circuit) -> None:
         raise NetlistError([Problem("amplifier", str(error), place, hint, error.names)]) from None
 
 
-def _parameters(reader: Reader, elaborator: Elaborator) -> dict[str, float]:
-    """The deck's parameters with their values; one that cannot be evaluated is an error even where nothing uses it."""
+def _parameters(reader: DeckReader, elaborator: Elaborator) -> dict[str, float]:
+    """The deck's parameters with their values; one that cannot be evaluated is an error even if unused."""
     found = {}
     for name, value in reader.top.parameters.items():
         if isinstance(value, float):

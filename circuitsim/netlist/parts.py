@@ -19,10 +19,10 @@ from circuitsim.units import NumberError, parse, scale_of, short
 NO_EFFECT = frozenset(
     ("tc", "tc1", "tc2", "tce", "temp", "dtemp", "area", "pj", "off", "ic", "l", "w", "scale", "ac", "noisy", "nt")
 )
-"""Instance parameters that change nothing at the operating point of an ideal circuit."""
+"""Instance parameters without effect on the operating point of an ideal circuit."""
 
 # By first character in either case; no upper(), which would turn a dotless ı into I.
-# X begins a call; that of the amplifier is told from others by the sub-circuit's name.
+# X begins a call; the amplifier's is identified by the sub-circuit's name.
 _OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
 CODES = {**_OWN, **{letter.lower(): code for letter, code in _OWN.items()}}
 MINIMUM = [row.minimum for row in ELEMENTS]
@@ -36,7 +36,7 @@ COUNTS = ("m", "n")
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
-# A number about which there is nothing to say: no unit, no capital M (milli or mega?), no A (atto or ampere?).
+# A number without a warning: no unit, no capital M (milli or mega?), no A (atto or ampere?).
 _PLAIN = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?(?:[kKgGtTuUnNpPmµμ]|[mM][eE][gG])?")
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
@@ -59,9 +59,9 @@ class Parts:
         self.reporter = reporter
         self.simple_values: dict[str, float] = {}
 
-    # ------------------------------------------------------------------ the short way
+    # ------------------------------------------------------------------ the fast path
     def simple(self, scope: Scope, line: str, number: int) -> bool:
-        """Take a line that is a plain element: a name, two nodes and a number. False: take the long way."""
+        """Take a line that is a plain element: a name, two nodes and a number. False: take the general path."""
         words = line.split()
         if len(words) != 4:
             return False
@@ -99,7 +99,7 @@ class Parts:
         return _NAN if len(scope.uses.get(text.lower(), ())) >= USES_KEPT else None
 
     def plain_number(self, text: str) -> float | None:
-        """The number ``text`` where nothing about it needs a word to the user; remembered."""
+        """The number ``text`` if it needs no warning; cached."""
         if not _PLAIN.fullmatch(text):
             return None
         try:
@@ -110,7 +110,7 @@ class Parts:
             self.simple_values[text] = value
         return value
 
-    # ------------------------------------------------------------------ the long way
+    # ------------------------------------------------------------------ the general path
     def element(self, scope: Scope, card: Card) -> None:
         """Take an element card of any form.
 
@@ -189,11 +189,11 @@ class Parts:
     def pairs(self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...]) -> Value:
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
-        kept = []
+        others = []
         for key, value in sorted_.pairs:
             word = key.text.lower()
             if word in own:
-                kept.append((key, value))
+                others.append((key, value))
             elif word == "m":
                 multiplier = constant(value_of(value, card, scope))
                 if isinstance(multiplier, float):
@@ -203,11 +203,11 @@ class Parts:
             else:
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
                                 f"known: {', '.join((*own, 'm'))}")  # fmt: skip
-        sorted_.pairs[:] = kept
+        sorted_.pairs[:] = others
         return multiplier
 
     def no_effect(self, word: str, card: Card, offset: int, name: str) -> None:
-        """Note an instance parameter that changes nothing."""
+        """Note an instance parameter without effect."""
         self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, offset, name)
 
     def passive_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields, code: int) -> tuple[int, Value]:
@@ -262,7 +262,7 @@ class Parts:
         position = len(scope.kind)
         words = [w for w in sorted_.words if not self.flag(w, card, name)]
         if words and words[0].kind == WORD:
-            # Whether it is a model (1N4148) or a bare area shows when all models are known.
+            # A model (1N4148) or a bare area: decided after all models are read.
             model = words.pop(0)
             uses = scope.uses.setdefault(model.text.lower(), [])
             if len(uses) < USES_KEPT:
@@ -279,19 +279,19 @@ class Parts:
             scope.counts[position] = counts
 
     def counts(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> dict[str, Count]:
-        """``m=`` and ``n=`` of an element with a model, which says whether they mean something."""
+        """``m=`` and ``n=`` of an element with a model, which decides whether they apply."""
         found = {}
-        kept = []
+        others = []
         for key, value in sorted_.pairs:
             word = key.text.lower()
             if word not in COUNTS:
-                kept.append((key, value))
+                others.append((key, value))
                 continue
             number = constant(value_of(value, card, scope))
             if isinstance(number, float):
                 positive(name.text, word, number, value.offset)
             found[word] = Count(card, key.offset, number)
-        sorted_.pairs[:] = kept
+        sorted_.pairs[:] = others
         self.pairs(scope, card, name, sorted_, ())
         return found
 

@@ -12,7 +12,7 @@ from circuitsim.netlist.expression import ExpressionError
 from circuitsim.units import short
 
 NOTE_KINDS = frozenset(("no-effect", "skipped"))
-"""Kinds of `Problem` that only say that something in the deck was accepted and changes nothing."""
+"""Kinds of `Problem` for accepted statements without effect."""
 
 
 HINTS = {
@@ -23,7 +23,7 @@ HINTS = {
     "number": "every value must be a finite double; zero must be written 0",
     "syntax": "see docs/netlist.md for how each card is written",
 }
-"""What to do next, where a problem does not say so itself."""
+"""Hints for problems without a hint of their own."""
 
 
 class Reporter:

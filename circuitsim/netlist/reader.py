@@ -1,4 +1,4 @@
-"""Cards to scopes: which card does what, where sub-circuits begin and end, what is skipped or refused."""
+"""Cards to scopes: dispatch of cards, bounds of sub-circuits, skipped and refused cards."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from circuitsim.units import short
 ANALYSES = frozenset((".op", ".dc", ".step", ".temp", ".print", ".save"))
 
 
-class Reader:
-    """Everything that is known while a deck is read.
+class DeckReader:
+    """The state of the reading of a deck.
 
     Attributes
     ----------
     top, scope : Scope
         The deck, and the scope that cards go into now.
     requests : list of Card
-        Analysis cards, to be evaluated when all parameters are known.
+        Analysis cards, to be evaluated after all parameters.
     globals : dict
         Names of ``.global`` nodes, lower case → as written.
     """
@@ -49,18 +49,18 @@ class Reader:
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
-        self.short_way(source)
+        self.open_fast_path(source)
         for card in cards(source, first, self):
             self.take(card)
             if self.ended:
                 break
-            self.short_way(source)
+            self.open_fast_path(source)
         if self.control is not None:
             self.reporter.error("syntax", ".control without its .endc", self.control, hint="close it with .endc")
             self.control = None
 
-    def short_way(self, source: Source) -> None:
-        """Open the short way for plain elements, as long as scope and source stay what they are."""
+    def open_fast_path(self, source: Source) -> None:
+        """Open the fast path for plain elements, until scope or source change."""
         skipping = self.control is not None or (self.section is not None and not self.section.inside)
         if skipping or self.scope.cards is not None:
             self.simple = _closed
@@ -69,7 +69,7 @@ class Reader:
             self.simple = partial(self.parts.simple, self.scope)
 
     def take(self, card: Card) -> None:
-        """One card; what is wrong with it is reported, and reading goes on."""
+        """One card; its errors are reported, and reading continues."""
         start = card.start()
         head = card.text[start].lower()
         try:

@@ -1,6 +1,6 @@
 """What each part of a circuit is there for when it learns: inputs, outputs, and what may change.
 
-Roles stand in a deck as comment directives, so that every SPICE program still runs it:
+Roles are comment directives in a deck, which every SPICE program still runs:
 
     *! input V1 V2 Ibias             sources that take the values of a sample
     *! output v(out) v(p,q) x        node pairs that are read (against ground where one node is given)
@@ -53,7 +53,7 @@ class Adjustable(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """Inputs, outputs and adjustable elements of a circuit, by name; see the module for how decks state them.
+    """Inputs, outputs and adjustable elements of a circuit, by name; see the module for their syntax in decks.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Roles(NamedTuple):
     trainable : tuple of Adjustable
         In the order of the circuit's elements.
     lines : tuple of str
-        The directives that say all this, without ``*!``.
+        The equivalent directives, without ``*!``.
     """
 
     inputs: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class _Wrong(Exception):
 
 
 def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
-    """The roles a deck states, and warnings about directives that are not known.
+    """The roles in a deck, and warnings about unknown directives.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def make_roles(
     trainable: str | Sequence[str] | None = None,
     base: Roles | None = None,
 ) -> Roles:
-    """Roles from text, as the directives would say them; what is not given is taken from ``base``.
+    """Roles from text, in the syntax of the directives; missing ones are taken from ``base``.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def directives(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequ
         What the deck calls the elements and nodes of ``circuit``.
     """
     kind, first, second, value = circuit.columns()
-    # A resistor may by now lie on its bound but for rounding; what the patterns match is all that is asked here.
+    # A resistor may lie on its bound within rounding; only the matches of the patterns are used here.
     written = Circuit.from_columns("", (kind, first, second, value), list(names), list(nodes))
     renamed = _renamed(roles, circuit, names, nodes)
     try:

@@ -1,7 +1,7 @@
 """Scopes: the deck itself and its sub-circuits, parsed but not yet expanded.
 
 Elements are columns, as in `Circuit`, with node numbers local to the scope; what has to be evaluated in each call
-(an expression, a multiplier) stands beside them in ``specials``.
+(an expression, a multiplier) is in ``specials``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Special(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An ``X`` card: ``position`` is the number of elements that stand before it in its scope."""
+    """An ``X`` card: ``position`` is the number of elements before it in its scope."""
 
     card: Card
     name: str
@@ -93,7 +93,7 @@ class Scope:
     name, card : str, Card or None
         The sub-circuit's name and card; empty for the deck.
     parent : Scope or None
-        The scope that the definition stands in.
+        The scope of the definition.
     ports : list of int
         Local nodes of the ports.
     cards : list of str or None

@@ -1,6 +1,6 @@
 """Deck text: safe opening of files, decoding, and places in them.
 
-An ``.include`` reaches regular files inside the deck's own folder tree, and folders the user allowed, nothing else:
+An ``.include`` reaches regular files inside the deck's own folder tree, and folders the user allowed:
 a deck from elsewhere must not read ``/etc/passwd`` into an error message, nor wait for a pipe.
 """
 
@@ -23,7 +23,7 @@ class Source:
     Attributes
     ----------
     name : str
-        The file as the user knows it.
+        The file name for messages.
     path : str
         Its real path; empty for text that is no file.
     text : str
@@ -109,12 +109,12 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
     OSError
         Missing, unreadable.
     ValueError
-        A directory, a pipe, a device, or a file larger than ``limit``; the message says so.
+        A directory, a pipe, a device, or a file larger than ``limit``.
     """
     if path == "-":
         data = _all_of(sys.stdin.buffer, limit)
     else:
-        # O_NONBLOCK: opening a pipe that nobody writes to must not wait.
+        # O_NONBLOCK: no wait at a pipe without a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
             mode = os.fstat(descriptor).st_mode

@@ -41,7 +41,7 @@ class ModelCards:
         self._taken = Names([IDEAL_MODEL])
 
     def words(self, device: Device) -> str:
-        """What the element's own card says behind its nodes: its model and how many cells it has."""
+        """The fields behind the nodes on the element's card: model and number of cells."""
         stated = device.parameters()
         key = type(device), device.label, *stated.items()
         if key not in self._names:
@@ -58,14 +58,14 @@ class ModelCards:
 
 
 class Names:
-    """Distinct legal names for names of any kind; those that are legal keep theirs."""
+    """Distinct legal names for names of any kind; legal ones are unchanged."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken = {name.lower() for name in taken}
         self.changed: list[tuple[str, str]] = []
 
     def legal(self, name: str, wanted: str) -> str:
-        """``name`` itself, already known to be legal, or a new name made from ``wanted``."""
+        """``name`` itself if legal (checked before), or a new name made from ``wanted``."""
         base = _ILLEGAL.sub("_", wanted).replace("//", "/_")
         new, k = base, 2
         while new.lower() in self.taken:
@@ -105,11 +105,11 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
         zero if code == RESISTOR and value == 0 else letters[code]
         for code, value in zip(circuit.columns()[0], circuit.columns()[3])
     ]
-    keep = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
-    new = Names(name for name, kept in zip(circuit.names, keep) if kept)
+    legal = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
+    new = Names(name for name, same in zip(circuit.names, legal) if same)
     names = [
-        str(name) if kept else new.legal(str(name), with_letter(str(name), letter))
-        for name, letter, kept in zip(circuit.names, written, keep)
+        str(name) if same else new.legal(str(name), with_letter(str(name), letter))
+        for name, letter, same in zip(circuit.names, written, legal)
     ]
     return written, names, new.changed
 
@@ -155,5 +155,5 @@ def plainly(old: str, new: str) -> bool:
 
 
 def printable(name: str) -> str:
-    """``name`` as it can stand in a comment."""
+    """``name`` for a comment."""
     return short("".join(c if c.isprintable() else "?" for c in name).replace(";", ","), 80)

@@ -13,7 +13,7 @@ from circuitsim.errors import UsageError
 from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
-from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, Symbol, symbol
+from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
 
 MOST = 20_000
-"""Elements beyond which a drawing shows nothing any more."""
+"""Largest number of elements in a readable drawing."""
 
 CELL = np.array([1.9, 1.35])
 """Inches a cell of the layout takes."""
@@ -183,12 +183,12 @@ class _Pen:
         along = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
         normal = np.array([-along[1], along[0]])
         if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
-            normal = -normal  # the same side whichever way round the element is
+            normal = -normal  # the same side for both directions of the element
         spread = float(np.abs(normal) @ LANE)
         return along, normal * lane * spread
 
     def _symbol(
-        self, shape: Symbol, turn: np.ndarray, centre: np.ndarray, volts: np.ndarray, width: float, filled: bool
+        self, shape: SymbolArrays, turn: np.ndarray, centre: np.ndarray, volts: np.ndarray, width: float, filled: bool
     ) -> None:  # fmt: skip
         if shape.body is not None:
             self.bodies.append(centre + shape.body @ turn)
@@ -250,7 +250,7 @@ class _Pen:
         self._text(x + side, y + lift - 0.02, current, ha="left", va="top", color=FAINT)
 
     def _nodes(self) -> None:
-        """A dot a node, with its name and potential where the wires leave room."""
+        """A dot a node, with its name and potential in the free space."""
         real = [v for v, node in enumerate(self.plan.node) if node != GROUND]
         volts = self.point.voltages[[self.plan.node[v] for v in real]]
         x, y = self.where[real].T

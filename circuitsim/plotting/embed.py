@@ -1,4 +1,4 @@
-"""First positions: the plane in which distances are most like the number of elements between nodes.
+"""Initial positions: distances in the plane approximate the number of elements between nodes.
 
 Deterministic: no random start. Pivot MDS (Brandes & Pich 2007), then stress majorisation where that is affordable.
 """
@@ -71,7 +71,7 @@ def _pivot_mds(distance: np.ndarray) -> np.ndarray:
     # The sign of a singular vector is the library's choice; the first vertex decides it.
     sign = np.where(positions[0] < 0, 1.0, -1.0)
     spread = np.abs(positions).max(initial=1e-12)
-    # Vertices that look alike to all pivots must not start on one spot; the spiral breaks the tie.
+    # Vertices of equal distances to all pivots must differ in position: a spiral separates them.
     turn = np.arange(len(positions)) * 2.399963
     return positions * sign / spread * distance.max() / 2 + 0.01 * np.column_stack([np.cos(turn), np.sin(turn)])
 

@@ -45,13 +45,13 @@ class Grid:
         self.incident = [np.flatnonzero((edges == v).any(1)).tolist() for v in range(n)]
         self.tries = 0
         for v in np.flatnonzero(parent < 0).tolist():
-            self._settle(v, start[v])
+            self._place_vertex(v, start[v])
         for v in np.flatnonzero(parent >= 0).tolist():
             x, y = self.cells[parent[v]].tolist()
             beside = [cell for cell in ((x, y - 1), (x + 1, y), (x - 1, y), (x, y + 1)) if cell not in self.at]
-            self._settle(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
+            self._place_vertex(v, np.array(beside[0] if beside else (x + 0.1, y - 1.0)))
 
-    def _settle(self, v: int, wish: np.ndarray) -> None:
+    def _place_vertex(self, v: int, wish: np.ndarray) -> None:
         """Put ``v`` on the free cell nearest to its wish."""
         x, y = round(float(wish[0])), round(float(wish[1]))
         reach = 0
@@ -127,7 +127,7 @@ class Grid:
         return list(dict.fromkeys(near))
 
     def _moves(self, group: list[int], target: tuple[int, int]) -> dict[int, tuple[int, int]] | None:
-        """New cells if ``group[0]`` goes to ``target``: the group moves along, whoever is there swaps places."""
+        """New cells if ``group[0]`` goes to ``target``: the group moves along; occupants take its former cells."""
         here = self.cells[group[0]].tolist()
         shift = target[0] - here[0], target[1] - here[1]
         if shift == (0, 0):
@@ -159,7 +159,7 @@ class Grid:
         return found
 
     def _turns(self, root: int, branch: list[int]) -> Iterator[dict[int, tuple[int, int]] | None]:
-        """The branch turned and mirrored in all ways, its first vertex on each cell near the root."""
+        """The branch in all rotations and reflections, its first vertex on each cell near the root."""
         shape = self.cells[branch] - self.cells[branch[0]]
         inside = set(branch)
         for mirror in (1, -1):
@@ -205,7 +205,7 @@ class Grid:
         return self._lengths(self._edges_of(moved))
 
     def _close_gaps(self) -> bool:
-        """Push everything beyond a row or column one cell nearer where nothing is in the way and it helps."""
+        """Push everything beyond a row or column one cell nearer if the cells are free and the cost decreases."""
         closed = False
         for axis, cut in self._cuts():
             beyond = np.flatnonzero(self.cells[:, axis] > cut)

@@ -1,7 +1,7 @@
 """Dense circuits in layers: crossbars and layered networks, where a grid would be a thicket.
 
-Nodes stand in columns, elements run between neighbouring columns. Every element's symbol sits at the share 1/(k + 1)
-of its way, k the number of nodes on the right: there all wires are equally spaced, so that no symbol meets another.
+Nodes are in columns, elements between neighbouring columns. Every element's symbol is at the share 1/(k + 1) of its
+length, k the number of nodes on the right: there all wires are equally spaced, so that no symbols overlap.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ DENSE = 2.0
 SMALLEST = 6
 
 
-class Layers(NamedTuple):
+class PlacedLayers(NamedTuple):
     """Positions of the vertices (n, 2), in cells, and where on each edge its symbol sits, as a share from its start."""
 
     positions: np.ndarray
     share: np.ndarray
 
 
-def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray) -> Layers | None:
+def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray) -> PlacedLayers | None:
     """The circuit in layers, or None where it is not dense or has elements inside a layer.
 
     Parameters
@@ -80,7 +80,7 @@ def _ordered(columns: list[list[int]], inner: np.ndarray, sweeps: int = 6) -> li
     return columns
 
 
-def _placed(columns: list[list[int]], edges: np.ndarray, parent: np.ndarray, layer: np.ndarray) -> Layers:
+def _placed(columns: list[list[int]], edges: np.ndarray, parent: np.ndarray, layer: np.ndarray) -> PlacedLayers:
     widest = max(map(len, columns))
     spacing = max(1.5, 0.4 * widest)
     positions = np.zeros((parent.size, 2))
@@ -100,4 +100,4 @@ def _placed(columns: list[list[int]], edges: np.ndarray, parent: np.ndarray, lay
             left, right = (u, v) if layer[u] < layer[v] else (v, u)
             near = 1.0 / (len(columns[int(layer[right])]) + 1)
             share[e] = near if left == u else 1.0 - near
-    return Layers(positions, share)
+    return PlacedLayers(positions, share)

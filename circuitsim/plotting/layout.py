@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.plotting.embed import embed
 from circuitsim.plotting.grid import Grid
-from circuitsim.plotting.layers import Layers, layered
+from circuitsim.plotting.layers import PlacedLayers, layered
 from circuitsim.plotting.sketch import Sketch
 from circuitsim.program.components import component_labels
 
@@ -16,7 +16,7 @@ ON_GRID = 160
 """Up to this many vertices a connected part is drawn on a grid; beyond, the embedding is what can be shown."""
 
 SCALES = (1.0, 1.15, 1.3, 1.5, 2.0)
-"""Cells an element is long at first. The search is local: other starts end elsewhere, the best is kept."""
+"""Cells an element is long at first. The search is local: several starts, and the best result of them."""
 
 MANY_STARTS = 60
 """Up to this many nodes all of them are tried."""
@@ -25,7 +25,7 @@ GAP = 1.6
 """Cells between two parts."""
 
 
-def place(sketch: Sketch, sources: Sequence[int] = ()) -> Layers:
+def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
     """Positions of the vertices, in cells, x to the right and y up, and of the symbols on the bundles.
 
     Parameters
@@ -51,10 +51,10 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> Layers:
         placed = _component(local[ends[own]], own_parent, weight[own], left)
         share[own] = placed.share
         pieces.append((members, placed.positions))
-    return Layers(_packed(n, pieces), share)
+    return PlacedLayers(_packed(n, pieces), share)
 
 
-def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray) -> Layers:
+def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray) -> PlacedLayers:
     middle = np.full(len(edges), 0.5)
     found = layered(edges, parent, left) if parent.size <= ON_GRID else None
     if found is not None:
@@ -67,8 +67,9 @@ def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: 
     if parent.size > ON_GRID:
         hangs = np.flatnonzero(parent >= 0)
         wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
-        return Layers(wish, middle)
-    return Layers(_best_grid(wish, edges, parent, weight, SCALES if core.size <= MANY_STARTS else SCALES[1:2]), middle)
+        return PlacedLayers(wish, middle)
+    scales = SCALES if core.size <= MANY_STARTS else SCALES[1:2]
+    return PlacedLayers(_best_grid(wish, edges, parent, weight, scales), middle)
 
 
 def _best_grid(
@@ -86,7 +87,7 @@ def _best_grid(
         if best is None or grid.cost() < best.cost() - 1e-9:
             best = grid
         if best.cost() < 1.0:
-            break  # at most one ground symbol lies sideways: nothing to gain
+            break  # at most one ground symbol lies sideways: no further gain
     assert best is not None
     return best.cells.astype(float)
 

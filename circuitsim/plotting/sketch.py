@@ -1,7 +1,7 @@
 """A circuit as something to draw: vertices to place, and bundles of elements between them.
 
 Ground is no vertex: every node that is connected to it gets a ground symbol of its own, as in a hand-drawn schematic.
-That keeps the many wires to ground from crossing everything else.
+The many wires to ground then cross no other wires.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sketch(NamedTuple):
     bundles : list of Bundle
         A ground symbol is always the end of its bundle.
     loops : list of int
-        Elements with both ends on one node: there is nothing to draw between.
+        Elements with both ends on one node, which are not drawn.
     """
 
     node: list[int]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 QUANTITIES = {"v": "potential, V", "i": "current, A", "p": "power, W"}
 
 CURVES = 200
-"""Curves a panel shows at most; what is left out is said."""
+"""Largest number of curves in a panel; a note counts the omitted ones."""
 
 
 def plot_sweep(sweep: Sweep) -> Figure:

@@ -10,7 +10,7 @@ from circuitsim.circuit.elements import ELEMENTS, RESISTOR
 from circuitsim.models import shapes
 
 
-class Symbol(NamedTuple):
+class SymbolArrays(NamedTuple):
     """One element's drawing.
 
     Attributes
@@ -35,10 +35,10 @@ def _points(*pairs: tuple[float, float]) -> np.ndarray:
     return np.array(pairs, dtype=float)
 
 
-def _drawn(shape: shapes.Symbol) -> Symbol:
+def _drawn(shape: shapes.Symbol) -> SymbolArrays:
     """The symbol of a model as arrays."""
     body, graded = (None if line is None else np.array(line) for line in (shape.body, shape.graded))
-    return Symbol(shape.half, [np.array(line) for line in shape.lines], body, graded)
+    return SymbolArrays(shape.half, [np.array(line) for line in shape.lines], body, graded)
 
 
 TRIANGLE = np.array(shapes.TRIANGLE)
@@ -46,7 +46,7 @@ TRIANGLE = np.array(shapes.TRIANGLE)
 
 _SYMBOLS = [_drawn(row.symbol) for row in ELEMENTS]
 
-_SHORT = Symbol(0.2, [], graded=_points((-0.2, 0), (0.2, 0)))
+_SHORT = SymbolArrays(0.2, [], graded=_points((-0.2, 0), (0.2, 0)))
 
 GROUND_LINES = [
     _points((0, 0), (0, -0.1)), _points((-0.13, -0.1), (0.13, -0.1)),
@@ -58,6 +58,6 @@ ARROW = _points((-0.055, 0.05), (0.055, 0), (-0.055, -0.05))
 """A filled arrow-head that points along x."""
 
 
-def symbol(kind: int, value: float) -> Symbol:
+def symbol(kind: int, value: float) -> SymbolArrays:
     """The symbol of an element; a resistor of zero ohm is a wire."""
     return _SHORT if kind == RESISTOR and value == 0.0 else _SYMBOLS[kind]

@@ -88,8 +88,10 @@ def _predecessor_cycle(last: np.ndarray, head: np.ndarray) -> list[int] | None:
 def _cycle_elements(
     structure: Structure, program: QuadraticProgram, cycle: list[int]
 ) -> tuple[list[int], list[float]]:
-    """The diodes of a cycle and the sources between them, in order, and the voltages of these sources: their sum is what
-    holds the diodes forward."""
+    """The diodes of a cycle and the sources between them, in order, and the voltages of these sources.
+
+    Their sum holds the diodes forward.
+    """
     _, first, second, value, _ = structure.arrays
     kind, forest = structure.arrays.kind, structure.forest
     voltage = np.where(kind[structure.voltage_edges] == VOLTAGE, value[structure.voltage_edges], 0.0)
@@ -244,7 +246,7 @@ def _push(
 
 def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
     """The error for a set of nodes whose net source current (sign +: into it) has no way back."""
-    circuit = structure.circuit
+    circuit = structure.named
     _, first, second, value, _ = structure.arrays
     touched = np.zeros(inside.size, dtype=bool)
     touched[first] = touched[second] = True

@@ -8,9 +8,6 @@ import numpy as np
 
 from circuitsim.kernels import kernel
 
-NOISE = 1e-13
-"""Currents below this share of the magnitudes they are sums of (and voltages, of the potentials) are rounding."""
-
 
 class RootedForest(NamedTuple):
     """A forest with a root chosen for every tree.
@@ -97,60 +94,23 @@ def _grow(tail, head, scale, ptr, free, at, seen, order, edge, parent):
     return found
 
 
-def rooted_at_earth(n: int, tail: np.ndarray, head: np.ndarray) -> RootedForest:
-    """The forest with earth as the root of its tree."""
-    return rooted(n, tail, head, np.append(np.zeros(n), 1.0))
-
-
-def tight_potentials(
-    n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray, forest: RootedForest | None = None
-) -> np.ndarray:
-    """Any potentials (n + 1,) with x_tail − x_head = bound on every edge of a forest, 0 at earth and off the forest.
-
-    ``forest`` is that forest, `rooted_at_earth`, where it is known.
-    """
-    w = np.zeros(n + 1)
-    if bound.any():
-        forest = rooted_at_earth(n, tail, head) if forest is None else forest
-        kernel(_descend, max(n, tail.size))(*forest, tail, bound, w)
-    return w
-
-
-def _descend(order, edge, parent, tail, bound, w):
-    for k in range(order.size):
-        e = edge[k]
-        if e >= 0:
-            w[order[k]] = w[parent[k]] + (bound[e] if tail[e] == order[k] else -bound[e])
-
-
-def forest_flow(
-    n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Currents tail → head on a forest that carry away ``need`` (n + 1,) from its nodes, by leaf elimination.
+def forest_flow(n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Currents tail → head (f,), A, on a forest that carry away ``need`` (n + 1,) from its nodes, by leaf elimination.
 
     Each tree is rooted at the node of the largest ``scale`` (n + 1,): what is left over from rounding stays there,
     where it is smallest in proportion.
-
-    Returns
-    -------
-    flow, noise : (f,) float arrays
-        Current of each edge and the scale of its rounding, A.
     """
-    flow, noise = np.zeros(tail.size), np.zeros(tail.size)
+    flow = np.zeros(tail.size)
     if tail.size:
-        rest, size = need.copy(), scale.copy()
-        kernel(_eliminate_leaves, max(n, tail.size), alike=True)(
-            *rooted(n, tail, head, scale), tail, rest, size, flow, noise
-        )
-    return flow, noise
+        rest = need.copy()
+        kernel(_eliminate_leaves, max(n, tail.size), alike=True)(*rooted(n, tail, head, scale), tail, rest, flow)
+    return flow
 
 
-def _eliminate_leaves(order, edge, parent, tail, rest, size, flow, noise):
+def _eliminate_leaves(order, edge, parent, tail, rest, flow):
     for k in range(order.size - 1, -1, -1):
         e = edge[k]
         if e >= 0:
             u, p = order[k], parent[k]
             flow[e] = rest[u] if tail[e] == u else -rest[u]
-            noise[e] = size[u]
             rest[p] += rest[u]
-            size[p] += size[u]

@@ -80,8 +80,10 @@ class VoltageForest(NamedTuple):
 
 
 def excess_of(members: list[float]) -> float:
-    """The sum of n source values, right to the last digit; 0 where it is below n · 2⁻⁵² of the largest: then the loop or
-    cut closes."""
+    """The sum of n source values, right to the last digit; 0 where it is below n · 2⁻⁵² of the largest.
+
+    Then the loop or cut closes.
+    """
     total = math.fsum(members)
     return 0.0 if abs(total) <= len(members) * EPSILON * max(map(abs, members), default=0.0) else total
 

@@ -19,7 +19,6 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.errors import InfeasibleError, TopologyError
 from circuitsim.program.components import component_labels
 from circuitsim.program.forest import VoltageForest, excess_of, grow_forest
-from circuitsim.program.precise import add_at
 
 ROUNDING = 1e-12
 """A sum of voltages (or currents) below this share of the sum of their magnitudes is zero but for rounding."""
@@ -62,6 +61,13 @@ class Structure(NamedTuple):
     references: np.ndarray
     memo: dict[str, Any]
 
+    @property
+    def named(self) -> Circuit:
+        """The circuit, for names in messages; a structure of plain columns has none."""
+        if self.circuit is None:
+            raise TopologyError("a structure of plain columns has no circuit with names")
+        return self.circuit
+
 
 class QuadraticProgram(NamedTuple):
     """min ½ Σ g (x_a − x_b + e)² − c·x over x (n,), x[n] = 0, subject to x_tail − x_head ≤ bound.
@@ -78,12 +84,6 @@ class QuadraticProgram(NamedTuple):
         Voltage offsets of the branches, V.
     c : (n + 1,) float array
         Injected currents, A; those into the fixed potential last.
-    c_low : (n + 1,) float array
-        What rounded off in adding up ``c``, A.
-    c_scale : (n + 1,) float array
-        Sum of the magnitudes of the currents added up in ``c``, A: the scale of its rounding.
-    origin, target : (s,) int arrays
-        Super-nodes that each current source (of any current but zero, between different ones) joins.
     tail, head : (d,) int arrays
         Anode and cathode super-node of each diode, tail ≠ head.
     bound : (d,) float array
@@ -102,10 +102,6 @@ class QuadraticProgram(NamedTuple):
     g: np.ndarray
     e: np.ndarray
     c: np.ndarray
-    c_low: np.ndarray
-    c_scale: np.ndarray
-    origin: np.ndarray
-    target: np.ndarray
     tail: np.ndarray
     head: np.ndarray
     bound: np.ndarray
@@ -147,15 +143,8 @@ def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Str
     )  # fmt: skip
 
 
-def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> QuadraticProgram:
+def quadratic_program(structure: Structure) -> QuadraticProgram:
     """The program of a structure at its circuit's element values.
-
-    Parameters
-    ----------
-    structure : Structure
-    near : (n_nodes,) float array, optional
-        Roughly the solution, V: with it, every super-node is described by its node of least potential, next to which
-        no other node's potential loses digits.
 
     Raises
     ------
@@ -170,25 +159,22 @@ def quadratic_program(structure: Structure, near: np.ndarray | None = None) -> Q
     ends = structure.memo.get("ends")
     if ends is None:
         ends = structure.memo["ends"] = _ends(structure)
-    g = _conductances(structure, value[ends.r])
-    inside, base = ends.grouped, _base(structure, ends, g, near)
+    g = 1.0 / value[ends.r]
+    inside, base = ends.grouped, _base(structure, ends, g)
     # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
     offset[inside] = (offset[inside] - offset[base]) + (low[inside] - low[base])
     e, apart = np.zeros(ends.r.size), ends.apart
     e[apart] = offset[ends.first[apart]] - offset[ends.second[apart]]
-    c, c_low, c_scale = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
-    i = structure.currents[value[structure.currents] != 0.0]
+    i = structure.currents
     i = i[coordinate[first[i]] != coordinate[second[i]]]
-    origin, target = coordinate[first[i]], coordinate[second[i]]
-    for end, sign in ((origin, -1.0), (target, 1.0)):
-        add_at(c, c_low, end, sign * value[i])
-        np.add.at(c_scale, end, np.abs(value[i]))
+    c = np.zeros(n + 1)
+    np.subtract.at(c, coordinate[first[i]], value[i])
+    np.add.at(c, coordinate[second[i]], value[i])
     d = structure.diodes
     bound = offset[second[d]] - offset[first[d]]
     _check_inner_diodes(structure, d[ends.inner], voltage)
     return QuadraticProgram(
-        n, ends.a, ends.b, g, e, c, c_low, c_scale, origin, target,
-        ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo,
+        n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo
     )  # fmt: skip
 
 
@@ -200,14 +186,6 @@ def islands(program: QuadraticProgram) -> np.ndarray:
         label = component_labels(program.n + 1, program.a, program.b)
         memo["islands"] = program.a, program.b, label
     return label
-
-
-def _conductances(structure: Structure, resistance: np.ndarray) -> np.ndarray:
-    """One over the resistances; the same array as before for the same resistances, so that nobody compares it again."""
-    kept = structure.memo.get("conductances")
-    if kept is None or not np.array_equal(kept[0], resistance):
-        kept = structure.memo["conductances"] = resistance, 1.0 / resistance
-    return kept[1]
 
 
 class _Ends(NamedTuple):
@@ -251,18 +229,14 @@ def _ends(structure: Structure) -> _Ends:
     )  # fmt: skip
 
 
-def _base(structure: Structure, ends: _Ends, g: np.ndarray, near: np.ndarray | None) -> np.ndarray:
+def _base(structure: Structure, ends: _Ends, g: np.ndarray) -> np.ndarray:
     """For each grouped node the one of its super-node whose potential is the unknown; the root, where it is fixed.
 
-    The one nearest to zero where potentials are roughly known; else the one with most conductance g through the
-    resistors, whose current rounding disturbs most.
+    The one with most conductance g through the resistors, whose current rounding disturbs most.
     """
     n_nodes, grouped = structure.arrays.n_nodes, ends.grouped
-    if near is None:
-        here, there = ends.at_first, ends.at_second
-        merit = np.bincount(ends.first[here], g[here], n_nodes) + np.bincount(ends.second[there], g[there], n_nodes)
-    else:
-        merit = -np.abs(near)
+    here, there = ends.at_first, ends.at_second
+    merit = np.bincount(ends.first[here], g[here], n_nodes) + np.bincount(ends.second[there], g[there], n_nodes)
     root, best = structure.forest.root, np.empty(n_nodes, dtype=np.int64)
     order = grouped[np.argsort(merit[grouped], kind="stable")]
     best[root[order]] = order
@@ -295,8 +269,8 @@ def _check_inner_diodes(structure: Structure, diodes: np.ndarray, voltage: np.nd
 def contradiction(structure: Structure, elements: list[int], excess: float) -> InfeasibleError:
     """The error that names a loop of elements whose voltages contradict each other by ``excess`` volts."""
     first, second = structure.arrays.first, structure.arrays.second
-    names = [structure.circuit.names[k] for k in dict.fromkeys(elements)]
-    nodes = dict.fromkeys(structure.circuit.node_names[int(end[k])] for k in elements for end in (first, second))
+    names = [structure.named.names[k] for k in dict.fromkeys(elements)]
+    nodes = dict.fromkeys(structure.named.node_names[int(end[k])] for k in elements for end in (first, second))
     return InfeasibleError(
         f"no steady state: the loop {', '.join(names)} violates Kirchhoff's voltage law by {excess:.6g} V; "
         "put a resistor in the loop or correct a source",

@@ -1,17 +1,16 @@
-"""Methods that solve a program, one file each; kernels know arrays only."""
+"""Methods that approximate the steady state, one file each, and the choice of a method by name."""
 
 from __future__ import annotations
 
 from circuitsim.errors import UsageError
-from circuitsim.program import Structure
-from circuitsim.solvers.solution import Solution, Solver
+from circuitsim.solvers.solution import Exact, Solution, Solver
 
 METHODS = ("auto", "active-set", "coordinate-descent", "cvxpy:NAME")
 """What ``--solver`` takes."""
 
 
-def choose(name: str, structure: Structure) -> Solver:
-    """The method called ``name``; ``auto`` picks one for the structure.
+def choose(name: str) -> Solver | Exact:
+    """The method called ``name``.
 
     Raises
     ------
@@ -19,9 +18,7 @@ def choose(name: str, structure: Structure) -> Solver:
         No such method.
     """
     if name in ("auto", "active-set"):
-        from circuitsim.solvers.active_set import ActiveSet
-
-        return ActiveSet()
+        return Exact.ACTIVE_SET
     if name == "coordinate-descent":
         from circuitsim.solvers.coordinate_descent import CoordinateDescent
 
@@ -34,4 +31,4 @@ def choose(name: str, structure: Structure) -> Solver:
     raise UsageError(f"no solver is called {name!r}; choose among {', '.join(METHODS)}")
 
 
-__all__ = ["METHODS", "Solution", "Solver", "choose"]
+__all__ = ["METHODS", "Exact", "Solution", "Solver", "choose"]

@@ -66,7 +66,7 @@ class CoordinateDescent(NamedTuple):
     moves: float = 1e-15
     sweeps: int = 1_000_000
 
-    def solve(self, program: QuadraticProgram, start: np.ndarray, on: np.ndarray | None = None) -> Solution:
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
         """Descend from the feasible point ``start`` (n + 1,) until nothing moves."""
         from circuitsim.solvers.descent_kernel import descend
 

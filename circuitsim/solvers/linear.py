@@ -14,14 +14,8 @@ ITERATIVE = 2000
 """From this many unknowns conjugate gradients beat the factors of graphs without thin separators."""
 EVEN = 1e4
 """They are for networks whose conductances differ by at most this factor."""
-ACCURACY = 1e-13
-"""What they leave of the injected currents."""
 CORRECTION = 1e-6
-"""What they leave where a solution is only being corrected."""
-ROUGH = 1e-4
-"""What they leave while it is still open which diodes conduct: enough to tell most of them."""
-KEPT = 20_000_000
-"""Largest factor, in doubles, that a prepared circuit keeps for new values."""
+"""What they leave of the currents that a correction is for."""
 
 
 class Laplacian(NamedTuple):
@@ -44,7 +38,7 @@ class Laplacian(NamedTuple):
     iterative : module or None
         The kind of conjugate gradients that does it: `circuitsim.solvers.conjugate` or `circuitsim.solvers.spanning`.
     memo : dict or None
-        Where the pattern's analysis is kept, and the latest factor.
+        Where the pattern's analysis is kept.
     """
 
     n: int
@@ -67,7 +61,8 @@ class Laplacian(NamedTuple):
         tells is looked for, and left, in ``memo``.
         """
         memo = {} if memo is None else memo
-        unit, scaled = _scaled(g, memo)
+        unit = float(g.max(initial=0.0)) or 1.0
+        scaled = g / unit
         if n <= DENSE:
             return cls(n, a, b, scaled, unit, np.arange(n + 1), None)
         iterative = _iterative(n, a[: g.size], b[: g.size], g, memo) if grounded and n >= ITERATIVE else None
@@ -86,21 +81,6 @@ class Laplacian(NamedTuple):
         if self.iterative is not None:
             return str(self.iterative.NAME)
         return "dense factors" if self.symbolic is None else "sparse factors"
-
-    @property
-    def lasting(self) -> bool:
-        """Whether there are factors, of a size that is worth keeping."""
-        return not self.iterative and (self.symbolic is None or bool(self.symbolic.stored <= KEPT))
-
-    def keep(self, factored: Factored) -> None:
-        """Leave a factor to the next solve of this pattern, which repeats only what differs."""
-        if self.memo is not None and self.lasting and not factored.raw.spent:
-            self.memo["factor"] = factored.raw
-
-    def kept(self) -> Factored | None:
-        """The factor left by `keep`, now the caller's alone: its memory will be used up."""
-        raw = None if self.memo is None else self.memo.pop("factor", None)
-        return None if raw is None else Factored(self, raw)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
         """Factor with the edges ``closed`` as shorts and all other diodes absent.
@@ -134,54 +114,20 @@ class Factored(NamedTuple):
     laplacian: Laplacian
     raw: Any
 
-    def solve(self, current: np.ndarray, guess: np.ndarray | None = None, accuracy: float = ACCURACY) -> np.ndarray:
-        """Potentials (n + 1,), V, for injected ``current`` (n,), A.
-
-        In a part without a path to earth one node is held at 0 V.
-
-        Parameters
-        ----------
-        current : (n,) float array
-        guess : (n + 1,) float array, optional
-            Potentials that methods of repeated approximation start from, V; otherwise 0.
-        accuracy : float
-            What such methods leave of the injected currents.
-
-        Raises
-        ------
-        ConvergenceError
-            Conjugate gradients were the wrong choice.
-        """
-        scaled = current / self.laplacian.unit
-        if self.laplacian.iterative:
-            potentials: np.ndarray = self.laplacian.iterative.solve(self.raw, scaled, guess, accuracy)[0]
-            return potentials
-        if self.laplacian.symbolic is None:
-            return dense.solve(self.raw, scaled)
-        from circuitsim.solvers import laplacian
-
-        return np.append(laplacian.solve(self.raw, scaled)[0], 0.0)
-
-
     def correct(self, current: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """A correction (n + 1,), V, for ``current`` (n,), A, of which the first digits are enough, and what it leaves.
 
         The latter, A, is of every node's group (n,), and of methods of repeated approximation alone.
         """
-        iterative = self.laplacian.iterative
-        if not iterative:
-            return self.solve(current), None
-        x, missing = iterative.solve(self.raw, current / self.laplacian.unit, None, CORRECTION)
-        return x, self.laplacian.unit * iterative.at_nodes(self.raw, missing)[:-1]
+        scaled = current / self.laplacian.unit
+        if self.laplacian.iterative:
+            x, missing = self.laplacian.iterative.solve(self.raw, scaled, None, CORRECTION)
+            return x, self.laplacian.unit * self.laplacian.iterative.at_nodes(self.raw, missing)[:-1]
+        if self.laplacian.symbolic is None:
+            return dense.solve(self.raw, scaled), None
+        from circuitsim.solvers import laplacian
 
-
-def _scaled(g: np.ndarray, memo: dict[str, Any]) -> tuple[float, np.ndarray]:
-    """The largest conductance, S, and all as shares of it."""
-    kept = memo.get("scaled")
-    if kept is None or kept[0] is not g:
-        unit = float(g.max()) if g.size else 1.0
-        kept = memo["scaled"] = g, unit, g / unit
-    return kept[1], kept[2]
+        return np.append(laplacian.solve(self.raw, scaled)[0], 0.0), None
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:

@@ -25,7 +25,7 @@ class Reference(NamedTuple):
     backend: str
     slack: float = 1e-6
 
-    def solve(self, program: QuadraticProgram, start: np.ndarray, on: np.ndarray | None = None) -> Solution:
+    def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
         """Minimise with the backend's own default tolerances; the certificate says what they were worth.
 
         Raises
@@ -50,7 +50,7 @@ class Reference(NamedTuple):
             raise ConvergenceError(f"{name} failed: {error}; use --solver auto") from error
         if potentials.value is None:
             raise ConvergenceError(f"{name} stopped with status {problem.status}; use --solver auto")
-        info = {"status": problem.status, "iterations": problem.solver_stats.num_iters}
+        info = {"status": problem.status, "backend iterations": problem.solver_stats.num_iters}
         return Solution(np.append(potentials.value, 0.0), name, info, slack=self.slack)
 
 

@@ -1,7 +1,8 @@
-"""Training: one loop for every model that can name its parameters and their gradient.
+"""Training: one loop for every model with named parameters and their gradient.
 
-The room knows no model. A model that satisfies `Trainable` (equilibrium blocks with a gradient estimator, chains of
-them, Boltzmann machines) gets optimisers, schedules, history, checkpoints, interruption and exact resumption.
+This package is independent of the models. A model that satisfies `Trainable` (equilibrium blocks with a gradient
+estimator, chains of them, Boltzmann machines) gets optimisers, schedules, history, checkpoints, interruption and exact
+resumption.
 """
 
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint

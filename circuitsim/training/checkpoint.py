@@ -32,7 +32,7 @@ def save_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping
     arrays : mapping of str to ndarray
         Plain numeric arrays; saved with their exact bits.
     facts : mapping
-        Anything JSON can hold; floats keep their exact value.
+        JSON values; floats are exact.
     """
     for name, array in arrays.items():
         if array.dtype.hasobject:
@@ -53,7 +53,7 @@ def load_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     Raises
     ------
     CheckpointError
-        The file is missing, damaged, or of a format this version does not know.
+        The file is missing, damaged, or of a format unknown to this version.
     """
     if not path.is_file():
         raise CheckpointError(f"there is no checkpoint at {path}")

@@ -1,4 +1,4 @@
-"""Where a training loop stands, and how it is read from a checkpoint, whose facts may be anything."""
+"""The position of a training loop, and its validated reading from a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from circuitsim.training.history import Row
 
 @dataclass
 class Counters:
-    """Where the loop stands; all of it goes into the checkpoint.
+    """The position of the loop, stored in the checkpoint.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ class Experiment:
     title : str
         One line on what is trained on what.
     notes : sequence of str
-        What a person should know before it starts (a fallback taken, a limit met).
+        Notes to print before the start (a fallback taken, a limit met).
     finish : callable
         ``finish(directory, history)`` writes the trained model and its pictures and returns the files written.
     summary : callable

@@ -22,7 +22,7 @@ class History:
     Parameters
     ----------
     directory : Path, optional
-        Where ``history.csv`` and ``history.jsonl`` are kept; None keeps the rows in memory only.
+        Directory of ``history.csv`` and ``history.jsonl``; None: rows in memory only.
 
     Notes
     -----
@@ -47,7 +47,7 @@ class History:
             _append(self.directory / self.CSV, _csv_text([row], header=len(self.rows) == 1))
 
     def restart(self, rows: list[Row]) -> None:
-        """Replace everything by ``rows``: the history as it stood at a checkpoint (or nothing)."""
+        """Replace all rows by ``rows``: the history of a checkpoint (or none)."""
         self.rows = [dict(row) for row in rows]
         if self.directory is not None:
             atomic_write(self.directory / self.LINES, "".join(map(_json_line, self.rows)).encode())

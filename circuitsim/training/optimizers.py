@@ -15,7 +15,7 @@ Rates = float | Mapping[str, float]
 
 
 class Optimizer(Protocol):
-    """What the trainer asks of an optimiser."""
+    """The interface of an optimiser."""
 
     def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
         """The memory before the first step."""
@@ -81,7 +81,7 @@ class SGD:
         Raises
         ------
         UsageError
-            There is weight decay, which such models do not know.
+            There is weight decay, which such models do not support.
         """
         if any(_of(self.decay, name) for name in parameters):
             raise UsageError("this model makes its own steps, which have no weight decay")

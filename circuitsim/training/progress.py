@@ -1,4 +1,4 @@
-"""One line that tells how far a long run is; silent where nobody watches."""
+"""A progress line for long runs; silent without a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 class ProgressLine:
-    """A line rewritten in place on a terminal, and nothing at all on anything else.
+    """A line rewritten in place on a terminal, and no output elsewhere.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ProgressLine:
             return
         now = self.clock()
         if self._first is None:
-            # A resumed run begins in the middle: only what was done here tells the pace.
+            # In a resumed run the rate is that of this process's steps only.
             self._first, self._began = fraction, now
         if now - self._drawn < self.interval and fraction < 1:
             return

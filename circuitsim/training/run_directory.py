@@ -15,7 +15,7 @@ from circuitsim.errors import UsageError
 
 
 class RunDirectory:
-    """Names and keeps the files of one run.
+    """Names and files of one run.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class RunDirectory:
     def update(self, config: Mapping[str, Any]) -> list[str]:
         """Record the configuration of a resumed run; returns what software changed since it was last recorded.
 
-        With other versions the run goes on, but not necessarily with the bits it would have had.
+        With other versions the run continues, but not necessarily with equal bits.
         """
         before = self._read("versions")
         remove_abandoned(self.path)

@@ -1,4 +1,4 @@
-"""The one thing the trainer asks of a model."""
+"""The interface of a model for the trainer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Trainable(Protocol):
         ...
 
     def gradient(self, batch: Batch, rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
-        """Gradient estimate of the loss on one batch, and what was measured on the way.
+        """Gradient estimate of the loss on one batch, and its metrics.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Trainable(Protocol):
 class FusedTrainable(Protocol):
     """A model that makes its steps itself, many in one call, because step and gradient share one pass over its memory.
 
-    How many steps the trainer asks for at a time must not change their bits.
+    The number of steps per call must not change their bits.
     """
 
     @property

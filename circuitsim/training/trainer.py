@@ -1,4 +1,4 @@
-"""The training loop: batches, steps, history, checkpoints; the same bits whether or not it was ever stopped."""
+"""The training loop: batches, steps, history, checkpoints; the same bits with and without interruptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from circuitsim.training.trainable import FusedTrainable, Trainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
 
-# How long a model that makes its own steps is left alone; interruption and progress wait so long.
+# Longest time between checks for interruption and progress in a model with its own steps.
 _UNINTERRUPTED_SECONDS = 0.1
 
 
@@ -73,14 +73,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How training ended.
+    """Result of a training run.
 
     Attributes
     ----------
     history : History
         All rows, those before a resumption included.
     interrupted : bool
-        True when it was asked to stop before the last epoch was done.
+        Whether it was interrupted before the end of the last epoch.
     updates, skipped : int
         Steps taken, and steps skipped because no gradient could be trusted.
     """
@@ -107,7 +107,7 @@ class Trainer:
         ``evaluate(rng)`` gives further columns for each row of the history; its generator is its own, so that
         measuring never changes what is measured.
     directory : RunDirectory, optional
-        Where history and checkpoints go; None writes nothing.
+        Directory of history and checkpoints; None: no files.
     progress : ProgressLine, optional
         Shown after every step.
     should_stop : callable, optional
@@ -141,7 +141,7 @@ class Trainer:
         self._at = Counters()
 
     def train(self) -> Outcome:
-        """Train from where the model stands to the last epoch of the plan, or until asked to stop.
+        """Train from the model's present state to the last epoch of the plan, or until interrupted.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class Trainer:
             The checkpoint is damaged, or belongs to another model, data set or plan.
         """
         if self.directory is None:
-            raise UsageError("there is nothing to resume: this trainer keeps no directory")
+            raise UsageError("there is nothing to resume: this trainer has no directory")
         if not self.directory.checkpoint.exists():
             self.history.restart([])
             return
@@ -272,7 +272,7 @@ class Trainer:
         )
 
     def _remaining_batches(self) -> list[Any]:
-        """Row numbers of the batches of this epoch that are still to be done; slices, which copy nothing, in order."""
+        """Row numbers of the batches of this epoch not done yet, in order; slices without copies."""
         size = self.plan.batch
         slices = [slice(start, start + size) for start in range(self._at.batch * size, self.samples, size)]
         if not self.plan.shuffle:

@@ -138,12 +138,13 @@ def test_the_certificate_sees_wrong_voltages_and_wrong_currents(circuit, error):
     v, i = np.array(point.voltages), np.array(point.currents)
     if abs(v[arrays.second[k]]) > 1e-3:
         v[arrays.second[k]] *= 1 + error
-        assert certify_amplified(arrays, v, i, 1e-9).relative["source"] > 0.4 * error
+        drops = v[arrays.first] - v[arrays.second]
+        assert certify_amplified(arrays, v, i, drops, 1e-9).relative["source"] > 0.4 * error
     v = np.array(point.voltages)
     if abs(i[k]) > 1e-3:
         i[k] *= 1 + error
-        assert not certify_amplified(arrays, v, i, 1e-9).ok
-    assert certify_amplified(arrays, v, point.currents, 1e-9).ok
+        assert not certify_amplified(arrays, v, i, v[arrays.first] - v[arrays.second], 1e-9).ok
+    assert certify_amplified(arrays, v, point.currents, point.drops, 1e-9).ok
 
 
 def test_a_wire_in_the_coordinates_of_its_section():

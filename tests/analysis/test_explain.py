@@ -11,7 +11,7 @@ from circuitsim.bench.families import make
 from circuitsim.cli import main
 
 RECTIFIER = "t\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n"
-LEFT = "general solver: sources close a loop, or only blocking diodes hold some potential"
+LEFT = "active-set engine: sources close a loop, or only blocking diodes hold some potential"
 
 
 @pytest.mark.parametrize(

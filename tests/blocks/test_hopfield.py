@@ -52,7 +52,7 @@ def test_relaxation_reaches_a_minimum_of_the_energy(options: dict[str, object], 
         for s, layer in zip(state.layers, made._layers, strict=True):
             step = s + 1e-3 * rng.normal(size=s.shape)
             moved.append(step if layer.lower is None else np.clip(step, layer.lower, layer.upper))
-        assert (state.landscape.energy(state.constants, moved) > least).all()
+        assert (state.layered_energy.energy(state.constants, moved) > least).all()
 
 
 @pytest.mark.parametrize(("options", "layers"), CASES)

@@ -7,7 +7,7 @@ import pytest
 
 from circuitsim.boltzmann import RestrictedBoltzmannMachine, bias, empirical_distribution, pattern_set, train_expected
 from circuitsim.boltzmann.exact import largest
-from circuitsim.boltzmann.study import MEAN_SIZE, PER_RUN, SIZE_OF_MEAN, Curves, Settings, final_gaps, run_study
+from circuitsim.boltzmann.study import MEAN_SIZE, PER_RUN, SIZE_OF_MEAN, BiasCurves, Settings, final_gaps, run_study
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 
@@ -43,7 +43,7 @@ def test_runs_do_not_depend_on_how_many_there_are():
 def _curves(bias_values, bound):
     """Curves with one moment."""
     bound = np.array(bound, dtype=float)[:, None]
-    return Curves(np.array([0]), np.array(bias_values, dtype=float)[:, None, :], bound, *[bound] * 4)
+    return BiasCurves(np.array([0]), np.array(bias_values, dtype=float)[:, None, :], bound, *[bound] * 4)
 
 
 def test_aggregations():

@@ -77,7 +77,7 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["train"], f"say what to train with --model; there are {', '.join(MODELS)}"),
+        (["train"], f"no model given: --model is one of {', '.join(MODELS)}"),
         (["train", "--model", "gpt"], f"there is no model 'gpt'; there are {', '.join(MODELS)}"),
         ([*SMALL, "--k", "0"], "k, the number of Gibbs steps, must be at least 1, not 0"),
         ([*SMALL, "--k", "5", "--k-max", "4"], "k_max must be at least k = 5, not 4"),

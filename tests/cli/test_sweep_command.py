@@ -101,7 +101,7 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "the deck has no .dc and no .step; say what to vary, for instance --vary V1=0:5:0.1\n"),
+        ((), "the deck has no .dc and no .step; give --vary, for instance --vary V1=0:5:0.1\n"),
         (("--vary", "V1"), "--vary 'V1': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1="), "--vary 'V1=': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1=0:1:0"), "--vary 'V1=0:1:0': the step is zero\n"),
@@ -135,7 +135,7 @@ def test_refused(command: Command, deck, words: tuple[str, ...], message: str) -
 
 def test_two_dc_cards(command: Command, deck) -> None:
     result = command("sweep", deck(DIVIDER + ".dc V1 0 1 1\n.dc R1 1 2 1\n"))
-    assert result == (2, "", "error: the deck has 2 .dc cards (lines 5 and 6); keep one, or say what to --vary\n")
+    assert result == (2, "", "error: the deck has 2 .dc cards (lines 5 and 6); leave one, or give --vary\n")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from circuitsim.analysis.solve import Prepared
 from circuitsim.bench.families import make
 from circuitsim.certificate import EQUATIONS, certify, worst_violations
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact import kernels, order, plan, ports, samples, single
 from circuitsim.compact.settle import FREE, NO_REST, SETTLED, SHARED
 from circuitsim.errors import TopologyError
@@ -30,7 +30,7 @@ def run(solve, make_plan, circuit: Circuit):
     made = make_plan(*columns, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
     closed = np.zeros((1, made.diode.size), dtype=bool)
     results = (
-        closed, np.empty((1, a.n_nodes)), np.empty((1, a.kind.size)), np.empty((1, 7)), np.empty((1, 7)),
+        closed, np.empty((1, a.n_nodes)), np.empty((1, a.kind.size)), np.empty((1, 7)), np.empty((1, 8)),
         np.empty(1, np.int64), np.empty(1, np.int64),
     )  # fmt: skip
     inputs, x = np.zeros(0, np.int64), np.zeros((1, 0))
@@ -65,7 +65,7 @@ def test_ports_too_give_the_same_bits() -> None:
         through = ports.Ports(*find("ports")(made, a.value))
         results = (
             np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
-            np.empty((3, 7)), np.empty((3, 7)), np.empty(3, np.int64), np.empty(3, np.int64),
+            np.empty((3, 7)), np.empty((3, 8)), np.empty(3, np.int64), np.empty(3, np.int64),
         )  # fmt: skip
         columns = [column.copy() for column in a[:4]]
         find("solve_by_ports")(made, through, *columns, inputs, x, 40, 0, 3, *results)
@@ -93,10 +93,17 @@ def test_the_loop_measures_what_the_certificate_does() -> None:
         circuit = make("grid", 30, seed)
         a = circuit.arrays()
         v, i = rng.normal(size=a.n_nodes), rng.normal(size=a.kind.size)
+        i = np.where(a.kind == CURRENT, a.value, i)
         worst, relative = np.empty(7), np.empty(7)
         worst_violations(a.kind, a.first, a.second, a.value, a.value, v, i, np.empty((2, a.n_nodes)), worst, relative)
-        expected = certify(a, a.value, v, i)
-        assert dict(zip(EQUATIONS, relative.tolist())) == pytest.approx(expected.relative, rel=1e-12)
+        expected = certify(a, a.value, v, i, v[a.first] - v[a.second])
+        found = dict(zip(EQUATIONS, relative.tolist()))
+        for name in ("kcl", "kvl", "source", "diode_reverse"):
+            assert found[name] == pytest.approx(expected.relative[name], rel=1e-12)
+        # The scale of a diode's drop is here the larger potential at its ends.
+        d = a.kind == DIODE
+        reach = np.maximum(np.abs(v[a.first[d]]), np.abs(v[a.second[d]]))
+        assert found["diode_drop"] == pytest.approx(((v[a.first] - v[a.second])[d] / reach).max(), rel=1e-12)
         assert worst.tolist() == pytest.approx([getattr(expected, name) for name in EQUATIONS], rel=1e-12, abs=1e-13)
 
 

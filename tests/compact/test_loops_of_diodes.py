@@ -1,17 +1,18 @@
-"""Currents in loops of diodes, chosen by the kernel: against the general way, and where it leaves them to that."""
+"""Currents in loops of diodes, chosen by the kernel: against the engine, and where it leaves them to that."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
 
 import circuitsim
 from circuitsim.analysis.quick import LOOPS, QuickPoint
-from circuitsim.analysis.recovery import recover
+from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
 from circuitsim.compact.loops import MOST, carry_away
 from circuitsim.compact.plan import Tracks, grow_forest
-from circuitsim.program import analyse
 
 
 def tangled(seed: int) -> circuitsim.Circuit:
@@ -29,12 +30,14 @@ def tangled(seed: int) -> circuitsim.Circuit:
 
 
 def check(point: circuitsim.OperatingPoint) -> int:
-    """Compare with the general way; how many currents are a choice."""
+    """Compare with the engine; how many currents are a choice."""
     circuit = point.circuit
-    general = recover(analyse(circuit), circuit.arrays().value, point.voltages, 1e-13)
-    size = np.abs(general.current).max()
-    assert np.abs(point.currents - general.current).max() <= 1e-11 * size
-    assert np.array_equal(point.unique, general.unique)
+    made = prepared(circuit)
+    assert isinstance(made, Prepared)
+    engine = dataclasses.replace(made, quick="engine").solve()
+    size = np.abs(engine.currents).max()
+    assert np.abs(point.currents - engine.currents).max() <= 1e-11 * size
+    assert np.array_equal(point.unique, engine.unique)
     assert point.certificate.worst < 1e-12
     assert (point.solver["why"] == LOOPS) >= (not point.unique.all())
     assert [w.kind for w in point.warnings].count("free-current") == (not point.unique.all())
@@ -44,7 +47,7 @@ def check(point: circuitsim.OperatingPoint) -> int:
 def test_small_tangles() -> None:
     points = [circuitsim.solve(tangled(seed)) for seed in range(60)]
     mine = [point for point in points if isinstance(point, QuickPoint)]
-    assert len(mine) > 50  # where rounds go in circles or decades are too many, the general way takes over
+    assert len(mine) > 50  # where rounds go in circles or decades are too many, the engine takes over
     assert sum(check(point) > 0 for point in mine) > 20
 
 
@@ -65,7 +68,7 @@ def test_what_is_carried_away_may_differ_by_many_decades() -> None:
     assert carried == pytest.approx(np.array([1.0, 1.0, 2.0]) * 1e6 / 3.0, rel=1e-12)
 
 
-def test_loops_through_sources_are_left_to_the_general_way() -> None:
+def test_loops_through_sources_are_left_to_the_engine() -> None:
     circuit = circuitsim.Circuit("sourced")
     circuit.voltage_source("V1", "a", "b", 0.0)
     circuit.current_source("I1", "0", "a", 1.0)
@@ -78,7 +81,7 @@ def test_loops_through_sources_are_left_to_the_general_way() -> None:
     assert point.current("D1") == pytest.approx(2.0 / 3.0) and not point.unique.all()
 
 
-def test_very_many_loops_are_left_to_the_general_way() -> None:
+def test_very_many_loops_are_left_to_the_engine() -> None:
     circuit = circuitsim.Circuit("chain of pairs")
     pairs = MOST // 2 + 1
     circuit.current_source("I1", "0", "n0", 1.0)

@@ -142,7 +142,7 @@ def test_running_statistics_move_once_for_each_batch() -> None:
     np.testing.assert_allclose(norm.averages["mean"], 0.1 * mean)
 
 
-def test_samples_that_did_not_settle_are_left_out() -> None:
+def test_unconverged_samples_are_left_out() -> None:
     """The mean gradient of the others, over the whole batch."""
 
     class Doubtful(DeepHopfieldBlock):
@@ -165,7 +165,7 @@ def test_samples_that_did_not_settle_are_left_out() -> None:
         np.testing.assert_allclose(array, expected[name] * 4 / 5, atol=1e-10, err_msg=name)
 
 
-def test_nudged_states_that_do_not_settle_are_counted_and_no_gradient_is_made_up() -> None:
+def test_unconverged_nudged_states_are_counted_and_give_no_gradient() -> None:
     short = Sweeps(3000, 1, 1e-13)
     chain = Chain([Linear(4, 4), DeepHopfieldBlock([4, 3, 3], bias=0.5, sweeps=short), Readout(3, 3)], dtype=np.float64)
     gradients, metrics = chain.gradient(batch_for(chain), RNG)

@@ -61,7 +61,7 @@ def test_what_does_not_sweep_has_no_curves() -> None:
 
     deck = "one\n*! input V1\n*! output v(a)\n*! trainable R1\nV1 x 0 0\nR1 x a 1k\nR2 a 0 1k\n"
     chain = Chain([Linear(2, 1), build({"kind": "circuit", "deck": deck}), Readout(1, 2)], dtype=np.float64)
-    with pytest.raises(UsageError, match="settles at once"):
+    with pytest.raises(UsageError, match="solved without sweeps"):
         gradient_curves(chain, np.ones((2, 2)), np.array([0, 1]))
 
 

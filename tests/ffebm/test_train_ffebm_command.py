@@ -11,7 +11,7 @@ import pytest
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, build_chain
-from circuitsim.ffebm.architectures import Layers, preset, published
+from circuitsim.ffebm.architectures import LayerSizes, preset, published
 
 CONFIG = """
 dataset = "digits"
@@ -145,7 +145,7 @@ def test_published_configurations_run_a_few_batches(name: str) -> None:
     options = preset(name)
     entry = published()[name]
     table = published()["layers"][entry["layers"]]
-    layers = Layers(**{
+    layers = LayerSizes(**{
         **table, "channels": [c // 16 for c in table["channels"]], "dense": [d // 16 for d in table.get("dense", [])],
         "free": 4, "nudged": 3,
     })  # fmt: skip
@@ -163,4 +163,4 @@ def test_published_configurations_run_a_few_batches(name: str) -> None:
 
 def test_blocks_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(UsageError, match="do not make up the 3 layers"):
-        Layers(dense=[4, 4, 4]).cut((8,), [2, 2], 3)
+        LayerSizes(dense=[4, 4, 4]).cut((8,), [2, 2], 3)

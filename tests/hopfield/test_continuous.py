@@ -28,7 +28,7 @@ def network(n, seed, strength=0.9, outputs=2):
 
 
 @given(st.integers(3, 9), st.integers(0, 2**32))
-def test_a_network_as_a_circuit_settles_where_the_network_does(n, seed):
+def test_a_network_and_its_circuit_have_equal_states(n, seed):
     made = network(n, seed)
     state = made.relax()
     circuit, root = made_circuit = to_circuit(made)
@@ -72,7 +72,7 @@ def grounded(seed):
 
 
 @given(st.integers(0, 2**32))
-def test_a_circuit_as_a_network_settles_where_the_circuit_does(seed):
+def test_a_circuit_and_its_network_have_equal_states(seed):
     circuit = grounded(seed)
     point = solve(circuit)
     units = from_circuit(circuit)
@@ -119,8 +119,8 @@ def test_a_deep_network_of_nonnegative_weights_is_a_certified_circuit():
     made = to_circuit(from_block(block, x[0]))
     point = solve(made.circuit)
     assert point.certificate.ok
-    settled = np.concatenate([layer[0] for layer in block.relax(x).layers])
-    np.testing.assert_allclose(made.state(point.voltages), settled, atol=1e-9)
+    converged = np.concatenate([layer[0] for layer in block.relax(x).layers])
+    np.testing.assert_allclose(made.state(point.voltages), converged, atol=1e-9)
 
 
 def test_what_has_no_counterpart_is_named():
@@ -129,7 +129,7 @@ def test_what_has_no_counterpart_is_named():
         to_circuit(made._replace(weights=np.array([[0, -1, 0, 0], [-1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]) * 0.1))
     with pytest.raises(TopologyError, match=r"spectral radius 1\.2, not below 1"):
         to_circuit(network(4, 0, strength=1.2))
-    with pytest.raises(ConvergenceError, match="did not settle"):
+    with pytest.raises(ConvergenceError, match="no convergence"):
         network(4, 0, strength=1.2, outputs=4).relax(np.ones(4), sweeps=50)
     with pytest.raises(TopologyError, match="D1 joins two free nodes, a and b: no unit's bound"):
         from_circuit(circuitsim.loads("t\nR1 a 0 1\nR2 b 0 1\nD1 a b\n"))

@@ -8,9 +8,9 @@ import pytest
 from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.hopfield import DeepHopfieldNetwork, Learning, network, recipes
+from circuitsim.hopfield import DeepHopfieldNetwork, HopfieldLearning, network, recipes
+from circuitsim.hopfield.numpy_training import phase, train_step
 from circuitsim.hopfield.recipe import rates_by_name
-from circuitsim.hopfield.reference import phase, train_step
 from circuitsim.training import SGD, Exponential, Plan, Trainer
 
 EXACT = Sweeps(4000, 4000, 1e-15, reverse_nudged=False)
@@ -41,7 +41,7 @@ def test_the_trajectory_of_the_plain_twin(hidden, rate, epochs):
     pixels, labels = images(92, 30, 4)
     rates = tuple(np.linspace(rate, rate / 6, len(hidden) + 1))
     units = (30, *hidden, 4)
-    net = network(units, Sweeps(sweeps, nudged, None, False), Learning(beta), batch, rng=5, dtype=np.float64)
+    net = network(units, Sweeps(sweeps, nudged, None, False), HopfieldLearning(beta), batch, rng=5, dtype=np.float64)
     weights, biases = parts(net)
     plan = Plan(epochs, batch, 3, SGD(rates_by_name(rates)), Exponential(0.99))
     outcome = Trainer(net, (pixels, labels), plan).train()
@@ -78,10 +78,11 @@ def cost(net, pixels, labels):
     return 0.5 * (distance**2).sum() / len(labels)
 
 
-def settled(hidden=(9, 8), seed=2, **learning):
+def converged(hidden=(9, 8), seed=2, **learning):
     """A network in float64 with exact states; weights larger than at the start, so that some units are at bounds."""
     units = (12, *hidden, 3)
-    net = network(units, EXACT, Learning(**{"beta": 0.01, "warm": False, **learning}), 6, seed, np.float64, spread=1.1)
+    rule = HopfieldLearning(**{"beta": 0.01, "warm": False, **learning})
+    net = network(units, EXACT, rule, 6, seed, np.float64, spread=1.1)
     rng = np.random.default_rng(4)
     for name, array in net.parameters.items():
         if name.startswith("bias"):
@@ -91,11 +92,11 @@ def settled(hidden=(9, 8), seed=2, **learning):
 
 @pytest.mark.parametrize("hidden", [(9,), (9, 8), (7, 8, 6)], ids=["1h", "2h", "3h"])
 def test_implicit_and_long_backpropagation_are_the_finite_difference_of_the_cost(hidden):
-    net, pixels, labels = settled(hidden, method="implicit")
+    net, pixels, labels = converged(hidden, method="implicit")
     at_bound = [(layer <= 0) | (layer >= 1) for layer in net.relax(pixels).layers[:-1]]
     assert any(mask.any() for mask in at_bound) and not all(mask.all() for mask in at_bound)
     found, _ = net.gradient((pixels, labels), np.random.default_rng(0))
-    net.learning = Learning(0.01, "bp", warm=False)
+    net.learning = HopfieldLearning(0.01, "bp", warm=False)
     unrolled, _ = net.gradient((pixels, labels), np.random.default_rng(0))
     rng = np.random.default_rng(9)
     for name, array in net.parameters.items():
@@ -113,11 +114,11 @@ def test_implicit_and_long_backpropagation_are_the_finite_difference_of_the_cost
 
 def test_equilibrium_propagation_tends_to_the_implicit_gradient():
     """Centred: the error falls with β², one-sided with β; halving β shows it."""
-    net, pixels, labels = settled(method="implicit")
+    net, pixels, labels = converged(method="implicit")
     exact, _ = net.gradient((pixels, labels), np.random.default_rng(0))
 
     def off(scheme, beta):
-        net.learning = Learning(beta, "ep", scheme, warm=False)
+        net.learning = HopfieldLearning(beta, "ep", scheme, warm=False)
         found, metrics = net.gradient((pixels, labels), np.random.default_rng(0))
         assert metrics["nudged_residual"] < 1e-13
         return np.sqrt(sum(((found[name] - exact[name]) ** 2).sum() for name in exact))
@@ -132,7 +133,7 @@ def test_single_precision_gradients_do_not_cancel():
     pixels, labels = images(16, 64, 5)
     found = {}
     for dtype in (np.float32, np.float64):
-        net = network((64, 40, 30, 5), Sweeps(60, 30, None, False), Learning(0.2), 16, rng=1, dtype=dtype)
+        net = network((64, 40, 30, 5), Sweeps(60, 30, None, False), HopfieldLearning(0.2), 16, rng=1, dtype=dtype)
         found[dtype], metrics = net.gradient((pixels, labels), np.random.default_rng(0))
         assert metrics["residual"] < (1e-6 if dtype is np.float32 else 1e-9)
     for name, exact in found[np.float64].items():
@@ -143,7 +144,7 @@ def test_a_tolerance_ends_phases_early_at_the_same_state():
     pixels, labels = images(16, 64, 5)
     results = []
     for sweeps in (Sweeps(200, 200, None, False), Sweeps(200, 200, 1e-12, False)):
-        net = network((64, 40, 5), sweeps, Learning(0.2), 16, rng=1, dtype=np.float64)
+        net = network((64, 40, 5), sweeps, HopfieldLearning(0.2), 16, rng=1, dtype=np.float64)
         results.append(net.gradient((pixels, labels), np.random.default_rng(0)))
     (long, all_sweeps), (short, fewer) = results
     assert fewer["sweeps"] < 100 and all_sweeps["sweeps"] == 200
@@ -207,7 +208,7 @@ def test_refusals(tmp_path, capsys):
         assert main([*SMALL, *words]) == 2
         assert capsys.readouterr().err == f"error: {message}\n"
     with pytest.raises(UsageError, match="at least one hidden layer"):
-        network((5, 3), EXACT, Learning(), 4)
+        network((5, 3), EXACT, HopfieldLearning(), 4)
     (tmp_path / "model.npz").write_bytes(b"nothing")
     with pytest.raises(CircuitError, match="damaged"):
         DeepHopfieldNetwork.load(tmp_path / "model.npz")

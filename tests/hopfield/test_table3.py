@@ -1,4 +1,4 @@
-"""``circuitsim reproduce table3`` on small data, and its measure of how fast a network settles."""
+"""``circuitsim reproduce table3`` on small data, and its measure of convergence."""
 
 import csv
 import json
@@ -9,39 +9,41 @@ import pytest
 from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.cli.studies.table3 import PAPER
-from circuitsim.hopfield import Learning, network, recipes
-from circuitsim.hopfield.settling import of_hopfield, of_resistive, sweeps_to_settle
+from circuitsim.hopfield import HopfieldLearning, network, recipes
+from circuitsim.hopfield.convergence import of_hopfield, of_resistive, sweeps_to_converge
 
 pytest.importorskip("sklearn")
 
 
-def test_the_measure_of_settling_is_its_definition():
-    """s ← r s on one unit a sample, from 1: settled to a share once r^t ≤ share; a unit that strays back counts."""
+def test_the_measure_of_convergence_is_its_definition():
+    """s ← r s on one unit a sample, from 1: converged to a share once r^t ≤ share; a unit that strays back counts."""
     rates = np.array([0.5, 0.09, 0.0])
-    found = sweeps_to_settle(lambda s: [1.0 + rates[:, None] * (s[0] - 1.0)], [np.zeros((3, 1))], 1e-3, 100)
+    found = sweeps_to_converge(lambda s: [1.0 + rates[:, None] * (s[0] - 1.0)], [np.zeros((3, 1))], 1e-3, 100)
     assert found.tolist() == [10, 3, 1]
     # At its final value after one sweep, away from it after two, back for good after three.
     path = {0.0: 1.0, 1.0: 0.5, 0.5: 1.0 + 1e-9}
-    strays = sweeps_to_settle(lambda s: [np.array([[path.get(s[0][0, 0], 1.0 + 1e-9)]])], [np.zeros((1, 1))], 0.01, 50)
+    start = [np.zeros((1, 1))]
+    strays = sweeps_to_converge(lambda s: [np.array([[path.get(s[0][0, 0], 1.0 + 1e-9)]])], start, 0.01, 50)
     assert strays.tolist() == [3]
-    slow = sweeps_to_settle(lambda s: [s[0] + 1.0], [np.zeros((1, 1))], 1e-3, 20)
+    slow = sweeps_to_converge(lambda s: [s[0] + 1.0], [np.zeros((1, 1))], 1e-3, 20)
     assert slow.tolist() == [20]
 
 
-def test_networks_settle_as_their_own_relaxation_says():
+def test_networks_converge_as_in_their_own_relaxation():
     rng = np.random.default_rng(0)
     pixels, labels = rng.integers(0, 256, (6, 20)).astype(np.uint8), rng.integers(0, 3, 6)
-    net = network((20, 15, 12, 3), Sweeps(5, 5, None, False), Learning(0.2), 4, rng=1, dtype=np.float64, spread=1.5)
+    learning = HopfieldLearning(0.2)
+    net = network((20, 15, 12, 3), Sweeps(5, 5, None, False), learning, 4, rng=1, dtype=np.float64, spread=1.5)
     free, nudged = of_hopfield(net, pixels, labels, 1e-3, 300)
     net.block.sweeps = Sweeps(300, 1, None, False)
     final = net.relax(pixels).layers
     for sample, needed in enumerate(free.tolist()):
         assert needed > 1
-        for sweeps, settled in ((needed, True), (needed - 1, False)):
+        for sweeps, converged in ((needed, True), (needed - 1, False)):
             net.block.sweeps = Sweeps(sweeps, 1, None, False)
             now = net.relax(pixels).layers
             far = max(np.abs(a[sample] - b[sample]).max() / np.abs(b[sample]).max() for a, b in zip(now, final))
-            assert bool(far <= 1e-3) == settled
+            assert bool(far <= 1e-3) == converged
     assert (nudged > 0).all() and (nudged <= free.max()).all()
 
     from circuitsim.layered.network import DeepResistiveNetwork

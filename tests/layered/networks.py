@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.layered.architecture import Architecture, Learning
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.network import initial_parameters
 
 INPUTS, CLASSES = 60, 7
@@ -13,8 +13,8 @@ INPUTS, CLASSES = 60, 7
 def images(samples: int = 210, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Bytes, most of them zero as in pictures of digits, and labels."""
     rng = np.random.default_rng(seed)
-    lit = rng.random((samples, INPUTS)) < 0.3
-    return (lit * rng.integers(1, 256, lit.shape)).astype(np.uint8), rng.integers(0, CLASSES, samples)
+    nonzero = rng.random((samples, INPUTS)) < 0.3
+    return (nonzero * rng.integers(1, 256, nonzero.shape)).astype(np.uint8), rng.integers(0, CLASSES, samples)
 
 
 def architecture(*hidden: int) -> Architecture:
@@ -31,5 +31,5 @@ def parameters(of: Architecture, seed: int = 0, dtype: type = np.float64) -> dic
     return found
 
 
-def learning(**changes: object) -> Learning:
-    return Learning(**{"beta": 0.05, "sweeps": 5, "nudged_sweeps": 4, **changes})  # type: ignore[arg-type]
+def learning(**changes: object) -> ResistiveLearning:
+    return ResistiveLearning(**{"beta": 0.05, "sweeps": 5, "nudged_sweeps": 4, **changes})  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from networks import parameters
 
 from circuitsim.blocks import EnergyBlock, Nudge
 from circuitsim.errors import ConvergenceError
-from circuitsim.layered import baselines, reference
+from circuitsim.layered import baselines, numpy_layers
 from circuitsim.layered.architecture import Architecture
 from circuitsim.layered.network import DeepResistiveNetwork
 
@@ -118,18 +118,18 @@ def unrolled(net: DeepResistiveNetwork, x: np.ndarray, y: np.ndarray, start: lis
     p = net.parameters
     inner = [p[f"weights.{i}"] for i in range(2, net.architecture.depth + 1)]
     biases = [p[f"biases.{i}"] for i in range(1, net.architecture.depth + 1)]
-    given = reference.drive(p["weights.1"], x, net.architecture.input_gain)
-    return 0.5 * ((reference.relax(inner, biases, given, start, sweeps)[-1] - y) ** 2).sum()
+    given = numpy_layers.drive(p["weights.1"], x, net.architecture.input_gain)
+    return 0.5 * ((numpy_layers.relax(inner, biases, given, start, sweeps)[-1] - y) ** 2).sum()
 
 
 @pytest.mark.parametrize("hidden", SHAPES, ids=str)
 def test_backpropagation_is_the_derivative_of_the_unrolled_sweeps(hidden: tuple[int, ...]) -> None:
-    """From a state that has not settled, so that every sweep counts."""
+    """From a state that has not converged, so that every sweep counts."""
     net, (x, y, _) = network(*hidden), sample()
     depth, p, sweeps = net.architecture.depth, net.parameters, 3
     start = [v + 0.05 for v in DeepResistiveNetwork(net.architecture, p, sweeps=1, tolerance=0).relax(x).layers]
     inner, biases = [p[f"weights.{i}"] for i in range(2, depth + 1)], [p[f"biases.{i}"] for i in range(1, depth + 1)]
-    given = reference.drive(p["weights.1"], x, net.architecture.input_gain)
+    given = numpy_layers.drive(p["weights.1"], x, net.architecture.input_gain)
     gradient = baselines.backpropagation(inner, biases, given, start, sweeps, lambda o: o - y)
     dense = dict(zip(p, [gradient.first(x, net.architecture.input_gain), *gradient.inner, *gradient.biases]))
     rng = np.random.default_rng(3)
@@ -150,7 +150,7 @@ def test_backpropagation_through_many_sweeps_becomes_the_exact_gradient() -> Non
     free, p = net.relax(x), net.parameters
     found = exact(net, x, y, np.ones(4))
     inner, biases = [p["weights.2"], p["weights.3"]], [p[f"biases.{i}"] for i in (1, 2, 3)]
-    given = reference.drive(p["weights.1"], x, net.architecture.input_gain)
+    given = numpy_layers.drive(p["weights.1"], x, net.architecture.input_gain)
     far = baselines.backpropagation(inner, biases, given, list(free.layers), 300, lambda o: o - y)
     near = baselines.backpropagation(inner, biases, given, list(free.layers), 2, lambda o: o - y)
     assert relative(far.inner[0], found["weights.2"]) < 1e-8 < relative(near.inner[0], found["weights.2"])

@@ -8,7 +8,7 @@ from networks import parameters
 
 import circuitsim
 from circuitsim.errors import UsageError
-from circuitsim.layered import Architecture, DeepResistiveNetwork, Learning, recipes
+from circuitsim.layered import Architecture, DeepResistiveNetwork, ResistiveLearning, recipes
 from circuitsim.layered.engine import Engine
 from circuitsim.training import CheckpointError
 
@@ -43,7 +43,7 @@ def test_the_compiled_engines_state_is_the_certified_one() -> None:
     """With a tolerance, the state that training starts from is the circuit's operating point."""
     of = Architecture((5, 8, 6, 3), 3.0)
     start = parameters(of)
-    engine = Engine(of, Learning(1e-3, 2000, 1, tolerance=1e-14), 1, np.float64)
+    engine = Engine(of, ResistiveLearning(1e-3, 2000, 1, tolerance=1e-14), 1, np.float64)
     engine.set(start)
     x = np.random.default_rng(1).random((1, 5))
     metrics = engine.train(x, np.zeros(1, np.int64), np.zeros(1, np.int64), [0.0] * 3, [0.0] * 3)
@@ -100,13 +100,13 @@ def test_the_table_holds_the_papers_numbers() -> None:
         (lambda: Architecture((5, 1, 3)), "at least 2 units"),
         (lambda: Architecture((5, 4, 3), 1.0, (2.0,)), "2 amplifiers"),
         (lambda: Architecture((5, 4, 3), -1.0), "gain of the inputs"),
-        (lambda: Learning(variant="both"), "centred, positive or negative"),
-        (lambda: Learning(beta=0.0), "strength"),
-        (lambda: Learning(sweeps=0), "at least one"),
+        (lambda: ResistiveLearning(variant="both"), "centred, positive or negative"),
+        (lambda: ResistiveLearning(beta=0.0), "strength"),
+        (lambda: ResistiveLearning(sweeps=0), "at least one"),
         (lambda: DeepResistiveNetwork((5, 4, 3)).relax(np.zeros((2, 4))), "shape"),
         (lambda: DeepResistiveNetwork((5, 4, 3)).to_circuit(np.zeros(4)), "shape"),
         (lambda: DeepResistiveNetwork((5, 4, 3), {"weights.1": np.zeros((10, 4))}), "shapes"),
-        (lambda: Engine(Architecture((5, 4, 3), 1.0, (2.0, 1.0)), Learning(), 4), "no amplifiers"),
+        (lambda: Engine(Architecture((5, 4, 3), 1.0, (2.0, 1.0)), ResistiveLearning(), 4), "no amplifiers"),
     ],
 )
 def test_refusals_say_what_is_wrong(make, says: str) -> None:

@@ -60,11 +60,11 @@ def _directory(tmp_path) -> RunDirectory:
 
 
 def test_the_three_methods_take_nearly_the_same_step() -> None:
-    """Where states have settled, all three are gradients of one loss."""
-    settled = learning(sweeps=400, nudged_sweeps=400, tolerance=1e-12, beta=1e-4)
+    """Where states have converged, all three are gradients of one loss."""
+    converged = learning(sweeps=400, nudged_sweeps=400, tolerance=1e-12, beta=1e-4)
     steps = []
     for method in ("ep", "bp", "implicit"):
-        one = LayeredLearner(architecture(40, 30), settled, 4, np.random.default_rng(0), method, np.float64)
+        one = LayeredLearner(architecture(40, 30), converged, 4, np.random.default_rng(0), method, np.float64)
         before = bits(one)
         rates = dict.fromkeys(one.parameters, 1e-3)
         one.steps(DATA, np.arange(4), 4, rates, np.random.default_rng(0))

@@ -12,7 +12,7 @@ from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.learning import EquilibriumPropagation, SquaredError
-from circuitsim.learning.estimate import Problem
+from circuitsim.learning.estimate import GradientProblem
 from circuitsim.learning.nudges import NUDGES
 from circuitsim.netlist import read_deck_text
 from circuitsim.netlist.roles import read_roles
@@ -56,7 +56,7 @@ def outputs(circuit, x):
     return np.array([[point["out"], point["low"]] for point in points])
 
 
-def test_it_settles_where_the_certified_circuit_does():
+def test_states_are_those_of_the_certified_circuit():
     made = block()
     assert isinstance(made, AmplifiedBlock) and isinstance(made, EnergyBlock)
     state = made.relax(X)
@@ -119,7 +119,7 @@ def test_equilibrium_propagation_needs_no_factor(nudge):
     exact = differences(made)
     rule = EquilibriumPropagation(1e-6, "centred", NUDGES[nudge])
     free = made.relax(X)
-    problem = Problem(made, X, Y, SquaredError(), free, np.full(3, 1 / 3))
+    problem = GradientProblem(made, X, Y, SquaredError(), free, np.full(3, 1 / 3))
     if nudge == "current":
         with pytest.raises(UsageError, match="outputs of different gain cannot share one nudging conductance"):
             rule.estimate(problem)
@@ -137,7 +137,7 @@ def test_a_resistor_nudges_volts_too():
     limit = made.stiffness_limit()
     for beta, off in ((1e-3 * limit, 1e-5), (1e-2 * limit, 1e-3)):
         rule = EquilibriumPropagation(beta, "centred", NUDGES["resistor"])
-        found = rule.estimate(Problem(made, X, Y[:, :1], SquaredError(), state, np.full(3, 1 / 3)))
+        found = rule.estimate(GradientProblem(made, X, Y[:, :1], SquaredError(), state, np.full(3, 1 / 3)))
         for name, slopes in exact.items():
             np.testing.assert_allclose(found.parameters[name], slopes, atol=off * np.abs(slopes).max())
 

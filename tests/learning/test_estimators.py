@@ -19,8 +19,8 @@ from circuitsim.learning import (
     EquilibriumPropagation,
     FollowingCurrent,
     FrequencyPropagation,
+    GradientProblem,
     ImplicitDifferentiation,
-    Problem,
     ResistorNudge,
     SquaredError,
 )
@@ -30,13 +30,13 @@ SEEDS = range(6)
 NUDGES = [ResistorNudge(), FollowingCurrent(), ConstantCurrent()]
 
 
-def problem_of(seed: int, loss=None, batch: int = 3) -> Problem:
+def problem_of(seed: int, loss=None, batch: int = 3) -> GradientProblem:
     case = random_case(seed, batch=batch)
     block = CircuitBlock(case.circuit, case.roles, 1e-10)
     target = case.y if loss is None or loss.quadratic else np.arange(batch) % 2
     free = block.relax(case.x)
     assert free.closed.any()
-    return Problem(block, case.x, target, loss or SquaredError(), free, np.full(batch, 1.0 / batch))
+    return GradientProblem(block, case.x, target, loss or SquaredError(), free, np.full(batch, 1.0 / batch))
 
 
 def flat(estimate) -> np.ndarray:
@@ -49,7 +49,7 @@ def distance(a, b) -> float:
     return float(np.linalg.norm(flat(a) - flat(b)) / np.linalg.norm(flat(b)))
 
 
-def calm(problem: Problem) -> float:
+def calm(problem: GradientProblem) -> float:
     """A strength up to which the same diodes conduct under a resistor nudge of either sign: far from every kink."""
     beta = 0.05 * problem.block.stiffness_limit()
     for _ in range(12):
@@ -123,7 +123,7 @@ def test_the_bracket_holds_the_loss(seed: int, loss, nudging) -> None:
             EquilibriumPropagation(0.1, nudging=nudging).estimate(problem)
         return
     value = loss.value(problem.free.output, problem.target)
-    steep = problem.block.stiffness_limit() / loss.steepest
+    steep = problem.block.stiffness_limit() / loss.gradient_lipschitz
     before = None
     for beta in (0.5 * steep, 0.05 * steep, 0.005 * steep):
         found = EquilibriumPropagation(beta, "centred", nudging).estimate(problem)
@@ -196,7 +196,7 @@ def kink() -> tuple[CircuitBlock, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("nudging", NUDGES, ids=lambda n: type(n).__name__)
 def test_at_a_kink_centred_ep_is_the_mean_of_the_one_sided_derivatives(nudging) -> None:
     block, x, y = kink()
-    problem = Problem(block, x, y, SquaredError(), block.relax(x), np.ones(1))
+    problem = GradientProblem(block, x, y, SquaredError(), block.relax(x), np.ones(1))
     np.testing.assert_allclose(problem.free.voltages[0, [block.circuit.node_index(n) for n in "ab"]], 0.0, atol=1e-15)
     found = EquilibriumPropagation(1e-5, "centred", nudging).estimate(problem).inputs[0]
 
@@ -233,7 +233,7 @@ def test_coupled_learning_with_one_output_is_parallel_to_the_gradient() -> None:
     case = random_case(2, batch=1)
     roles = case.roles._replace(outputs=case.roles.outputs[:1])
     block = CircuitBlock(case.circuit, roles, 1e-10)
-    problem = Problem(block, case.x, case.y[:, :1], SquaredError(), block.relax(case.x), np.ones(1))
+    problem = GradientProblem(block, case.x, case.y[:, :1], SquaredError(), block.relax(case.x), np.ones(1))
     a, b = flat(CoupledLearning(1e-5).estimate(problem)), flat(ImplicitDifferentiation().estimate(problem))
     assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(1.0, abs=1e-8)
 
@@ -329,7 +329,7 @@ def test_what_does_not_fit_is_refused() -> None:
         EquilibriumPropagation().estimate(problem._replace(target=np.zeros((3, 2))))
 
 
-def test_a_following_current_that_does_not_settle_says_so() -> None:
+def test_divergence_of_a_following_current_is_an_error() -> None:
     problem = problem_of(0, CrossEntropy(0.5))
     with pytest.raises(ConvergenceError, match="smaller --beta"):
         EquilibriumPropagation(1.0, "negative", replace(FollowingCurrent(), rounds=2)).estimate(problem)
@@ -349,6 +349,6 @@ def test_the_curvature_of_cross_entropy_is_bounded_by_steepest() -> None:
         u /= np.linalg.norm(u)
         label = np.array([2])
         slope = loss.gradient(o + 1e-5 * u, label) - loss.gradient(o - 1e-5 * u, label)
-        assert (slope * u).sum() / 2e-5 <= loss.steepest * (1 + 1e-6)
+        assert (slope * u).sum() / 2e-5 <= loss.gradient_lipschitz * (1 + 1e-6)
         value = (loss.value(o + 1e-5 * u, label) - loss.value(o - 1e-5 * u, label)) / 2e-5
         np.testing.assert_allclose(value, (loss.gradient(o, label) * u).sum(axis=1), rtol=1e-7, atol=1e-9)

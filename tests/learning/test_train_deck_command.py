@@ -149,8 +149,8 @@ def test_a_configuration_file(here, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--model", "circuit"], "say which deck to train"),
-        (["train", "net.cir"], "say what to learn from with --data FILE"),
+        (["train", "--model", "circuit"], "no deck given"),
+        (["train", "net.cir"], "no training data: give --data FILE"),
         (["train", "none.cir", "--data", "data.csv"], "no deck 'none.cir'"),
         (["train", "net.cir", "--data", "none.csv"], "no data file 'none.csv'"),
         ([*TRAIN, "--method", "guess"], "there is no method 'guess'; there are ep, coupled"),
@@ -185,7 +185,7 @@ def test_what_cannot_be_proven_is_never_used(here, capsys) -> None:
     if rows[-1]["updates"] == 0:
         assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
     assert main([*TRAIN[:6], *impossible, "other", "--uncertified", "stop"]) == 3
-    assert "have no state proven to the tolerance" in capsys.readouterr().err
+    assert "have no state certified to the tolerance" in capsys.readouterr().err
 
 
 LONG = [*TRAIN, "--epochs", "200", "--evaluate-every", "10", "--scatter", "0.2", "--seed", "3"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 import circuitsim
+from circuitsim.analysis.solve import CORRECTIONS
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
 from circuitsim.solvers import coordinate_descent, dense, laplacian
-from circuitsim.solvers.active_set import ActiveSet
-from circuitsim.solvers.contracted import prepare, settle
 from circuitsim.solvers.descent_kernel import descend
-from circuitsim.solvers.dual import dual_method
 
 
 def frozen() -> Circuit:
@@ -59,16 +59,19 @@ def test_number_one_the_frozen_point_is_not_an_answer() -> None:
     program = program_of(frozen())
     start = np.array([3.0, 3.0, 0.0])
     assert coordinate_descent.CoordinateDescent().solve(program, start).x.tolist() == [1.0, 1.0, 0.0]
-    assert ActiveSet().solve(program, start).x.tolist() == [0.0, 0.0, 0.0]
     assert circuitsim.solve(frozen())["a"] == 0.0
 
 
-def test_frozen_descent_is_an_error_that_says_so() -> None:
+def test_frozen_descent_is_a_start_that_the_engine_makes_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     rectifier = circuitsim.loads("half wave\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n")
-    with pytest.raises(ConvergenceError, match="it is frozen: no single node moves any more") as caught:
+    point = circuitsim.solve(rectifier, solver="coordinate-descent")
+    assert point["3"] == 0.5 and int(str(point.solver["iterations"])) <= CORRECTIONS
+    # Where the engine's few linear circuits are not enough, the message tells how the descent ended.
+    monkeypatch.setattr(sys.modules["circuitsim.analysis.solve"], "CORRECTIONS", 0)
+    said = "coordinate-descent did not reach a steady state: it is frozen: no single node moves any more"
+    with pytest.raises(ConvergenceError, match=said) as caught:
         circuitsim.solve(rectifier, solver="coordinate-descent")
-    assert caught.value.exit_code == 3
-    assert circuitsim.solve(rectifier)["3"] == 0.5
+    assert caught.value.exit_code == 3 and str(caught.value).endswith("use --solver auto")
 
 
 def test_descent_is_exact_where_diodes_end_at_fixed_potentials() -> None:
@@ -106,17 +109,6 @@ def test_dense_numpy_factor_equals_the_compiled_one() -> None:
     numpy_twin = dense.solve(dense.factor(n, a, b, w), current)[:n]
     scale = dense.solve(dense.factor(n, a, b, w), np.abs(current))[:n]
     assert (np.abs(compiled - numpy_twin) <= 1e-13 * scale).all()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_dual_method_alone_reaches_the_same_point(seed: int) -> None:
-    """The fallback of the fallback solves whole problems, not only leftovers."""
-    program = program_of(mesh(6, seed))
-    network = prepare(program)
-    nothing = settle(network, np.zeros(program.tail.size, dtype=bool), np.zeros(program.n + 1))
-    settled, steps = dual_method(network, nothing, 1000)
-    np.testing.assert_allclose(settled.x, ActiveSet().solve(program, np.zeros(program.n + 1)).x, atol=1e-12)
-    assert steps > 5
 
 
 def test_compiled_and_interpreted_sizes_agree_with_a_reference_solver() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+# Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli import learning
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
@@ -32,7 +32,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--lr-current": (float, "R", "learning rate of trainable current sources (default: as --lr)"),
     "--test": (str, "FILE", "samples held out, measured after each epoch"),
     "--split": (float, "F", "hold out a random share of the samples"),
-    "--uncertified": (str, "WHAT", "to do with a step whose states cannot be proven: skip (and count) or stop"),
+    "--uncertified": (str, "WHAT", "to do with a step of uncertified states: skip (and count) or stop"),
 }
 
 
@@ -44,12 +44,12 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     from circuitsim.learning import Learner
     from circuitsim.training import Plan
 
     if options["deck"] is None:
-        raise UsageError("say which deck to train: circuitsim train DECK --data FILE")
+        raise UsageError("no deck given: circuitsim train DECK --data FILE")
     setting = learning.setting_of(options)
     estimator, chosen = learning.estimator_of(options, setting)
     train, test = _sets(options, setting)
@@ -100,13 +100,13 @@ def _measured(learner: Learner, test: Samples) -> dict[str, float]:
 
 def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[str, Any]]:
     """The optimiser, and the learning rates that were left open."""
-    from circuitsim.learning.start import gentle_rate
+    from circuitsim.learning.start import default_learning_rate
     from circuitsim.training import SGD, Adam, Momentum
 
     name = options["optimizer"]
     lr = options["lr"]
     if lr is None:
-        lr = gentle_rate(setting.block, setting.samples.x, name)
+        lr = default_learning_rate(setting.block, setting.samples.x, name)
     other = lr if options["lr_current"] is None else options["lr_current"]
     rates = {kind: lr if kind == "conductance" else other for kind in setting.block.parameters}
     decay = options["weight_decay"]

@@ -49,12 +49,12 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps
     from circuitsim.datasets import choose, load
-    from circuitsim.hopfield import Learning, network, recipes
+    from circuitsim.hopfield import HopfieldLearning, network, recipes
     from circuitsim.hopfield.recipe import BATCH, RATE_DECAY, SPREAD, rates_by_name
     from circuitsim.training import SGD, Exponential, Plan
 
@@ -78,7 +78,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     units = (images.train.shape[1], *(options["hidden"] for _ in recipe.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tol"], reverse_nudged=False)
-    learning = Learning(options["beta"], options["method"], options["variant"], warm=not options["cold"])
+    learning = HopfieldLearning(options["beta"], options["method"], options["variant"], warm=not options["cold"])
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options["precision"]), SPREAD)
@@ -86,7 +86,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     return Experiment(
         net, (images.train, images.train_labels), plan,
         title=f"{options['model']}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
-        evaluate=Test(net, images.test, images.test_labels),
+        evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
         finish=lambda directory, history: _finish(net, directory, history),
         summary=_summary,
@@ -94,7 +94,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )  # fmt: skip
 
 
-class Test:
+class DhnEvaluation:
     """Error and stationarity on images that are not trained on."""
 
     def __init__(self, net: Any, images: Any, labels: Any, batch: int = 500) -> None:

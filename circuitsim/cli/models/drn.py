@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+# Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -54,7 +54,7 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     from dataclasses import replace
 
     import numpy as np

@@ -69,7 +69,7 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     import numpy as np
 
     from circuitsim.datasets.augment import FlipAndCrop
@@ -95,7 +95,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         chain, (train, labels), _plan(options, chain),
         title=f"ffebm: {kinds}; {options['method']}, {sum(np.size(p) for p in chain.parameters.values())} parameters, "
         f"{len(train)} samples of {images.name}",
-        evaluate=Test(chain, images.test, images.test_labels),
+        evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
         finish=lambda directory, history: _finish(chain, directory, history),
         summary=_summary,
@@ -103,7 +103,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )  # fmt: skip
 
 
-class Test:
+class ChainEvaluation:
     """Error on images that are not trained on."""
 
     def __init__(self, chain: Any, images: Any, labels: Any) -> None:
@@ -144,9 +144,9 @@ def _images(options: Mapping[str, Any]) -> tuple[Any, list[str]]:
 
 def _plain_elements(images: Any, classes: int) -> list[dict[str, Any]]:
     """Without a description: digital stages around two deep Hopfield blocks."""
-    from circuitsim.ffebm.architectures import Layers
+    from circuitsim.ffebm.architectures import LayerSizes
 
-    layers = Layers(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
+    layers = LayerSizes(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
     return layers.cut((images.train.shape[1],), [2, 2], classes)
 
 
@@ -189,7 +189,7 @@ def _finish(chain: Any, directory: Path, history: History) -> list[Path]:
     chain.save(model)
     if not history.rows:
         return [model]
-    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: settled)": ["residual"]}
+    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: converged)": ["residual"]}
     return [model, draw_history(history, directory / "learning.png", panels)]
 
 
@@ -200,5 +200,5 @@ def _summary(history: History) -> list[str]:
     row = history.rows[-1]
     lines = [f"training error  {100 * row['error']:.3f} %", f"test error      {100 * row['test_error']:.3f} %"]
     if "residual" in row:
-        lines.append(f"settled within  {row['residual']:.2g} (mean over batches of the worst unit)")
+        lines.append(f"residual        {row['residual']:.2g} (mean over batches of the worst unit)")
     return lines

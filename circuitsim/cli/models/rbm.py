@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Imported for ``train --help`` as well: whatever is heavy is imported where it is used.
+# Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -55,7 +55,7 @@ def add_arguments(group: Any) -> None:
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (`DEFAULTS` says which)."""
+    """A run from options (see `DEFAULTS`)."""
     import numpy as np
 
     from circuitsim.boltzmann.contrastive import ContrastiveDivergence
@@ -84,7 +84,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     learner = ContrastiveDivergence(machine, rule, options["persistent"])
     monitor = Monitor(learner, data, binary)
     if binary and not monitor.exact_likelihood:
-        notes.append("too many units to enumerate: the distance in the live bound is replaced by 1")
+        notes.append("too many units to enumerate: the distance in the bound is replaced by 1")
     method = "persistent CD" if options["persistent"] else "CD"
     steps = f"k = {k}" if k_max is None else f"k from {k} to {k_max}"
     return Experiment(

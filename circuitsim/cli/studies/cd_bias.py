@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from circuitsim.boltzmann.study import Curves, Settings
+    from circuitsim.boltzmann.study import BiasCurves, Settings
 
 # What the paper reports for bound − bias after 50,000 updates (§3).
 PAPER = {"diag": 0.00138, "1dball": 0.02628}
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, print the page, and write the files where asked."""
+    """Run, print the page, and write the requested files."""
     from circuitsim.boltzmann.study import Settings, run_study
     from circuitsim.training import ProgressLine
 
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(directory: Path, settings: Settings, results: dict[str, Curves], page: str) -> None:
+def _write(directory: Path, settings: Settings, results: dict[str, BiasCurves], page: str) -> None:
     from circuitsim._files import atomic_write
 
     atomic_write(directory / "cd-bias.md", page.encode())
@@ -69,8 +69,8 @@ def _write(directory: Path, settings: Settings, results: dict[str, Curves], page
     _draw(settings, results, directory / "cd-bias.png")
 
 
-def _page(settings: Settings, results: dict[str, Curves]) -> str:
-    """The result in words and numbers; nothing in it depends on the machine or the day."""
+def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
+    """The result in words and numbers; independent of machine and day."""
     from circuitsim.boltzmann.study import final_gaps
 
     lines = [
@@ -86,7 +86,7 @@ def _page(settings: Settings, results: dict[str, Curves]) -> str:
         + (
             ". The paper ran 50000 updates of CD-1."
             if (settings.updates, settings.k) != (50_000, 1)
-            else ". The paper does not say how it condensed its 25 runs."
+            else ". The paper's summary of its 25 runs is not specified."
         ),
         "",
         "| patterns | " + " | ".join(_names()) + " | paper |",
@@ -116,12 +116,12 @@ def _names() -> tuple[str, ...]:
     return tuple(name.replace("|", "\\|") for name in AGGREGATIONS)
 
 
-def _violations(curves: Curves) -> int:
+def _violations(curves: BiasCurves) -> int:
     """Measurements whose bias exceeds the bound by more than round-off."""
     return int((curves.largest_bias > curves.bound + 1e-12).sum())
 
 
-def _table(results: dict[str, Curves]) -> str:
+def _table(results: dict[str, BiasCurves]) -> str:
     """The curves: one row for each pattern set and moment, means and deviations over all runs."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -135,7 +135,7 @@ def _table(results: dict[str, Curves]) -> str:
     return text.getvalue()
 
 
-def _draw(settings: Settings, results: dict[str, Curves], path: Path) -> None:
+def _draw(settings: Settings, results: dict[str, BiasCurves], path: Path) -> None:
     """Each pattern set as the paper draws it, and below on a scale on which the older bound can be seen."""
     from matplotlib.figure import Figure
 

@@ -32,19 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
-    """The chain of the figures in double precision, its widths divided as `DIVISORS` says."""
-    from circuitsim.ffebm.architectures import Layers, published
+    """The chain of the figures in double precision, its widths divided by `DIVISORS`."""
+    from circuitsim.ffebm.architectures import LayerSizes, published
     from circuitsim.ffebm.description import build_chain
 
     table = published()["layers"]["figure"]
     divisor = DIVISORS[size]
-    # With fewer channels a kernel's sum has fewer terms; V grows so that the sums keep their size.
+    # With fewer channels a kernel's sum has fewer terms; V grows so that the sums have equal size.
     narrow = {
         "channels": [width // divisor for width in table["channels"]],
         "dense": [width // divisor for width in table["dense"]],
         "variance": table["variance"] * divisor,
     }
-    layers = Layers(
+    layers = LayerSizes(
         **{**table, **narrow, "free": sweeps, "nudged": nudged, "normalise": published()["pixels"]["cifar10"]}
     )
     return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)
@@ -107,7 +107,7 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
 
     data = load_colour(args.dataset, args.data_dir)
     rows = rng.integers(len(data.train), size=args.batch)
-    # Ten outputs whatever the data set: what is compared are gradients.
+    # Ten outputs for every data set: only gradients are compared.
     return chain, data.train[rows], data.train_labels[rows] % 10
 
 

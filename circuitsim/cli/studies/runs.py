@@ -1,4 +1,4 @@
-"""Training runs that a study consists of: kept in folders, continued where they stand, ended by the clock."""
+"""The training runs of a study: stored in folders, resumable, limited in time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def train_run(
     epochs : int, optional
         How many in all; the model's own number otherwise. A run that is further already stays as it is.
     folder : Path, optional
-        Where runs are kept; None keeps none.
+        Folder of the runs; None stores none.
     late : callable
         Asked after every step: whether to stop.
 

@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (digits 12, MNIST 5, paper 200)")
     parser.add_argument("--width", type=int, metavar="N", help="units of each layer of the small size (64, 100)")
-    parser.add_argument("--out", metavar="DIR", help="write split.md, split.csv, split.png here; done runs are kept")
+    parser.add_argument("--out", metavar="DIR", help="write split.md, split.csv, split.png here; reuse finished runs")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train all, print the page, write the files where asked."""
+    """Train all, print the page, write the requested files."""
     from circuitsim.training import ProgressLine
 
     cases = [
@@ -109,7 +109,7 @@ def _train(args: argparse.Namespace, data: Any, case: tuple[int, int, str, int])
 def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method: str, seed: int) -> tuple[Any, ...]:
     """The cut network, and how it is trained: batch, rate, final rate, weight decay."""
     from circuitsim.datasets.augment import FlipAndCrop
-    from circuitsim.ffebm.architectures import Layers, preset
+    from circuitsim.ffebm.architectures import LayerSizes, preset
     from circuitsim.ffebm.description import build_chain
 
     if args.size == "paper":
@@ -118,9 +118,9 @@ def _chain(args: argparse.Namespace, data: Any, layers: int, block: int, method:
         chain = build_chain(options["elements"], chaining=rule, seed=seed)
         chain.augment = FlipAndCrop((32, 32, 3))
         return chain, options["batch"], options["lr"], options["lr_final"], 3e-4
-    # The readout sees the last layer normalised: deep inside a block signals are small. Units of slope one half and
-    # small steps keep couplings weak: sweeps settle better than with slope one, and accuracy is higher (docs/ffebm.md).
-    network = Layers(
+    # The readout's input is normalised: deep inside a block signals are small. Units of slope one half and
+    # small steps keep couplings weak: sweeps converge faster than at slope 1, and accuracy is higher (docs/ffebm.md).
+    network = LayerSizes(
         dense=[_width(args)] * layers,
         activation="laborieux",
         spread=0.6,

@@ -16,7 +16,7 @@ from circuitsim.training.history import Row
 ROWS = ("xs", "xl", "1h", "2h", "3h")
 
 
-class Result(NamedTuple):
+class DrnRun(NamedTuple):
     """One trained network: which, by which method, from which seed, on what, and its history."""
 
     row: str
@@ -35,13 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads; they change no bit (1)")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where data sets are kept")
-    parser.add_argument("--runs", metavar="DIR", help="keep each run here, and continue those that are there")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
+    parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
     parser.add_argument("--out", metavar="DIR", help="write table1.md, table1.csv and table1.png here")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, print the page, and write the files where asked."""
+    """Train, print the page, and write the requested files."""
     from circuitsim.training.interrupt import interrupt_flag
 
     rows = _chosen(args.rows, ROWS, "row")
@@ -49,14 +49,14 @@ def run(args: argparse.Namespace) -> int:
     if args.seeds < 1:
         raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
     end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
-    results: list[Result] = []
+    results: list[DrnRun] = []
     with interrupt_flag() as stopped:
 
         def late() -> bool:
             return stopped() or (end is not None and time.monotonic() >= end)
 
         for row, method, seed in ((r, m, s) for r in rows for m in methods for s in range(args.seeds)):
-            # Runs that are kept are shown even when the time is over; new ones are not begun.
+            # Stored runs are shown even after the time limit; new ones are not begun.
             if late() and not (args.runs and (Path(args.runs) / _name(row, method, seed)).exists()):
                 continue
             result = _one(row, method, seed, args, late)
@@ -89,7 +89,7 @@ def _name(row: str, method: str, seed: int) -> str:
     return f"drn-{row}-{method}-{seed}"
 
 
-def _one(row: str, method: str, seed: int, args: argparse.Namespace, late: Any) -> Result:
+def _one(row: str, method: str, seed: int, args: argparse.Namespace, late: Any) -> DrnRun:
     from circuitsim.cli.studies.runs import train_run
 
     given = {
@@ -98,11 +98,11 @@ def _one(row: str, method: str, seed: int, args: argparse.Namespace, late: Any) 
     }  # fmt: skip
     folder = None if args.runs is None else Path(args.runs)
     _, dataset, history = train_run(_name(row, method, seed), given, args.epochs, folder, late)
-    return Result(row, method, seed, dataset, history)
+    return DrnRun(row, method, seed, dataset, history)
 
 
 # ---------------------------------------------------------------------- the page
-def page_of(results: list[Result]) -> str:
+def page_of(results: list[DrnRun]) -> str:
     """The paper's table beside ours."""
     lines = [
         "# Deep resistive networks on MNIST",
@@ -126,12 +126,12 @@ def page_of(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def _grouped(results: list[Result]) -> list[list[Result]]:
+def _grouped(results: list[DrnRun]) -> list[list[DrnRun]]:
     keys = dict.fromkeys((run.row, run.method) for run in results)
     return [[run for run in results if (run.row, run.method) == key] for key in keys]
 
 
-def _line(runs: list[Result]) -> str:
+def _line(runs: list[DrnRun]) -> str:
     from circuitsim.layered.architecture import recipes
 
     recipe = recipes()[f"drn-{runs[0].row}"]
@@ -150,7 +150,7 @@ def _line(runs: list[Result]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def seconds_per_epoch(runs: list[Result]) -> float:
+def seconds_per_epoch(runs: list[DrnRun]) -> float:
     """Median over the epochs of all runs, training alone."""
     found = []
     for run in runs:
@@ -166,7 +166,7 @@ def _spread(values: list[float]) -> str:
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.2f}"
 
 
-def _table(results: list[Result]) -> str:
+def _table(results: list[DrnRun]) -> str:
     """One row a run and epoch."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -180,7 +180,7 @@ def _table(results: list[Result]) -> str:
     return text.getvalue()
 
 
-def _draw(results: list[Result], path: Path) -> None:
+def _draw(results: list[DrnRun], path: Path) -> None:
     """Test errors over the epochs, the paper's final ones as dotted lines."""
     from matplotlib.figure import Figure
 

@@ -16,7 +16,7 @@ ROWS = ("1h", "2h", "3h")
 KINDS = ("drn", "dhn")
 TITLES = {"drn": "DRN", "dhn": "DHN"}
 SHARE = 1e-3
-"""A state counts as settled within this share of each layer's largest value."""
+"""A state counts as converged within this share of each layer's largest value."""
 
 LIMIT = 400
 IMAGES = 500
@@ -28,7 +28,7 @@ PAPER: dict[str, tuple[int, int, float, float]] = {
 }  # fmt: skip
 
 
-class Result(NamedTuple):
+class DhnRun(NamedTuple):
     """One trained network.
 
     Attributes
@@ -38,7 +38,7 @@ class Result(NamedTuple):
     history : list of dict
         Rows of its training.
     free, nudged : (images,) int arrays
-        Sweeps to settle: from zero, and nudged from the free state.
+        Sweeps to convergence: from zero, and nudged from the free state.
     """
 
     model: str
@@ -57,21 +57,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, metavar="N", help="at most so many epochs (each model's own number)")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where data sets are kept")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
     parser.add_argument("--tol", type=float, metavar="R", help="end a phase of dhn when a sweep moves nothing by more")
-    parser.add_argument("--runs", metavar="DIR", help="keep each run here, and continue those that are there")
+    parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
     parser.add_argument("--out", metavar="DIR", help="write table3.md, table3.csv and table3.png here")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, measure, print the page, and write the files where asked."""
+    """Train, measure, print the page, and write the requested files."""
     from circuitsim.training.interrupt import interrupt_flag
 
     models = _models(args)
     if args.seeds < 1:
         raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
     end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
-    results: list[Result] = []
+    results: list[DhnRun] = []
     with interrupt_flag() as stopped:
 
         def late() -> bool:
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _models(args: argparse.Namespace) -> list[str]:
-    """The models asked for, in the order of the table."""
+    """The requested models, in the order of the table."""
     for given, known, what in ((args.rows, ROWS, "row"), (args.models, KINDS, "model")):
         for word in given.split(","):
             if word not in known:
@@ -106,8 +106,8 @@ def _models(args: argparse.Namespace) -> list[str]:
     return [f"{kind}-{row}" for row in ROWS if row in rows for kind in KINDS if kind in kinds]
 
 
-def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> Result | None:
-    """Train one network, or continue it, and measure how fast it settles; None without a finished epoch."""
+def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> DhnRun | None:
+    """Train one network, or continue it, and measure its convergence; None without a finished epoch."""
     from circuitsim.cli.studies.runs import train_run
 
     given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
@@ -118,8 +118,8 @@ def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], boo
     if not history:
         return None
     test: Any = experiment.evaluate
-    free, nudged = _settling(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
-    return Result(model, seed, dataset, history, free, nudged)
+    free, nudged = _convergence(experiment.trainable, test.images[:IMAGES], test.labels[:IMAGES])
+    return DhnRun(model, seed, dataset, history, free, nudged)
 
 
 def _recipe(model: str) -> Any:
@@ -132,18 +132,18 @@ def _recipe(model: str) -> Any:
     return layered_recipes()[model]
 
 
-def _settling(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sweeps to settle of some test images: from zero, and nudged by +β from the free state."""
-    from circuitsim.hopfield import DeepHopfieldNetwork, settling
+def _convergence(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sweeps to convergence of some test images: from zero, and nudged by +β from the free state."""
+    from circuitsim.hopfield import DeepHopfieldNetwork, convergence
 
     if isinstance(trainable, DeepHopfieldNetwork):
-        return settling.of_hopfield(trainable, images, labels, SHARE, LIMIT)
-    return settling.of_resistive(trainable.network(), trainable.learning.beta, images, labels, SHARE, LIMIT)
+        return convergence.of_hopfield(trainable, images, labels, SHARE, LIMIT)
+    return convergence.of_resistive(trainable.network(), trainable.learning.beta, images, labels, SHARE, LIMIT)
 
 
 # ---------------------------------------------------------------------- the page
-def _page(results: list[Result]) -> str:
-    """The paper's table beside ours; nothing in it depends on the day."""
+def _page(results: list[DhnRun]) -> str:
+    """The paper's table beside ours; it is independent of the day."""
     lines = [
         "# Resistive and Hopfield networks of the same size",
         "",
@@ -151,7 +151,7 @@ def _page(results: list[Result]) -> str:
         f"T free and K nudged sweeps. Trained here on {', '.join(sorted({run.dataset for run in results}))}.",
         "",
         "| network | T, K | paper: test error, % | epochs | here: test error, % | training error, % "
-        "| sweeps to settle, free | nudged |",
+        "| sweeps to convergence, free | nudged |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for model, runs in _by_model(results).items():
@@ -172,15 +172,15 @@ def _page(results: list[Result]) -> str:
         f"Runs of each network: {', '.join(map(str, counts))} (the paper has 5; ± is the deviation between runs). Test "
         "errors are those after the last epoch trained here.",
         "",
-        f"Sweeps to settle: median and largest over {results[0].free.size} test images of the trained network, until "
-        f"no unit is farther from its final value than {SHARE:g} of the largest value in its layer; free from zero, "
-        f"nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more.",
+        f"Sweeps to convergence: median and largest over {results[0].free.size} test images of the trained network, "
+        f"until no unit is farther from its final value than {SHARE:g} of the largest value in its layer; free from "
+        f"zero, nudged by +β from the free state; {LIMIT} stands for {LIMIT} and more.",
         "",
     ]
     return "\n".join(lines)
 
 
-def _by_model(results: list[Result]) -> dict[str, list[Result]]:
+def _by_model(results: list[DhnRun]) -> dict[str, list[DhnRun]]:
     return {model: [r for r in results if r.model == model] for model in dict.fromkeys(r.model for r in results)}
 
 
@@ -189,7 +189,7 @@ def _title(model: str) -> str:
     return f"{TITLES[kind]}-{row.upper()}"
 
 
-def _training_error(run: Result) -> float:
+def _training_error(run: DhnRun) -> float:
     """Share of wrong answers on the training data during the last epoch."""
     row = run.history[-1]
     return float(row["error"] if "error" in row else row["train_error"])
@@ -204,8 +204,8 @@ def _quantiles(sweeps: np.ndarray) -> str:
     return f"{np.median(sweeps):g}, {sweeps.max()}"
 
 
-def _table(results: list[Result]) -> str:
-    """One row a run and epoch; the sweeps to settle stand in the last epoch's row."""
+def _table(results: list[DhnRun]) -> str:
+    """One row a run and epoch; the sweeps to convergence are in the last epoch's row."""
     import csv
     import io
 
@@ -225,8 +225,8 @@ def _table(results: list[Result]) -> str:
     return text.getvalue()
 
 
-def _draw(results: list[Result], path: Path) -> None:
-    """Test errors over the epochs, and the share of images that have settled after so many sweeps."""
+def _draw(results: list[DhnRun], path: Path) -> None:
+    """Test errors over the epochs, and the share of converged images after each number of sweeps."""
     from matplotlib.figure import Figure
 
     from circuitsim.training.curves import save_figure
@@ -245,7 +245,9 @@ def _draw(results: list[Result], path: Path) -> None:
     low, high = left.get_ylim()
     left.set_yticks(ticks := [t for t in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100) if low <= t <= high], map(str, ticks))
     left.minorticks_off()
-    right.set(title="settled, from zero", xlabel="sweeps", ylabel="share of test images", xscale="log", ylim=(0, 1.02))
+    right.set(
+        title="converged, from zero", xlabel="sweeps", ylabel="share of test images", xscale="log", ylim=(0, 1.02)
+    )
     handles, labels = right.get_legend_handles_labels()
     unique = dict(zip(labels, handles))
     right.legend(unique.values(), unique.keys(), frameon=False)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.kernels import kernel
-from circuitsim.program.flow import NOISE
 from circuitsim.program.incidence import by_node
+
+NOISE = 1e-13
+"""Share of the magnitudes in a sum of currents that its rounding is below."""
 
 
 def exchange(

@@ -141,9 +141,9 @@ def contrast(plus: States, minus: States, weight: np.ndarray) -> Contrast:
 
 def first_gradient(x: np.ndarray, gain: float, pair: Contrast) -> np.ndarray:
     """Σ_b [½ (ΔV⁺)² − ½ (ΔV⁻)²] for the doubled first matrix, without cancellation: ∓ A xᵀ d + Σ d m."""
-    lit = x.T @ pair.diff[0] * pair.diff[0].dtype.type(gain)
+    input_part = x.T @ pair.diff[0] * pair.diff[0].dtype.type(gain)
     drop = (pair.diff[0] * pair.mean[0]).sum(axis=0)
-    return np.concatenate([drop - lit, drop + lit])
+    return np.concatenate([drop - input_part, drop + input_part])
 
 
 def inner_gradient(pair: Contrast, layer: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How many sweeps a layered network needs until it is as good as settled."""
+"""Sweeps of a layered network until convergence to a relative tolerance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Layers = Sequence[np.ndarray]
 
 
-def sweeps_to_settle(step: Callable[[Layers], Layers], start: Layers, share: float, limit: int) -> np.ndarray:
+def sweeps_to_converge(step: Callable[[Layers], Layers], start: Layers, share: float, limit: int) -> np.ndarray:
     """For each sample the sweeps after which no unit is ever farther from its final value than a share of its layer.
 
     Parameters
@@ -71,13 +71,13 @@ def of_hopfield(
 
     def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
         begin = Relaxed(tuple(layers), switches, 0)
-        return state.landscape.relax(state.constants, begin, sweeps, tilt).layers
+        return state.layered_energy.relax(state.constants, begin, sweeps, tilt).layers
 
     zero = [np.zeros_like(layer) for layer in state.layers]
     free = after(zero, limit, None)
     return (
-        sweeps_to_settle(lambda layers: after(layers, 1, None), zero, share, limit),
-        sweeps_to_settle(lambda layers: after(layers, 1, nudge), free, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, nudge), free, share, limit),
     )
 
 
@@ -85,7 +85,7 @@ def of_resistive(
     network: DeepResistiveNetwork, beta: float, pixels: np.ndarray, labels: np.ndarray, share: float, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sweeps of a resistive network on images (bytes): from zero, and nudged by +β from the free state."""
-    from circuitsim.layered.network import LayeredState
+    from circuitsim.layered.network import ResistiveState
 
     dtype = network.parameters["biases.1"].dtype
     x = (pixels / 255).astype(dtype)
@@ -94,12 +94,12 @@ def of_resistive(
 
     def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
         network.sweeps = sweeps
-        nothing = np.zeros(len(x))
-        return network.relax(x, tilt, LayeredState(tuple(layers), nothing, nothing == 0, 0)).layers
+        zeros = np.zeros(len(x))
+        return network.relax(x, tilt, ResistiveState(tuple(layers), zeros, zeros == 0, 0)).layers
 
     zero = [np.zeros((len(x), units), dtype) for units in network.architecture.units[1:]]
     free = after(zero, limit, None)
     return (
-        sweeps_to_settle(lambda layers: after(layers, 1, None), zero, share, limit),
-        sweeps_to_settle(lambda layers: after(layers, 1, nudge), free, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, nudge), free, share, limit),
     )

@@ -1,4 +1,4 @@
-"""A deep Hopfield network and its training step in plain numpy, from the paper: what the fast way must equal."""
+"""A deep Hopfield network and its training step in plain numpy, from the paper: the reference for tests."""
 
 from __future__ import annotations
 

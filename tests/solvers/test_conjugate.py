@@ -1,0 +1,114 @@
+"""Conjugate gradients on graphs that fill in, and circuits whose sets of conducting diodes returned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from local_scales import distance, same_bits
+
+import circuitsim
+from circuitsim.analysis import prepared
+from circuitsim.bench.families import make
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.engine.network import network
+from circuitsim.errors import ConvergenceError
+from circuitsim.program import analyse
+from circuitsim.solvers import conjugate, dense, laplacian
+
+
+def varied(family: str, unknowns: int, seed: int, factor: float) -> circuitsim.Circuit:
+    """A benchmark circuit, its source values changed by up to ± ``factor``."""
+    circuit = make(family, unknowns, seed)
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    change = np.random.default_rng(0).uniform(1.0 - factor, 1.0 + factor, value.size)
+    return circuit.with_column(np.where(np.isin(kind, (VOLTAGE, CURRENT)), value * change, value))
+
+
+def way(circuit: circuitsim.Circuit, direct: bool = False) -> object:
+    """The kind of conjugate gradients that is chosen for the linear circuits of a circuit, if any."""
+    return network(analyse(circuit), direct).laplacian.iterative
+
+
+@pytest.mark.parametrize(("family", "unknowns", "seed"), [("grid-scaled", 2000, 2), ("scale-free", 10_000, 0)])
+def test_loops_of_conducting_diodes_do_not_make_the_iterations_cycle(family: str, unknowns: int, seed: int) -> None:
+    """The first circuits found on which sets of conducting diodes returned."""
+    point = circuitsim.solve(varied(family, unknowns, seed, factor=0.1))
+    assert point.certificate.ok and int(str(point.solver["iterations"])) < 40
+
+
+def random_network(seed: int, n: int = 60) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, n + 1, (2, 5 * n))
+    a, b = np.append(a, np.arange(n)), np.append(b, np.arange(1, n + 1))
+    return a, b, np.exp(rng.standard_normal(a.size)), rng.integers(0, n + 1, (2, n // 4)), rng.standard_normal(n)
+
+
+def out_of_nodes(a: np.ndarray, b: np.ndarray, g: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Currents that leave the nodes but earth through the resistors."""
+    flow = g * (x[a] - x[b])
+    return (np.bincount(a, flow, x.size) - np.bincount(b, flow, x.size))[:-1]
+
+
+def at_groups(row: np.ndarray, current: np.ndarray) -> np.ndarray:
+    """Of the nodes of each unknown together; −1 is earth."""
+    return np.bincount(row[:-1] + 1, current)[1:]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_conjugate_gradients_agree_with_elimination(seed: int) -> None:
+    a, b, g, (u, v), current = random_network(seed)
+    n = current.size
+    merged = conjugate.merge(n, a, b, g, u, v)
+    x, _ = conjugate.solve(merged, current, None, 1e-14)
+    shorts = np.full(u.size, dense.SHORT)
+    exact = dense.solve(dense.factor(n, np.append(a, u), np.append(b, v), np.append(g, shorts)), current)
+    assert np.abs(x - exact).max() < 1e-11 * np.abs(exact).max()
+    assert np.array_equal(x[u], x[v]) and x[n] == 0.0
+    again, _ = conjugate.solve(merged, current, np.zeros(n + 1), 1e-14)
+    assert np.array_equal(x, again)
+    close = [conjugate.solve(merged, current, exact, 1e-6)[0] for _ in range(2)]
+    assert np.array_equal(*close)
+    # What is still missing is what the potentials, stopped early, really leave.
+    x, missing = conjugate.solve(merged, current, None, 1e-3)
+    left = at_groups(merged.row, current - out_of_nodes(a, b, g, x))
+    assert np.abs(missing).max() > 1e-4 and np.abs(missing - left).max() < 1e-12
+    assert np.array_equal(conjugate.at_nodes(merged, missing)[merged.row >= 0], missing[merged.row[merged.row >= 0]])
+
+
+def test_choice_by_shape_values_and_ways_to_earth() -> None:
+    random = make("erdos-renyi", 2500, 0)
+    assert way(random) is conjugate and way(random, direct=True) is None
+    kind, value = random.arrays().kind, random.arrays().value.copy()
+    value[np.flatnonzero(kind == RESISTOR)[0]] *= 1e-6
+    assert way(random.with_column(value)) is None
+    assert way(make("erdos-renyi", 1000, 0)) is None
+    for family in ("grid", "crossbar-1d1r", "selectors", "ladder"):
+        assert way(make(family, 4000, 0)) is not conjugate, family
+    alone = circuitsim.loads(circuitsim.dumps(random))
+    alone.diode("Dalone", "alone", "0")  # a node without a path of resistors to ground
+    assert way(alone) is None
+
+
+def test_both_ways_give_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit = make("erdos-renyi", 2500, 1)
+    point = circuitsim.solve(circuit)
+    assert point.solver["linear"] == conjugate.NAME and same_bits(point, circuitsim.solve(circuit))
+    monkeypatch.setattr(conjugate, "STEPS", 1)
+    a, b, g, _, current = random_network(0)
+    merged = conjugate.merge(current.size, a, b, g, *np.zeros((2, 0), dtype=int))
+    with pytest.raises(ConvergenceError, match="did not converge"):
+        conjugate.solve(merged, current, None, 1e-13)
+    direct = circuitsim.solve(circuit)  # conjugate gradients give up, factors take over
+    assert direct.solver["linear"] == "sparse factors" and distance(point, direct) < 1e-9
+
+
+def test_new_values_reuse_what_the_topology_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for family in ("grid", "erdos-renyi"):
+        kept = prepared(make(family, 2500, 0))
+        first = kept.solve()
+        with monkeypatch.context() as patch:
+            # Nothing of the topology is looked at a second time.
+            patch.setattr(laplacian, "analyse", None)
+            patch.setattr(conjugate, "spreads", None)
+            again = kept.solve()
+        assert same_bits(first, again)
