@@ -80,7 +80,7 @@ def _keep(kernel: Any) -> None:
 
 def cached(kernel: Any) -> bool:
     """Whether compiled code of a kernel, for some types of arguments, is at hand: in this process or on disk."""
-    if kernel.signatures:
+    if getattr(config, "DISABLE_JIT", False) or kernel.signatures:
         return True
     try:
         return bool(kernel._cache.holds())

@@ -187,6 +187,7 @@ def certify(
     currents: np.ndarray,
     drops: np.ndarray,
     tolerance: float = TOLERANCE,
+    low: np.ndarray | None = None,
 ) -> Certificate:
     """The certificate of one operating point.
 
@@ -200,18 +201,22 @@ def certify(
     currents, drops : (m,) float arrays
         Branch currents in SPICE signs, A, and voltages first − second, V.
     tolerance : float
+    low : (n_nodes,) float array, optional
+        What rounding the potentials to doubles leaves over, V: where the sum of both resolves all drops, no loop needs
+        to be walked.
     """
+    low = np.zeros(voltages.size) if low is None else low
     carried = np.where(arrays.kind == CURRENT, value, currents)
-    found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), tolerance)
+    found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), low, tolerance)
     if found.ok or not np.isfinite(carried).all():
         return found
     resolved = RESOLUTION * _largest_in_block(arrays, carried)
-    return _certificate(arrays, value, voltages, currents, drops, carried, resolved, tolerance)
+    return _certificate(arrays, value, voltages, currents, drops, carried, resolved, low, tolerance)
 
 
 def _certificate(
     arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    carried: np.ndarray, resolved: np.ndarray, tolerance: float,
+    carried: np.ndarray, resolved: np.ndarray, low: np.ndarray, tolerance: float,
 ) -> Certificate:  # fmt: skip
     """`certify` with the currents ``carried``, A, and the least scale ``resolved`` of each current (m,), A."""
     kind, first, second, zeroable, n_nodes = arrays
@@ -228,7 +233,7 @@ def _certificate(
     d, i = drops[diode], currents[diode]
     ohmic = np.abs(drops - value * currents)[resistor]
     reach = np.maximum(np.abs(drops), np.where(resistor, value * resolved, 0.0))
-    loops = _loop_violations(arrays, resistor, fixed, voltages, currents, drops, reach, tolerance)
+    loops = _loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
     reach = np.maximum(loops.scale, np.abs(drops))[diode]
     pairs = {
         "kcl": (
@@ -280,8 +285,8 @@ class _Loops(NamedTuple):
 
 
 def _loop_violations(
-    arrays: CircuitArrays, resistor: np.ndarray, fixed: np.ndarray, voltages: np.ndarray, currents: np.ndarray,
-    drops: np.ndarray, size: np.ndarray, tolerance: float,
+    arrays: CircuitArrays, resistor: np.ndarray, fixed: np.ndarray, voltages: np.ndarray, low: np.ndarray,
+    currents: np.ndarray, drops: np.ndarray, size: np.ndarray, tolerance: float,
 ) -> _Loops:  # fmt: skip
     """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
 
@@ -290,7 +295,7 @@ def _loop_violations(
     fixed voltages, conducting diodes and the smallest resistances.
     """
     first, second = arrays.first, arrays.second
-    difference = voltages[first] - voltages[second]
+    difference = (voltages[first] - voltages[second]) + (low[first] - low[second])
     violation, scale = np.abs(drops - difference), size.copy()
     unclear = np.flatnonzero(~(violation <= 1e-3 * tolerance * scale))
     if not unclear.size:
@@ -305,7 +310,7 @@ def _loop_violations(
         violation[e], scale[e] = abs(total), most
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
     printed = np.abs(drops - difference)[unclear]
-    return _Loops(violation, scale, printed, np.maximum(reach, size[unclear]))
+    return _Loops(violation, scale, printed, np.maximum(reach, scale[unclear]))
 
 
 class _Tree:

@@ -22,7 +22,7 @@ from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.compact.plan import UPDATES
 from circuitsim.compact.samples import CLEAN
 from circuitsim.compact.settle import FREE, NO_REST, ROUNDS, SETTLED, SHARED
-from circuitsim.compact.single import NUMBERS, UNCLEAR, part
+from circuitsim.compact.single import NUMBERS, UNCLEAR, UNCLEAR_SHARED, part
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
 
@@ -31,6 +31,9 @@ LARGEST = 20_000
 
 _NO_GUESS = np.zeros(0)
 _NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
+
+FOUND = (SETTLED, SHARED, UNCLEAR, UNCLEAR_SHARED)
+"""Outcomes with a set of conducting diodes and potentials."""
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
 LOOPS = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
@@ -95,9 +98,9 @@ class Quick:
         if status == SHARED:
             chosen, worst = compact("share_once", self._nodes)(*memory, out)
             proven = chosen and worst <= CLEAN
-        if not proven and status in (SETTLED, SHARED, UNCLEAR):
-            drops = np.empty(value.size)
-            proven = compact("refine_once", self._nodes)(*memory, out, drops, status == SHARED) <= self.tolerance
+        if not proven and status in FOUND:
+            drops, shared = np.empty(value.size), status in (SHARED, UNCLEAR_SHARED)
+            proven = compact("refine_once", self._nodes)(*memory, out, drops, shared) <= self.tolerance
         self._spare.append(memory)
         if proven:
             out.setflags(write=False)
@@ -108,7 +111,7 @@ class Quick:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
         why = f"active-set engine: {_LEFT.get(status, _DIGITS)}"
         v = out[self.voltages]
-        if status in (SETTLED, SHARED, UNCLEAR) and np.isfinite(v).all():
+        if status in FOUND and np.isfinite(v).all():
             kind, first, second, _, _ = self.circuit.arrays()
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]

@@ -133,7 +133,9 @@ class Prepared:
 
 def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
     """The diodes that conduct in ``start`` (m,), or none."""
-    return np.zeros(value.size, dtype=bool) if start is None else start.currents > 0.0
+    if start is None:
+        return np.zeros(value.size, dtype=bool)
+    return (start.circuit.arrays().kind == DIODE) & (start.currents > 0.0)
 
 
 def prepared(
@@ -208,7 +210,7 @@ def _operating_point(
         found = steady_state(net, closed, guess, anchor, limit)
         info |= {"iterations": found.iterations, "linear": net.laplacian.way}
         certificate = certify(
-            structure.arrays, structure.arrays.value, found.voltages, found.current, found.drop, tolerance
+            structure.arrays, structure.arrays.value, found.voltages, found.current, found.drop, tolerance, found.low
         )
     if not certificate.ok:
         raise ConvergenceError(_why_not(str(info["name"]), doubt, certificate))

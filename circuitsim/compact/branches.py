@@ -28,7 +28,7 @@ LOCAL = 1e-12
 OVERALL = 1e-22
 """A current below this share of the largest of all that each correction shrinks by `SHRINKS` is zero."""
 SHRINKS = 1e-3
-RESOLUTION = 1e-25
+RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 STEPS = 8
 """Most corrections; circuits that need more go to the engine."""
@@ -117,7 +117,7 @@ def accept(plan, space, closed, signs, current, drop):
     for d in range(closed.size):
         e = plan.diode[d]
         if closed[d]:
-            if signs and current[e] < 0.0:
+            if signs and not current[e] > 0.0:  # without a current it may leave potentials open
                 return False
         elif not drop[e] <= 0.0:
             return False

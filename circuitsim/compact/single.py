@@ -26,9 +26,10 @@ from circuitsim.compact.settle import (
 )
 from circuitsim.compact.workspace import kept, room, workspace
 
-OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR = 5, 6, 7
+OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR, UNCLEAR_SHARED = 5, 6, 7, 8
 """How a call of `solve_once` can end besides the ways of a sample (`circuitsim.compact.settle.SETTLED`): a resistance
-became zero or ceased to be; a value is out of range; current sources cancel at a node, whose sum needs refinement."""
+became zero or ceased to be; a value is out of range; as `SETTLED` or `SHARED`, but
+current sources cancel at a node, whose sum needs refinement."""
 
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
@@ -176,8 +177,10 @@ def solve_once(packed, numbers, guess, rounds, out):
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
         out[tail + 1 + d] = CARRIES if carries else IDLE
-    if not clear and (status == SETTLED or status == SHARED):
+    if not clear and status == SETTLED:
         status = UNCLEAR
+    elif not clear and status == SHARED:
+        status = UNCLEAR_SHARED
     return status, prove(plan, packed, space, out) if status == SETTLED else np.inf
 
 

@@ -11,15 +11,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine import tree
+from circuitsim.engine import nodal, tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 
+NODAL = 40
+"""Most iterations on node potentials in doubles."""
+
 CLOSES = 2.0**-52
 """A sum of n source values below n times this share of the largest of them is zero."""
 
+
+COARSE = 1e-12
+"""A difference of potentials below this share of them is taken as a sum of drops instead."""
 
 RESOLVED = 1e-29
 """A difference of potentials below this share of them is rounding of pairs of doubles."""
@@ -63,8 +69,10 @@ def solve_active_set(
         No steady state was found within ``limit`` linear circuits.
     """
     seen: set[bytes] = set()
-    single, previous = False, None
-    for count in range(1, limit + 1):
+    single, previous, done = False, None, 0
+    if nodal.suits(net):
+        closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))
+    for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = violations(net, point)
         if not (found.leave.size or found.enter.size):
@@ -133,8 +141,7 @@ def violations(net: Network, point: LinearPoint) -> Violations:
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     wrong = ~on & np.where(joined, forward > 0.0, forward > CLOSES * reach)
     candidates = np.flatnonzero(wrong & joined)
-    loops = loop_drops(net, point, d[candidates])
-    wrong[candidates] = forward[candidates] > np.maximum(OVERALL * loops, RESOLVED * reach[candidates])
+    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])
     driven = driven_components(net, point)
     if driven.any():
         wrong |= _first_met(net, point, driven, forward)
@@ -144,21 +151,38 @@ def violations(net: Network, point: LinearPoint) -> Violations:
 
 def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:
     """Anode minus cathode potential of each diode, V."""
-    d = net.diodes
-    forward = np.empty(d.size)
-    kernel(tree.differences, d.size)(net.first[d], net.second[d], point.v, point.v_low, forward)
-    return forward
+    return voltages_between(net, point, net.diodes)
 
 
-def loop_drops(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
-    """Largest |drop| along the tree between the terminals of elements, V; 0 where no path leads."""
-    scale = np.zeros(elements.size)
-    made = point.tree
+def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
+    """Potential of the first terminal minus that of the second, V."""
+    a, b, made = net.first[elements], net.second[elements], point.tree
+    found = np.empty(elements.size)
+    kernel(tree.differences, elements.size)(a, b, point.v, point.v_low, found)
+    coarse = np.flatnonzero(np.abs(found) < COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
+    if coarse.size:
+        finer = found[coarse]
+        kernel(tree.path_voltages, net.first.size)(
+            made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, point.current_low,
+            a[coarse], b[coarse], finer,
+        )  # fmt: skip
+        found[coarse] = finer
+    return found
+
+
+def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> np.ndarray:
+    """Voltages below which those of blocking diodes are zero, V: by the largest drop in the loop through the diode.
+
+    A loop of n voltage sources and conducting diodes closes if its sum is below n · 2⁻⁵² of its largest member.
+    """
+    largest, members = np.zeros(diodes.size), np.zeros(diodes.size, dtype=np.int64)
+    made, a, c = point.tree, net.first[diodes], net.second[diodes]
     kernel(tree.loop_scales, net.first.size)(
-        made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current,
-        net.first[elements], net.second[elements], scale,
+        made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
     )  # fmt: skip
-    return scale
+    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
+    share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
+    return np.maximum(share * largest, RESOLVED * reach)
 
 
 def driven_components(net: Network, point: LinearPoint) -> np.ndarray:

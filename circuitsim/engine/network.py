@@ -38,6 +38,8 @@ class Network(NamedTuple):
         The nodal matrix of resistors and diodes between different super-nodes.
     branch : (m,) int array
         Position of each resistor and diode in the pattern of ``laplacian``; −1 where its ends are one super-node.
+    grounded : bool
+        Whether resistors and fixed voltages lead from every node to ground or a reference.
     """
 
     structure: Structure
@@ -52,6 +54,7 @@ class Network(NamedTuple):
     sources: np.ndarray
     laplacian: Laplacian
     branch: np.ndarray
+    grounded: bool
 
     @property
     def n_nodes(self) -> int:
@@ -81,12 +84,13 @@ def network(structure: Structure, direct: bool = False) -> Network:
     branch = np.full(m, -1, dtype=np.int64)
     branch[edges] = np.arange(edges.size)
     a, b = coordinate[first[edges]], coordinate[second[edges]]
-    grounded = not component_labels(n + 1, a[: outer.size], b[: outer.size]).any()
+    label = component_labels(n + 1, a[: outer.size], b[: outer.size])
+    grounded = bool((label == label[n]).all())
     laplacian = Laplacian.analyse(n, a, b, 1.0 / value[outer], grounded and not direct, structure.memo)
     ascending = resistors[np.argsort(value[resistors], kind="stable")]
     return Network(
         structure, first, second, ohms, emf, source, structure.voltage_edges, ascending, diodes,
-        np.flatnonzero(source), laplacian, branch,
+        np.flatnonzero(source), laplacian, branch, grounded,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """The linear circuit at one set of conducting diodes, refined until branch currents are right by their own scales.
 
-Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of doubles
-(`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the current of a
-picoohm beside a kiloohm is a sum of currents, never a difference of rounded potentials.
+Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of
+doubles (`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the
+current of a picoohm beside a kiloohm is a sum of currents, never a difference of rounded potentials.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
-RESOLUTION = 1e-25
+RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
@@ -102,8 +102,13 @@ class LinearPoint(NamedTuple):
 
 def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
     """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
+    return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
+
+
+def forest_of(net: Network, edges: np.ndarray) -> Tree:
+    """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
     n, first, second = net.n_nodes, net.first, net.second
-    kept = spanning_forest(n - 1, first, second, np.concatenate([net.fixed, closed, net.ascending]))
+    kept = spanning_forest(n - 1, first, second, edges)
     preferred = np.zeros(n)
     preferred[net.roots] = 1.0
     grown = rooted(n - 1, first[kept], second[kept], preferred)
@@ -153,7 +158,7 @@ def solve_linear(
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
     block, active = _active_blocks(net, on)
     chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & active)
-    last = _representative(net, on)[net.structure.coordinate]
+    last = representative(net, on)[net.structure.coordinate]
     current, current_low = net.source.copy(), np.zeros(m)
     current[chords] = guess[chords]
     v, v_low = np.zeros(n), np.zeros(n)
@@ -162,7 +167,7 @@ def solve_linear(
     v[free] = anchor[free]
     need, need_low, at_node, before, most = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(n)
     in_block, injected = np.zeros(block.max(initial=-1) + 1), np.zeros(net.structure.n + 1)
-    residual = np.zeros(chords.size)
+    residual, old = np.zeros(chords.size), np.zeros(chords.size)
     carrying = np.concatenate([chords, net.sources])
     balance, potentials = kernel(tree.tree_currents, m), kernel(tree.tree_potentials, m)
     measure, correct = kernel(tree.loop_residuals, m), kernel(tree.correct_chords, m)
@@ -224,7 +229,7 @@ def _active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return block, active
 
 
-def _representative(net: Network, on: np.ndarray) -> np.ndarray:
+def representative(net: Network, on: np.ndarray) -> np.ndarray:
     """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
     the order of elimination, which has the least rounding."""
     n = net.structure.n

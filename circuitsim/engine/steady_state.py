@@ -1,4 +1,4 @@
-"""From a set of conducting diodes to the steady state: every branch current and drop, every potential, what is unique."""
+"""From conducting diodes to the steady state: branch currents and drops, node potentials, what of them is unique."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
-from circuitsim.engine.active_set import RESOLVED, forward_voltages, loop_drops, solve_active_set
+from circuitsim.engine.active_set import (
+    forward_voltages,
+    resolved_voltages,
+    solve_active_set,
+    voltages_between,
+)
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import OVERALL, LinearPoint
+from circuitsim.engine.refinement import LinearPoint
 from circuitsim.errors import ConvergenceError
 
 SMALLEST, LARGEST = 1e-290, 1e290
@@ -24,8 +29,8 @@ class SteadyState(NamedTuple):
     ----------
     current, drop : (m,) float arrays
         Branch currents, A, and voltages first − second, V.
-    voltages : (n_nodes,) float array
-        Node potentials, V.
+    voltages, low : (n_nodes,) float arrays
+        Node potentials, V, and what rounding them to doubles leaves over, V.
     unique : (m,) bool array
         Where the branch current is the only one possible.
     iterations : int
@@ -37,6 +42,7 @@ class SteadyState(NamedTuple):
     current: np.ndarray
     drop: np.ndarray
     voltages: np.ndarray
+    low: np.ndarray
     unique: np.ndarray
     iterations: int
     converged: bool
@@ -63,7 +69,7 @@ def steady_state(
         if not (np.abs(quantity) <= LARGEST).all():
             raise ConvergenceError(_out_of_range(net, current, drop))
         quantity[np.abs(quantity) < SMALLEST] = 0.0
-    return SteadyState(current, drop, voltages, unique, iterations, point.converged)
+    return SteadyState(current, drop, voltages, point.v_low, unique, iterations, point.converged)
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
@@ -73,8 +79,7 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     a, c = net.first[d], net.second[d]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     near = np.flatnonzero(~tight & (np.abs(forward) <= 1e-9 * reach))
-    scale = np.maximum(OVERALL * loop_drops(net, point, d[near]), RESOLVED * reach[near])
-    tight[near] = np.abs(forward[near]) <= scale
+    tight[near] = np.abs(forward[near]) <= resolved_voltages(net, point, d[near])
     return tight
 
 
@@ -86,8 +91,7 @@ def _drops(
     drop[net.diodes] = np.where(point.closed[net.diodes] | (tight & (forward > 0.0)), 0.0, forward)
     kind = net.structure.arrays.kind
     other = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
-    a, b = net.first[other], net.second[other]
-    drop[other] = (point.v[a] - point.v[b]) + (point.v_low[a] - point.v_low[b])
+    drop[other] = voltages_between(net, point, other)
     return drop
 
 

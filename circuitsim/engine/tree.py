@@ -109,6 +109,35 @@ def differences(a, b, v, v_low, difference):
         difference[k] = add(v[a[k]], v_low[a[k]], -v[b[k]], -v_low[b[k]])[0]
 
 
+def path_voltages(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b, voltage):
+    """Fill in v(a) − v(b) for pairs of nodes as the sum of the drops between them, V; unchanged without a path.
+
+    So a microvolt between two nodes at a teravolt keeps its digits.
+    """
+    for j in range(a.size):
+        u, w, high, low, joined = a[j], b[j], 0.0, 0.0, True
+        while u != w:
+            down = depth[u] < depth[w]
+            x = w if down else u
+            e = edge_of[x]
+            if e < 0:
+                joined = False
+                break
+            if ohms[e] != 0.0:
+                d, d_low = multiply(ohms[e], current[e], current_low[e])
+            else:
+                d, d_low = emf[e], 0.0
+            if (first[e] == x) == down:
+                d, d_low = -d, -d_low
+            high, low = add(high, low, d, d_low)
+            if down:
+                w = parent_of[w]
+            else:
+                u = parent_of[u]
+        if joined:
+            voltage[j] = high
+
+
 def correct_chords(chords, first, second, coordinate, ohms, residual, x, current, current_low):
     """Add to the chords' currents what the correction ``x`` (n + 1,), V, and the residuals ask for."""
     for j in range(chords.size):
@@ -159,19 +188,29 @@ def largest_correction(first, second, block, current, before, at_node, in_block,
     return worst
 
 
-def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, scale):
-    """Fill in the largest |drop| along the tree path between each pair of nodes ``a``, ``b``, V; 0 without a path."""
+def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, largest, members):
+    """Measure the tree path between each pair of nodes ``a``, ``b``.
+
+    Fills in ``largest``: the largest |drop| on the path, V, 0 without a path; and ``members``: the number of its
+    elements where none of them is a resistor, else 0.
+    """
     for j in range(a.size):
-        u, w, most = a[j], b[j], 0.0
+        u, w, most, count, resistive = a[j], b[j], 0.0, 0, False
         while u != w:
             if depth[u] < depth[w]:
                 u, w = w, u
             e = edge_of[u]
             if e < 0:
-                most = 0.0
+                most, resistive = 0.0, True
                 break
-            d = abs(ohms[e] * current[e]) if ohms[e] != 0.0 else abs(emf[e])
+            count += 1
+            if ohms[e] != 0.0:
+                resistive = True
+                d = abs(ohms[e] * current[e])
+            else:
+                d = abs(emf[e])
             if d > most:
                 most = d
             u = parent_of[u]
-        scale[j] = most
+        largest[j] = most
+        members[j] = 0 if resistive else count
