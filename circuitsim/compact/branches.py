@@ -30,6 +30,8 @@ OVERALL = 1e-22
 SHRINKS = 1e-3
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+UNRESOLVED = 1e-30
+"""A drop below this share of its potentials is rounding of pairs of doubles."""
 STEPS = 8
 """Most corrections; circuits that need more go to the engine."""
 
@@ -54,7 +56,7 @@ def carry(kind, first, second, value, v, chords, current, carriers):
     return count, most
 
 
-def settled(first, second, chords, before, most, at_node, steps, current, low):
+def settled(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
     """Whether the last correction of the chords' currents was small enough; sets those to zero that are rounding."""
     node_maxima(first, second, current, at_node)
     done = steps > 1
@@ -62,7 +64,9 @@ def settled(first, second, chords, before, most, at_node, steps, current, low):
         e = chords[k]
         size, change = abs(current[e]), abs(current[e] - before[k])
         local = max(at_node[first[e]], at_node[second[e]])
-        if size <= SHRINKS * abs(before[k]) and (size <= OVERALL * most or size <= LOCAL * 0.1 * local):
+        shrinks = size <= SHRINKS * abs(before[k]) and (size <= OVERALL * most or size <= LOCAL * 0.1 * local)
+        reach = max(abs(v[first[e]]), abs(v[second[e]]))
+        if shrinks or (size <= OVERALL * most and ohms[e] * size <= UNRESOLVED * reach):
             if steps > 1:
                 current[e] = low[e] = 0.0
             else:
@@ -104,7 +108,7 @@ def correct(plan, space, kind, first, second, value, closed, carriers, chords, m
             before[k] = current[chords[k]]
         correct_chords(chords, first, second, last, ohms, residual, x, current, low)
         steps += 1
-        done = settled(first, second, chords, before, most, space.at_node[0], steps, current, low)
+        done = settled(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
     tree_currents(
         walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, RESOLUTION
     )
