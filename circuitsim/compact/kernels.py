@@ -51,7 +51,7 @@ _MODULES = (order, plan, workspace, linear, settle, spanning, proof, branches, p
 
 APART = (
     "factorise", "settle_ports", "solve_samples", "least_norm", "choose", "span", "by_magnitude",
-    "join", "prove_branches", "loop_scale", "balances",
+    "join", "prove_branches", "loop_scale", "balances", "refine",
 )
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 

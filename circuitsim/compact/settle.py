@@ -394,7 +394,8 @@ def solve_sample(plan, rounds, space, closed, v, merged):
     Parameters
     ----------
     closed : (d,) bool array
-        The diodes to start with; on return those of a forest that conduct.
+        The diodes to start with; where the rounds do not come to rest, they begin again with none. On return those of a
+        forest that conduct.
     merged : bool
 
     Returns
@@ -402,14 +403,20 @@ def solve_sample(plan, rounds, space, closed, v, merged):
     status, rounds : int
         See `SETTLED`; the linear circuits solved.
     """
-    last, status, count = False, NO_REST, 0
+    last, status, count, started = False, NO_REST, 0, False
+    for d in range(closed.size):
+        started = started or closed[d]
     while True:  # one call of `settle`, since wherever it stands it is compiled anew
         rest, tried = settle(
             plan, space.injected, space.offset, 0 if last else rounds, space, closed, v, space.flow
         )
         if last:
             break
-        count = tried
+        count += tried
+        if rest == NO_REST and started:
+            started = False
+            closed[:] = False
+            continue
         status = uniqueness(plan, v, space.flow, closed, space) if rest == SETTLED else rest
         if status == SETTLED:
             last = not same(closed, space.carries)
