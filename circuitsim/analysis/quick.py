@@ -193,8 +193,7 @@ class QuickPoint(OperatingPoint):
         return circuit.notes if self.unique.all() else (*circuit.notes, choice(circuit, self.unique))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings",
-            "drops")
+        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
         return OperatingPoint, tuple(getattr(self, name) for name in names)
 
 

@@ -30,15 +30,17 @@ OVERALL = 1e-22
 SHRINKS = 1e-3
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
-UNRESOLVED = 1e-30
+UNRESOLVED = 1e-27
 """A drop below this share of its potentials is rounding of pairs of doubles."""
 STEPS = 8
 """Most corrections; circuits that need more go to the engine."""
 
 
 def carry(kind, first, second, value, v, chords, current, carriers):
-    """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements that have one; returns how
-    many they are, and the largest."""
+    """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements that have one.
+
+    Returns how many they are, and the largest current.
+    """
     current[:] = 0.0
     count, most = 0, 0.0
     for k in range(chords.size):
@@ -76,8 +78,12 @@ def settled(first, second, chords, ohms, v, before, most, at_node, steps, curren
     return done
 
 
-def correct(plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low, need, need_low):
-    """Correct the chords' currents until they are right by their own scale; returns whether they are."""
+def correct(
+    plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low,
+    need, need_low, limit,
+):  # fmt: skip
+    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times; returns whether they
+    are."""
     m, n, live = kind.size, v.size, chords.size
     forest = close(plan, space, closed)
     factor = refactor(plan, space, closed)
@@ -95,7 +101,7 @@ def correct(plan, space, kind, first, second, value, closed, carriers, chords, m
         last[k] = forest.last[plan.coordinate[k]]
     v[0] = 0.0
     done, steps = live == 0, 0
-    while not done and steps < STEPS:
+    while not done and steps < limit:
         if steps > 0:
             tree_currents(
                 walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
@@ -116,8 +122,10 @@ def correct(plan, space, kind, first, second, value, closed, carriers, chords, m
 
 
 def accept(plan, space, closed, signs, current, drop):
-    """Whether the diodes' states hold: blocking diodes have voltages ≤ 0, and conducting ones currents ≥ 0 if ``signs``.
-    Fills in the diodes' currents in the workspace."""
+    """Whether blocking diodes have voltages ≤ 0, and conducting ones currents > 0 if ``signs``.
+
+    Fills in the diodes' currents in the workspace.
+    """
     for d in range(closed.size):
         e = plan.diode[d]
         if closed[d]:
@@ -161,15 +169,33 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     tree_currents(
         walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
     )
-    for attempt in range(2):
-        # First with currents that are differences of potentials: in loops they may be good enough.
-        if attempt > 0 and not correct(
-            plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low, need, need_low
+    for attempt in range(3):
+        # First with currents that are differences of potentials, then after one correction: they may be good enough.
+        limit = 1 if attempt == 1 else STEPS
+        if (
+            attempt > 0
+            and not correct(
+                plan,
+                space,
+                kind,
+                first,
+                second,
+                value,
+                closed,
+                carriers,
+                chords,
+                most,
+                v,
+                current,
+                low,
+                need,
+                need_low,
+                limit,
+            )
+            and attempt > 1
         ):
             return False
-        bound = prove_branches(
-            walk, kind, first, second, value, current, v, drop, space.at_node, worst, relative
-        )
-        if signs and bound <= ACCURATE:
+        bound = prove_branches(walk, kind, first, second, value, current, v, drop, space.at_node, worst, relative)
+        if bound <= ACCURATE:
             break
     return accept(plan, space, closed, signs, current, drop)

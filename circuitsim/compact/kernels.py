@@ -50,8 +50,19 @@ KERNELS = (
 _MODULES = (order, plan, workspace, linear, settle, spanning, proof, branches, ports, samples, loops, single)
 
 APART = (
-    "factorise", "settle_ports", "solve_samples", "least_norm", "choose", "span", "by_magnitude",
-    "join", "prove_branches", "loop_scale", "balances", "refine",
+    "factorise",
+    "settle_ports",
+    "solve_samples",
+    "least_norm",
+    "choose",
+    "span",
+    "by_magnitude",
+    "join",
+    "prove_branches",
+    "loop_scale",
+    "balances",
+    "error_bound",
+    "refine",
 )
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 

@@ -1,4 +1,4 @@
-"""The certificate of branch currents and drops along a spanning tree (`circuitsim.certificate.certify`, in a kernel).
+"""The certificate of branch currents and drops along a spanning tree: `circuitsim.certificate.certify` in a kernel.
 
 For currents that were refined, or follow from a tree: each drop is held against its own size or the largest in its loop.
 """
@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, ROUNDING, worse
+from circuitsim.certificate import CLEAR, worse
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.double_double import add
 from circuitsim.engine.tree import tree_potentials
 
+AIM = 1e-10
+"""A simple bound on the errors that is below this needs no sharper one."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
 
 
 def balances(kind, first, second, current, at_node):
     """Fill in the net current of each node and the largest |current| there, A, in two rows; returns the worst net
-    current, its largest share of the latter, and a bound of the sum of exact ones."""
+    current and its largest share of the latter."""
     at_node[:] = 0.0
     for e in range(kind.size):
         c = current[e]
@@ -28,11 +30,10 @@ def balances(kind, first, second, current, at_node):
             at_node[0, b] -= c
             c = abs(c)
             at_node[1, a], at_node[1, b] = max(at_node[1, a], c), max(at_node[1, b], c)
-    worst = share = total = 0.0
+    worst = share = 0.0
     for k in range(at_node.shape[1]):
         worst, share = worse(worst, share, abs(at_node[0, k]), at_node[1, k])
-        total += abs(at_node[0, k]) + ROUNDING * at_node[1, k]
-    return worst, share, total
+    return worst, share
 
 
 def loop_scale(walk, by, drop, a, b):
@@ -44,6 +45,20 @@ def loop_scale(walk, by, drop, a, b):
         most = max(most, abs(drop[by[a]]))
         a = walk.above[a]
     return most
+
+
+def error_bound(first, second, ohms, current, largest, total, power):
+    """Bound on the error of any current against the largest one at its ends, given the sum of the residuals' currents
+    ``total``, A, and of their powers, W.
+
+    A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
+    """
+    bound = 0.0
+    for e in range(ohms.size):
+        if current[e] != 0.0:
+            error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
+            bound = max(bound, error / max(largest[first[e]], largest[second[e]]))
+    return bound
 
 
 def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, worst, relative):
@@ -67,13 +82,14 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     Returns
     -------
     float
-        Bound on the error of any current against the largest one at its ends: each loop's residual drives at most what
-        it drives through its chord alone. Infinite where a sign is within `circuitsim.certificate.CLEAR` of rounding.
+        Bound on the error of any current against the largest one at its ends, for currents of the tree that follow from
+        those of the chords in pairs of doubles (`error_bound`). Infinite where a sign is within
+        `circuitsim.certificate.CLEAR` of rounding.
     """
     m, n = kind.size, v.size
     worst[:] = 0.0
     relative[:] = 0.0
-    worst[0], relative[0], total = balances(kind, first, second, current, at_node)
+    worst[0], relative[0] = balances(kind, first, second, current, at_node)
     ohms, emf, none, v_low, by = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
     for e in range(m):
         if kind[e] == VOLTAGE:
@@ -86,7 +102,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     v[0] = 0.0
     tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, none, v, v_low)
     kvl = kvl_share = forward = forward_share = reverse = reverse_share = 0.0
-    least, clear = np.inf, total < np.inf
+    total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
     for e in range(m):
         a, b, c = first[e], second[e], current[e]
         between = add(v[a], v_low[a], -v[b], -v_low[b])[0]
@@ -106,6 +122,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
             left, size = abs(drop[e] - between), abs(drop[e])
             if ohms[e] != 0.0:
                 total += left / abs(ohms[e])
+                power += left * left / abs(ohms[e])
             scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
             kvl, kvl_share = worse(kvl, kvl_share, left, scale)
         if kind[e] == DIODE:
@@ -121,4 +138,6 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
         clear = clear and (walk.live[u] == 0 or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
     if not clear:
         return np.inf
-    return total / least if least < np.inf else total
+    if not total > AIM * least:
+        return total / least if least < np.inf else total
+    return error_bound(first, second, ohms, current, at_node[1], total, power)

@@ -83,9 +83,7 @@ def prove_sample(
     for k in range(8):
         good = good and relative[k] <= ACCURATE
     if refinable and not good:
-        done = refine(
-            plan, space, kind, first, second, value, closed, True, v, current, drop, worst, relative
-        )
+        done = refine(plan, space, kind, first, second, value, closed, True, v, current, drop, worst, relative)
         relative[7] = 0.0 if done else np.inf
 
 

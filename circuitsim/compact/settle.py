@@ -407,9 +407,7 @@ def solve_sample(plan, rounds, space, closed, v, merged):
     for d in range(closed.size):
         started = started or closed[d]
     while True:  # one call of `settle`, since wherever it stands it is compiled anew
-        rest, tried = settle(
-            plan, space.injected, space.offset, 0 if last else rounds, space, closed, v, space.flow
-        )
+        rest, tried = settle(plan, space.injected, space.offset, 0 if last else rounds, space, closed, v, space.flow)
         if last:
             break
         count += tried

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.compact.plan import Tracks, incident
 from circuitsim.compact.settle import copy, same
 
@@ -113,12 +113,12 @@ def root(leader, k):
     return k
 
 
-def join(walk, leader, top, a, b):
+def join(depth, leader, top, a, b):
     """Make one class of the tree edges in the loop of a chord a–b; returns it. A class is named by the lower node of one
     of its edges; ``top`` is the highest node that it reaches."""
     name = -1
     while a != b:
-        if walk.depth[a] < walk.depth[b]:
+        if depth[a] < depth[b]:
             a, b = b, a
         k = root(leader, a)
         a = top[k]
@@ -126,31 +126,46 @@ def join(walk, leader, top, a, b):
             name = k
         elif k != name:
             leader[k] = name
-            if walk.depth[top[k]] < walk.depth[top[name]]:
+            if depth[top[k]] < depth[top[name]]:
                 top[name] = top[k]
     return name
 
 
+def contract(kind, value, walk, node, top, depth):
+    """Fill in for each node the one that stands for all joined to it by conducting diodes and shorts, and for these the
+    next one above and the number of those above."""
+    node[0], top[0], depth[0] = 0, 0, 0
+    for j in range(1, node.size):
+        u, e, p = walk.order[j], walk.edge[j], node[walk.parent[j]]
+        ohmic = kind[e] == RESISTOR and value[e] != 0.0
+        node[u] = u if ohmic or kind[e] == VOLTAGE else p
+        top[u], depth[u] = p, depth[p] + 1
+
+
 def find_live(plan, kind, first, second, value, walk):
-    """Mark the branches that share a loop with a source, or a chain of loops with common branches (their biconnected
-    component): no other one carries current. Returns how many resistors outside the tree are among them."""
+    """Mark the branches in a biconnected component with a source, where conducting diodes and shorts make nodes one: no
+    other resistor carries current. Returns how many resistors outside the tree are among them."""
     n = walk.above.size
     leader, top, inside = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(kind.size, np.bool_)
+    node, depth = np.empty(n, np.int64), np.empty(n, np.int64)
+    contract(kind, value, walk, node, top, depth)
     for k in range(n):
-        leader[k], top[k] = k, walk.above[k]
+        leader[k] = k
     for j in range(1, n):
         inside[walk.edge[j]] = True
     chord, count = walk.chord, 0
     looped, fed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for k in range(plan.resistor.size):
         e = plan.resistor[k]
-        if not inside[e] and first[e] != second[e] and abs(value[e]) < np.inf:
+        a, b = node[first[e]], node[second[e]]
+        if not inside[e] and a != b and abs(value[e]) < np.inf:
             chord[count] = e
             count += 1
-            looped[join(walk, leader, top, first[e], second[e])] = True
+            looped[join(depth, leader, top, a, b)] = True
     for e in range(kind.size):
-        if kind[e] == CURRENT and first[e] != second[e]:
-            name = join(walk, leader, top, first[e], second[e])
+        a, b = node[first[e]], node[second[e]]
+        if kind[e] == CURRENT and a != b:
+            name = join(depth, leader, top, a, b)
             looped[name] = fed[name] = True
     for j in range(1, n):
         if kind[walk.edge[j]] == VOLTAGE:
@@ -161,11 +176,11 @@ def find_live(plan, kind, first, second, value, walk):
         fed[name] = fed[name] or fed[k]
     for k in range(n):
         name = root(leader, k)
-        walk.live[k] = k > 0 and looped[name] and fed[name]
+        walk.live[k] = k > 0 and node[k] == k and looped[name] and fed[name]
     live = 0
     for j in range(count):
-        a, b = first[chord[j]], second[chord[j]]
-        if walk.live[a if walk.depth[a] >= walk.depth[b] else b] != 0:
+        a, b = node[first[chord[j]]], node[second[chord[j]]]
+        if walk.live[a if depth[a] >= depth[b] else b] != 0:
             chord[live] = chord[j]
             live += 1
     return live
