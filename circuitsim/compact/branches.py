@@ -82,8 +82,10 @@ def correct(
     plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low,
     need, need_low, limit,
 ):  # fmt: skip
-    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times; returns whether they
-    are."""
+    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
+
+    Returns whether they are.
+    """
     m, n, live = kind.size, v.size, chords.size
     forest = close(plan, space, closed)
     factor = refactor(plan, space, closed)

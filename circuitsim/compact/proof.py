@@ -1,6 +1,7 @@
 """The certificate of branch currents and drops along a spanning tree: `circuitsim.certificate.certify` in a kernel.
 
-For currents that were refined, or follow from a tree: each drop is held against its own size or the largest in its loop.
+For currents that were refined, or follow from a tree: each drop is held against its own size or the largest in its
+loop.
 """
 
 from __future__ import annotations

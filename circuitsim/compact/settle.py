@@ -387,9 +387,9 @@ def nearly(v, anode, cathode, share):
 def solve_sample(plan, rounds, space, closed, v, merged):
     """The operating point of one sample, with the sources in the workspace.
 
-    Diodes that are closed but carry nothing are opened in the end. Where conducting diodes close loops, the currents are
-    those of some forest that came out conducting; with ``merged``, for callers who choose currents themselves, those of
-    a forest of all diodes whose ends are equal (``space.equal``).
+    Diodes that are closed but carry nothing are opened in the end. Where conducting diodes close loops, the currents
+    are those of some forest that came out conducting; with ``merged``, for callers who choose currents themselves,
+    those of a forest of all diodes whose ends are equal (``space.equal``).
 
     Parameters
     ----------

@@ -185,8 +185,10 @@ def solve_once(packed, numbers, guess, rounds, out):
 
 
 def prove(plan, packed, space, out):
-    """Fill in branch currents and their violations; returns the largest relative one, infinite where the currents may be
-    off by more than `ACCURATE`."""
+    """Fill in branch currents and their violations.
+
+    Returns the largest relative one, infinite where the currents may be off by more than `ACCURATE`.
+    """
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     m = kind.size
     i = m + plan.coordinate.size

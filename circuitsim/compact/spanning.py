@@ -1,7 +1,7 @@
 """The spanning tree of a small circuit along which branch currents are refined (`circuitsim.engine.tree`).
 
-It holds voltage constraints first, conducting diodes next, then resistors ascending in magnitude. As long as conductances
-and conducting diodes stay the same, so does the tree: it is kept in the workspace.
+It holds voltage constraints first, conducting diodes next, then resistors ascending in magnitude. As long as
+conductances and conducting diodes stay the same, so does the tree: it is kept in the workspace.
 """
 
 from __future__ import annotations
@@ -114,8 +114,10 @@ def root(leader, k):
 
 
 def join(depth, leader, top, a, b):
-    """Make one class of the tree edges in the loop of a chord a–b; returns it. A class is named by the lower node of one
-    of its edges; ``top`` is the highest node that it reaches."""
+    """Make one class of the tree edges in the loop of a chord a–b; returns it.
+
+    A class is named by the lower node of one of its edges; ``top`` is the highest node that it reaches.
+    """
     name = -1
     while a != b:
         if depth[a] < depth[b]:
