@@ -144,10 +144,11 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
             least = min(least, local)
             if size < CLEAR * local:
                 clear = False
-        elif local == 0.0 and kind[e] != DIODE and zeroable[e] != 0.0:
+        elif local == 0.0 and kind[e] != DIODE and zeroable[e] != 0.0 and abs(zeroable[e]) < np.inf:
             clear = False  # zero by balance or by rounding: potentials do not tell
         if kind[e] == RESISTOR and zeroable[e] != 0.0:
-            kvl, kvl_share = worse(kvl, kvl_share, abs(value[e] * c - drop), abs(drop))
+            if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit has any drop
+                kvl, kvl_share = worse(kvl, kvl_share, abs(value[e] * c - drop), abs(drop))
         elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
             target = value[e] if kind[e] == VOLTAGE else 0.0
             source, source_share = worse(source, source_share, abs(drop - target), abs(target))

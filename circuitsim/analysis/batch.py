@@ -23,21 +23,21 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
+from circuitsim.compact.branches import ACCURATE
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
 from circuitsim.compact.ports import Ports
+from circuitsim.compact.samples import BLOCK
 from circuitsim.compact.settle import NO_REST, NOT_CONVEX
-from circuitsim.compact.single import ACCURATE, unpack
+from circuitsim.compact.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the compact kernels; those of larger ones are solved one by one."""
 MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
-ALIKE = 200
-"""In larger circuits the diodes of a batch's first sample are where the others begin: that saves factorisations."""
 ROUNDS_ALIKE = 2.0
-"""Linear circuits that a sample needs then, as a rule."""
+"""Linear circuits that a sample needs, as a rule, which begins with the diodes of one like it."""
 SHARE = 200
 """Fewest node-samples that are worth a thread of their own."""
 
@@ -164,8 +164,8 @@ class BatchSolver:
         stiffness : float
             Conductance across each output pair, S; negative while the energy stays convex.
         start : BatchSolution, optional
-            Diodes to start with: a solution of as many samples. Without it, in circuits of more than `ALIKE` nodes, all
-            samples start with those of the first one; the last digits may depend on where the search begins.
+            Diodes to start with: a solution of as many samples. Without it each sample starts with those of the one
+            before it, but the first of every 16 with none.
         threads : int, optional
             Most threads; as many as the process may use, if not given. The result is the same.
 
@@ -197,20 +197,8 @@ class BatchSolver:
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
             rows = (closed, v, current, worst, relative, status, rounds)
-            args = (kind, first, second, value, sources)
-
-            def run(some: slice) -> None:
-                part = x[some]
-                mine = tuple(row[some] for row in rows)
-                self._side_by_side("solve", len(part), threads, stiffness, (*args, part, ROUNDS), mine)
-
-            done = 0
-            if start is None and count > 1 and n > ALIKE:
-                run(slice(0, 1))
-                done = 1
-                if relative[0, :7].max() <= self.tolerance:
-                    closed[1:] = closed[0]
-            run(slice(done, count))
+            shared = kind, first, second, value, sources, x, ROUNDS, start is None
+            self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
 
         if (status == NOT_CONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
@@ -334,15 +322,17 @@ class BatchSolver:
         stiffness: float,
         shared: tuple[Any, ...],
         rows: tuple[Any, ...],
+        block: int = 1,
     ) -> None:
-        """Run a kernel over the samples, in as many parts as there are threads worth having."""
+        """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
         nodes = self.circuit.arrays().n_nodes
         made = self._ports(stiffness, count)
         head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
         kernel = compact(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
         most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        parts = max(1, min(threads or most, count, nodes * count // SHARE))
-        ends = [count * k // parts for k in range(parts + 1)]
+        blocks = -(-count // block)
+        parts = max(1, min(threads or most, blocks, nodes * count // SHARE))
+        ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
         if parts == 1:
             kernel(*head, *shared, 0, count, *rows)
             return

@@ -91,7 +91,7 @@ class Quick:
             memory = self._spare.pop()
         except IndexError:  # the first call, or all are in use
             memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
-        out = np.empty(self._size)
+        out, drops = np.empty(self._size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = compact("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
         proven = status == SETTLED and worst <= self.tolerance
@@ -99,12 +99,12 @@ class Quick:
             chosen, worst = compact("share_once", self._nodes)(*memory, out)
             proven = chosen and worst <= CLEAN
         if not proven and status in FOUND:
-            shared = status in (SHARED, UNCLEAR_SHARED)
-            proven = compact("refine_once", self._nodes)(*memory, out, shared) <= self.tolerance
+            drops, shared = np.empty(value.size), status in (SHARED, UNCLEAR_SHARED)
+            proven = compact("refine_once", self._nodes)(*memory, out, drops, shared) <= self.tolerance
         self._spare.append(memory)
         if proven:
             out.setflags(write=False)
-            return QuickPoint(self, out)
+            return QuickPoint(self, out, drops)
         return self._candidate(out, status)
 
     def _candidate(self, out: np.ndarray, status: int) -> Candidate:
@@ -147,8 +147,10 @@ class QuickPoint(OperatingPoint):
 
     status = Status.SOLVED
 
-    def __init__(self, quick: Quick, out: np.ndarray) -> None:
+    def __init__(self, quick: Quick, out: np.ndarray, drops: np.ndarray | None) -> None:
         self._quick, self._out = quick, out
+        if drops is not None:
+            self.drops = drops + 0.0
 
     @_Part
     def circuit(self) -> Circuit:
@@ -191,7 +193,7 @@ class QuickPoint(OperatingPoint):
         return circuit.notes if self.unique.all() else (*circuit.notes, choice(circuit, self.unique))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings")
+        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
         return OperatingPoint, tuple(getattr(self, name) for name in names)
 
 

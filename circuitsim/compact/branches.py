@@ -6,23 +6,23 @@ currents of a spanning tree's chords are corrected until they are right by their
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.compact.linear import substitute
-from circuitsim.compact.plan import Tracks, incident
+from circuitsim.compact.proof import prove_branches
 from circuitsim.compact.settle import close, refactor
+from circuitsim.compact.spanning import take_tree
 from circuitsim.engine.tree import (
     correct_chords,
-    differences,
     loop_residuals,
     node_maxima,
     tree_currents,
     tree_potentials,
 )
 
+ACCURATE = 1e-9
+"""Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
 LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
@@ -30,187 +30,180 @@ OVERALL = 1e-22
 SHRINKS = 1e-3
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+UNRESOLVED = 1e-27
+"""A drop below this share of its potentials is rounding of pairs of doubles."""
 STEPS = 8
 """Most corrections; circuits that need more go to the engine."""
-LOWEST, HIGHEST = -1080, 1030
-"""Range of the binary exponents of doubles."""
 
 
-def by_magnitude(elements, value):
-    """Elements in the order of their values' binary exponents, ascending."""
-    start = np.zeros(HIGHEST - LOWEST + 1, np.int64)
-    for k in range(elements.size):
-        start[math.frexp(value[elements[k]])[1] - LOWEST + 1] += 1
-    for k in range(HIGHEST - LOWEST):
-        start[k + 1] += start[k]
-    order = np.empty(elements.size, np.int64)
-    for k in range(elements.size):
-        at = math.frexp(value[elements[k]])[1] - LOWEST
-        order[start[at]] = elements[k]
-        start[at] += 1
-    return order
+def carry(kind, first, second, value, v, chords, current, carriers):
+    """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements that have one.
 
-
-def span(n, first, second, edges, inside):
-    """Kruskal's spanning forest of ``edges`` in the order given, marked in ``inside``, walked from node 0.
-
-    Returns
-    -------
-    order, edge, parent : int arrays
-        As in `circuitsim.engine.tree.tree_currents`; shorter than n where not all nodes are joined to node 0.
+    Returns how many they are, and the largest current.
     """
-    leader, kept, count = np.empty(n, np.int64), np.empty(n, np.int64), 0
-    for k in range(n):
-        leader[k] = k
-    for k in range(edges.size):
-        e = edges[k]
-        a, b = first[e], second[e]
-        while leader[a] != a:
-            leader[a] = leader[leader[a]]
-            a = leader[a]
-        while leader[b] != b:
-            leader[b] = leader[leader[b]]
-            b = leader[b]
-        if a != b:
-            leader[max(a, b)] = min(a, b)
-            kept[count] = e
-            inside[e] = True
+    current[:] = 0.0
+    count, most = 0, 0.0
+    for k in range(chords.size):
+        e = chords[k]
+        carriers[count] = e
+        current[e] = (v[first[e]] - v[second[e]]) / value[e]
+        most = max(most, abs(current[e]))
+        count += 1
+    for e in range(kind.size):
+        if kind[e] == CURRENT:
+            current[e] = value[e]
+            carriers[count] = e
+            most = max(most, abs(value[e]))
             count += 1
-    a, b = np.empty(count, np.int64), np.empty(count, np.int64)
-    for k in range(count):
-        a[k], b[k] = first[kept[k]], second[kept[k]]
-    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(n, np.int64))
-    incident(n, count, a, b, tracks)
-    order, edge, parent = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    order[0], edge[0], parent[0] = 0, -1, 0
-    visited, found = 0, 1
-    while visited < found:
-        u = order[visited]
-        up = edge[visited]
-        visited += 1
-        for p in range(tracks.ptr[u], tracks.ptr[u + 1]):
-            k = tracks.edge[p]
-            if kept[k] != up:
-                order[found], edge[found], parent[found] = a[k] + b[k] - u, kept[k], u
-                found += 1
-    return order[:found], edge[:found], parent[:found]
+    return count, most
 
 
-def refine(plan, space, kind, first, second, value, closed, signs, v, current):
-    """Refine a sample's currents and potentials at its conducting diodes.
+def settled(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
+    """Whether the last correction of the chords' currents was small enough; sets those to zero that are rounding."""
+    node_maxima(first, second, current, at_node)
+    done = steps > 1
+    for k in range(chords.size):
+        e = chords[k]
+        size, change = abs(current[e]), abs(current[e] - before[k])
+        local = max(at_node[first[e]], at_node[second[e]])
+        shrinks = size <= SHRINKS * abs(before[k]) and (size <= OVERALL * most or size <= LOCAL * 0.1 * local)
+        reach = max(abs(v[first[e]]), abs(v[second[e]]))
+        if shrinks or (size <= OVERALL * most and ohms[e] * size <= UNRESOLVED * reach):
+            if steps > 1:
+                current[e] = low[e] = 0.0
+            else:
+                done = False
+        elif not change <= LOCAL * local:
+            done = False
+    return done
+
+
+def correct(
+    plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low,
+    need, need_low, limit,
+):  # fmt: skip
+    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
+
+    Returns whether they are.
+    """
+    m, n, live = kind.size, v.size, chords.size
+    forest = close(plan, space, closed)
+    factor = refactor(plan, space, closed)
+    if factor < 0:
+        return False
+    walk, ohms, emf, v_low = space.walk, np.zeros(m), np.zeros(m), np.zeros(n)
+    before, residual, x, largest = np.empty(live), np.empty(live), np.empty(plan.n + 1), np.empty(n)
+    last = np.empty(n, np.int64)
+    for e in range(m):
+        if kind[e] == VOLTAGE:
+            emf[e] = value[e]
+        elif kind[e] == RESISTOR and abs(value[e]) < np.inf:
+            ohms[e] = value[e]
+    for k in range(n):
+        last[k] = forest.last[plan.coordinate[k]]
+    edge_of = np.full(n, -1, np.int64)
+    for k in range(walk.order.size):
+        edge_of[walk.order[k]] = walk.edge[k]
+    v[0] = 0.0
+    done, steps = live == 0, 0
+    while not done and steps < limit:
+        if steps > 0:
+            tree_currents(
+                walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
+            )
+        tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
+        loop_residuals(
+            chords, first, second, plan.coordinate, ohms, emf, current, low, v, v_low, walk.depth, edge_of, walk.above,
+            residual, x,
+        )  # fmt: skip
+        x[plan.n] = 0.0
+        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.stranded)
+        for k in range(live):
+            before[k] = current[chords[k]]
+        correct_chords(chords, first, second, last, ohms, residual, x, current, low)
+        steps += 1
+        done = settled(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
+    tree_currents(
+        walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, RESOLUTION
+    )
+    return done
+
+
+def accept(plan, space, closed, signs, current, drop):
+    """Whether blocking diodes have voltages ≤ 0, and conducting ones currents > 0 if ``signs``.
+
+    Fills in the diodes' currents in the workspace.
+    """
+    for d in range(closed.size):
+        e = plan.diode[d]
+        if closed[d]:
+            if signs and not current[e] > 0.0:  # without a current it may leave potentials open
+                return False
+        elif not drop[e] <= 0.0:
+            return False
+        space.flow[d] = current[e]
+    return True
+
+
+def refine(plan, space, kind, first, second, value, closed, signs, v, current, drop, worst, relative):
+    """Refine a sample's currents and potentials at its conducting diodes, and certify them.
 
     Parameters
     ----------
     closed : (d,) bool array
         Conducting diodes, without loops.
     signs : bool
-        Whether the diodes' currents and voltages must have the right signs.
+        Whether the diodes' currents must have the right signs. If not, they are chosen afterwards.
     v : (n_nodes,) float array
         Potentials to start from, V; filled.
-    current : (m,) float array
-        Filled: branch currents, A.
+    current, drop : (m,) float arrays
+        Filled: branch currents, A, and branch voltages, V.
+    worst, relative : (7,) float arrays
+        Filled: see `circuitsim.compact.proof.prove_branches`.
 
     Returns
     -------
     bool
         Whether all currents are right by their own scale, and so are the diodes' states.
     """
-    m, n, d = kind.size, v.size, closed.size
-    factor = refactor(plan, space, closed)
-    if factor < 0:
+    m, n = kind.size, v.size
+    live = take_tree(plan, space, kind, first, second, value, closed)
+    if live < 0:
         return False
-    forest = close(plan, space, closed)
-    ohms, emf = np.zeros(m), np.zeros(m)
-    fixed, resistors = plan.tree_edge, plan.resistor
-    edges, count = np.empty(fixed.size + d + resistors.size, np.int64), 0
-    for k in range(fixed.size):
-        edges[count] = fixed[k]
-        count += 1
-        if kind[fixed[k]] == VOLTAGE:
-            emf[fixed[k]] = value[fixed[k]]
-    for k in range(d):
-        if closed[k]:
-            edges[count] = plan.diode[k]
-            count += 1
-    ascending = by_magnitude(resistors, value)
-    for k in range(resistors.size):
-        edges[count] = ascending[k]
-        count += 1
-        ohms[resistors[k]] = value[resistors[k]]
-    inside = np.zeros(m, np.bool_)
-    order, edge, parent = span(n, first, second, edges[:count], inside)
-    if order.size < n:
-        return False
-    depth, edge_of, parent_of = np.zeros(n, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64)
-    for k in range(1, n):
-        u = order[k]
-        depth[u], edge_of[u], parent_of[u] = depth[parent[k]] + 1, edge[k], parent[k]
-    low, carriers, chords = np.zeros(m), np.empty(m, np.int64), np.empty(resistors.size, np.int64)
-    count, most = 0, 0.0
-    for k in range(resistors.size):
-        e = resistors[k]
-        if not inside[e] and first[e] != second[e]:
-            chords[count] = carriers[count] = e
-            current[e] = (v[first[e]] - v[second[e]]) / value[e]
-            most = max(most, abs(current[e]))
-            count += 1
-        else:
-            current[e] = 0.0
-    chords = chords[:count]
-    for e in range(m):
-        if kind[e] == CURRENT:
-            current[e] = value[e]
-            carriers[count] = e
-            most = max(most, abs(value[e]))
-            count += 1
+    walk, chords, carriers = space.walk, space.walk.chord[:live], np.empty(kind.size, np.int64)
+    low, need, need_low, largest = np.zeros(m), np.empty(n), np.empty(n), np.empty(n)
+    count, most = carry(kind, first, second, value, v, chords, current, carriers)
     carriers = carriers[:count]
-    last = np.empty(n, np.int64)
-    for k in range(n):
-        last[k] = forest.last[plan.coordinate[k]]
-    need, need_low, largest, at_node = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    v_low, residual, before, x = np.zeros(n), np.empty(chords.size), np.empty(chords.size), np.empty(plan.n + 1)
-    v[0] = 0.0
-    share, steps, done = 0.0, 0, chords.size == 0
-    while True:
-        if done:
-            share = RESOLUTION
-        tree_currents(order, edge, parent, first, second, carriers, current, low, need, need_low, largest, share)
-        tree_potentials(order, edge, parent, first, ohms, emf, current, low, v, v_low)
-        if done or steps == STEPS:
+    tree_currents(
+        walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
+    )
+    for attempt in range(3):
+        # First with currents that are differences of potentials, then after one correction: they may be good enough.
+        limit = 1 if attempt == 1 else STEPS
+        if (
+            attempt > 0
+            and not correct(
+                plan,
+                space,
+                kind,
+                first,
+                second,
+                value,
+                closed,
+                carriers,
+                chords,
+                most,
+                v,
+                current,
+                low,
+                need,
+                need_low,
+                limit,
+            )
+            and attempt > 1
+        ):
+            return False
+        bound = prove_branches(walk, kind, first, second, value, current, v, drop, space.at_node, worst, relative)
+        if bound <= ACCURATE:
             break
-        loop_residuals(
-            chords, first, second, plan.coordinate, ohms, emf, current, low, v, v_low, depth, edge_of, parent_of, residual, x
-        )  # fmt: skip
-        x[plan.n] = 0.0
-        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.stranded)
-        for k in range(chords.size):
-            before[k] = current[chords[k]]
-        correct_chords(chords, first, second, last, ohms, residual, x, current, low)
-        steps += 1
-        node_maxima(first, second, current, at_node)
-        done = steps > 1
-        for k in range(chords.size):
-            e = chords[k]
-            size, change = abs(current[e]), abs(current[e] - before[k])
-            local = max(at_node[first[e]], at_node[second[e]])
-            if size <= SHRINKS * abs(before[k]) and (size <= OVERALL * most or size <= LOCAL * 0.1 * local):
-                if steps > 1:
-                    current[e] = low[e] = 0.0
-                else:
-                    done = False
-            elif not change <= LOCAL * local:
-                done = False
-    if not done:
-        return False
-    if signs:
-        drop = np.empty(d)
-        differences(plan.anode, plan.cathode, v, v_low, drop)
-        for k in range(d):
-            # A closed diode without a current may leave potentials open.
-            if (closed[k] and not current[plan.diode[k]] > 0.0) or (not closed[k] and not drop[k] <= 0.0):
-                return False
-    for k in range(d):
-        space.flow[k] = current[plan.diode[k]] if closed[k] else 0.0
-        if not closed[k]:
-            current[plan.diode[k]] = 0.0
-    return True
+    return accept(plan, space, closed, signs, current, drop)

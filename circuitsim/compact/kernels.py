@@ -18,7 +18,20 @@ from typing import Any
 import numpy as np
 
 from circuitsim import certificate
-from circuitsim.compact import branches, linear, loops, order, plan, ports, samples, settle, single, workspace
+from circuitsim.compact import (
+    branches,
+    linear,
+    loops,
+    order,
+    plan,
+    ports,
+    proof,
+    samples,
+    settle,
+    single,
+    spanning,
+    workspace,
+)
 from circuitsim.engine import double_double, tree
 from circuitsim.kernels import compile_all
 
@@ -34,9 +47,23 @@ KERNELS = (
 )  # fmt: skip
 """Functions that `compact` is asked for."""
 
-_MODULES = (order, plan, workspace, linear, settle, branches, ports, samples, loops, single)
+_MODULES = (order, plan, workspace, linear, settle, spanning, proof, branches, ports, samples, loops, single)
 
-APART = ("factorise", "settle_ports", "solve_samples", "least_norm", "span", "by_magnitude")
+APART = (
+    "factorise",
+    "settle_ports",
+    "solve_samples",
+    "least_norm",
+    "choose",
+    "span",
+    "by_magnitude",
+    "join",
+    "prove_branches",
+    "loop_scale",
+    "balances",
+    "error_bound",
+    "refine",
+)
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
 _nodes: Counter[str] = Counter()

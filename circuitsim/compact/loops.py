@@ -105,7 +105,7 @@ def share(made, space, state):
     ----------
     made : Plan
     space : Workspace
-        As `circuitsim.compact.settle.settle_next` left it: the diodes whose ends are equal, a forest that spans them,
+        As `circuitsim.compact.settle.solve_sample` left it: the diodes whose ends are equal, a forest that spans them,
         what the nodes need, and currents on that forest, which are changed.
     state : (d,) float array
         What each diode does on that forest, `IDLE` or `CARRIES`; changed for those on loops, with `ON_LOOP` added.
@@ -230,7 +230,7 @@ def least_norm(first, second, one_way, need):
     good = made.resistor.size == m
     if good:
         solve_samples(
-            made, kind, a, b, value, np.zeros(0, np.int64), np.zeros((1, 0)), ROUNDS, 0, 1,
+            made, kind, a, b, value, np.zeros(0, np.int64), np.zeros((1, 0)), ROUNDS, False, 0, 1,
             np.zeros((1, diodes), np.bool_), v, current, worst, relative, status, rounds,
         )  # fmt: skip
     for k in range(7):

@@ -6,8 +6,10 @@ import numpy as np
 
 from circuitsim.certificate import CLEAR, worst_violations
 from circuitsim.circuit.elements import CURRENT
+from circuitsim.compact.branches import ACCURATE, refine
 from circuitsim.compact.ports import eliminate_ports, hold, settle_ports
 from circuitsim.compact.settle import (
+    SETTLED,
     SHARED,
     branch_currents,
     close,
@@ -17,11 +19,13 @@ from circuitsim.compact.settle import (
     offsets,
     refactor,
     settle,
-    settle_next,
+    solve_sample,
     take_conductances,
 )
 from circuitsim.compact.workspace import fresh
 
+BLOCK = 16
+"""Consecutive samples of which each but the first may begin with the diodes of the one before."""
 CLEAN = 1e-12
 """Worst relative violation up to which an answer through ports needs no second look."""
 
@@ -48,9 +52,45 @@ def measure(plan, kind, first, second, value, v, space, current, worst, relative
     return worst_violations(kind, first, second, value, value, v, current, space.at_node, worst, relative)
 
 
+def passive(plan, value):
+    """Whether no conductance is negative."""
+    good = True
+    for k in range(plan.resistor.size):
+        good = good and value[plan.resistor[k]] >= 0.0
+    return good
+
+
+def prove_sample(
+    plan, space, kind, first, second, value, clear, refinable, closed, v, current, drop, worst, relative
+):  # fmt: skip
+    """Fill in the currents and violations of a sample, refined where they need it.
+
+    Parameters
+    ----------
+    clear : bool
+        Whether currents of sources do not cancel at nodes (`injections`).
+    refinable : bool
+        Whether it may be refined: conductances are not negative, the diodes came to rest.
+    drop : (m,) float array
+        Work space.
+    relative : (8,) float array
+        Filled; last the bound on the currents' errors, 0 after a refinement.
+    """
+    relative[7] = measure(plan, kind, first, second, value, v, space, current, worst, relative)
+    if not clear:
+        relative[7] = np.inf
+    good = True
+    for k in range(8):
+        good = good and relative[k] <= ACCURATE
+    if refinable and not good:
+        done = refine(plan, space, kind, first, second, value, closed, True, v, current, drop, worst, relative)
+        relative[7] = 0.0 if done else np.inf
+
+
 def solve_samples(
-    plan, kind, first, second, value, inputs, x, rounds, begin, end, closed, v, current, worst, relative, status, count
-):
+    plan, kind, first, second, value, inputs, x, rounds, warm,
+    begin, end, closed, v, current, worst, relative, status, count,
+):  # fmt: skip
     """Settle samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
 
     Parameters
@@ -61,8 +101,10 @@ def solve_samples(
         Elements (sources) whose values change from sample to sample.
     x : (samples, k) float array
         Those values, V, A.
+    warm : bool
+        Whether samples begin with the diodes of the one before, but the first of every `BLOCK`.
     closed : (samples, d) bool array
-        Diodes to start with; on return those that conduct.
+        Diodes to start with, if not; on return those that conduct.
     v, current : (samples, n_nodes), (samples, m) float arrays
         Filled, V and A.
     worst, relative : (samples, 7), (samples, 8) float arrays
@@ -70,18 +112,20 @@ def solve_samples(
     status, count : (samples,) int arrays
         Filled: see `circuitsim.compact.settle.settle`.
     """
-    own, space, known = value.copy(), fresh(plan), False
+    own, space, drop, refinable = value.copy(), fresh(plan), np.empty(value.size), passive(plan, value)
     take_conductances(plan, value, space)
     for s in range(begin, end):
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, space.offset)
         clear = injections(kind, first, second, own, space.injected)
-        known = known and not closed[s].any()  # a guess of one's own may be the better one
-        status[s], count[s], known = settle_next(plan, rounds, space, closed[s], v[s], known, False)
-        relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
-        if not clear:
-            relative[s, 7] = np.inf
+        if warm and s % BLOCK != 0 and (status[s - 1] == SETTLED or status[s - 1] == SHARED):
+            copy(closed[s - 1], closed[s])
+        status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
+        rest = refinable and (status[s] == SETTLED or status[s] == SHARED)
+        prove_sample(
+            plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
+        )
 
 
 def clean(relative):
@@ -93,13 +137,13 @@ def clean(relative):
 
 
 def solve_by_ports(
-    plan, made, kind, first, second, value, inputs, x, rounds,
+    plan, made, kind, first, second, value, inputs, x, rounds, warm,
     begin, end, closed, v, current, worst, relative, status, count,
 ):  # fmt: skip
     """The same through the circuit's ports ``made`` (`circuitsim.compact.ports`), each sample that it cannot do well by
-    `settle`.
+    `solve_sample`.
     """
-    own, space = value.copy(), fresh(plan)
+    own, space, drop, refinable = value.copy(), fresh(plan), np.empty(value.size), passive(plan, value)
     offset, injected = space.offset, space.injected
     take_conductances(plan, value, space)
     for s in range(begin, end):
@@ -107,16 +151,20 @@ def solve_by_ports(
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, offset)
         clear = injections(kind, first, second, own, injected)
+        if warm and s % BLOCK != 0 and (status[s - 1] == SETTLED or status[s - 1] == SHARED):
+            copy(closed[s - 1], closed[s])
         guess = closed[s].copy()
         status[s] = SHARED
         count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
         relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
-        if count[s] == 0 or not clean(relative[s]):
-            copy(guess, closed[s])
-            status[s], count[s], _ = settle_next(plan, rounds, space, closed[s], v[s], False, False)
-            relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
-        if not clear:
-            relative[s, 7] = np.inf
+        if clear and count[s] > 0 and clean(relative[s]) and relative[s, 7] <= ACCURATE:
+            continue
+        copy(guess, closed[s])
+        status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
+        rest = refinable and (status[s] == SETTLED or status[s] == SHARED)
+        prove_sample(
+            plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
+        )
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):

@@ -25,9 +25,6 @@ own."""
 FEW = 50
 """Nodes up to which what is left over is always solved for once more: it takes a microsecond, and of so few numbers
 people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
-NEAR_ZERO = 1e-3
-"""Share of the largest potential below which equal potentials may be so by chance."""
-
 SETTLED, SHARED, FREE, NO_REST, NOT_CONVEX = range(5)
 """How a sample ended: potentials and currents unique; currents may be shared among loops of diodes in other ways too;
 some potentials may be free, or voltage constraints close a loop; the diodes did not come to rest or a part has no path
@@ -44,20 +41,19 @@ def offsets(plan, kind, first, value, offset):
 
 
 def take_conductances(plan, value, space):
-    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, and the forest they rooted."""
-    least, most, strength = np.inf, 0.0, space.strength
+    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, the forest they rooted and the
+    tree of their order."""
+    strength = space.strength
     strength[:] = 0.0
     for r in range(space.g.size):
         g = 1.0 / value[plan.resistor[r]]
         space.g[r] = g
         strength[plan.coordinate[plan.resistor_first[r]]] += g
         strength[plan.coordinate[plan.resistor_second[r]]] += g
-        if g != 0.0:
-            least, most = min(least, g), max(most, g)
-    space.spread[0] = most / least if 0.0 < least < np.inf else np.inf
     assemble(plan, space.g, space.base)
     space.stamp[:] = 0
     space.grown[0] = 0
+    space.walked[0] = 0
 
 
 def refactor(plan, space, closed):
@@ -388,88 +384,49 @@ def nearly(v, anode, cathode, share):
     return v[cathode] - v[anode] <= share * max(abs(v[anode]), abs(v[cathode]))
 
 
-def beyond_doubt(plan, v, flow, closed, space):
-    """Whether rounds that begin elsewhere end at the same point, if they end: each diode clearly carries or blocks, or
-    does neither but for rounding.
+def solve_sample(plan, rounds, space, closed, v, merged):
+    """The operating point of one sample, with the sources in the workspace.
 
-    Where much larger conductances meet at its ends, rounding of their currents hides what a diode carries or blocks: by
-    the resistance between any two nodes times the conductance at a third, which is at most the spread of conductances
-    times the number of nodes. So much clearer than rounding the signs must be.
-    """
-    largest, most = 0.0, 0.0
-    for k in range(v.size):
-        largest, most = max(largest, abs(v[k])), max(most, space.size[k])
-    clear = max(10.0 * TIGHT, NOISE * space.spread[0] * v.size)
-    if not clear < 1.0:
-        return False
-    for d in range(closed.size):
-        va, vc = v[plan.anode[d]], v[plan.cathode[d]]
-        reach = max(abs(va), abs(vc))
-        if closed[d]:
-            sure = flow[d] > max(clear * space.noise[d], NOISE * most)
-            nothing = abs(flow[d]) <= 0.1 * NOISE * space.noise[d]
-        else:
-            sure = vc - va > max(clear * reach, NOISE * largest)
-            nothing = abs(vc - va) <= 0.1 * NOISE * reach
-        # Near zero a potential or a current may be nothing but rounding, and no measure of it.
-        if not (sure or (nothing and reach > NEAR_ZERO * largest)):
-            return False
-    return True
-
-
-def settle_next(plan, rounds, space, closed, v, known, merged):
-    """The operating point of one of several samples, with the sources in the workspace.
-
-    Which one it is does not depend on where the rounds begin: diodes that are closed but carry nothing are opened in
-    the end. Where conducting diodes close loops, the currents are those of some forest that came out conducting; with
-    ``merged``, for callers who choose currents themselves, the potentials are those with all diodes closed whose ends
-    are equal (``space.equal``).
+    Diodes that are closed but carry nothing are opened in the end. Where conducting diodes close loops, the currents
+    are those of some forest that came out conducting; with ``merged``, for callers who choose currents themselves,
+    those of a forest of all diodes whose ends are equal (``space.equal``).
 
     Parameters
     ----------
     closed : (d,) bool array
-        The diodes to start with; on return those of a forest that conduct.
-    known : bool
-        Whether the sample before was beyond doubt: the rounds begin with its diodes, whose factor is at hand. Should
-        this sample be in doubt, they begin again with ``closed``.
+        The diodes to start with; where the rounds do not come to rest, they begin again with none. On return those of a
+        forest that conduct.
     merged : bool
 
     Returns
     -------
     status, rounds : int
         See `SETTLED`; the linear circuits solved.
-    known : bool
-        Whether this one is beyond doubt.
     """
-    injected, offset, flow = space.injected, space.offset, space.flow
-    if known:
-        copy(closed, space.guess)
-        copy(space.rest, closed)
-    sure, last = False, False
+    last, status, count, started = False, NO_REST, 0, False
+    for d in range(closed.size):
+        started = started or closed[d]
     while True:  # one call of `settle`, since wherever it stands it is compiled anew
-        rest, count = settle(plan, injected, offset, 0 if last else rounds, space, closed, v, flow)
+        rest, tried = settle(plan, space.injected, space.offset, 0 if last else rounds, space, closed, v, space.flow)
         if last:
             break
-        status = uniqueness(plan, v, flow, closed, space) if rest == SETTLED else rest
-        sure = (status == SETTLED or (merged and status == SHARED)) and beyond_doubt(plan, v, flow, closed, space)
-        if known and not sure:
-            known = False
-            copy(space.guess, closed)
+        count += tried
+        if rest == NO_REST and started:
+            started = False
+            closed[:] = False
             continue
-        tried = count
-        copy(closed, space.rest)
+        status = uniqueness(plan, v, space.flow, closed, space) if rest == SETTLED else rest
         if status == SETTLED:
+            last = not same(closed, space.carries)
             copy(space.carries, closed)
         elif merged and status == SHARED:
             for d in range(closed.size):
-                closed[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
-                space.equal[d] = closed[d]
-        if same(closed, space.rest):
+                space.equal[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
+                last = last or space.equal[d] != closed[d]
+            copy(space.equal, closed)
+        if not last:
             break
-        if status == SETTLED:
-            copy(closed, space.rest)
-        last = True
-    return status, tried, sure
+    return status, count
 
 
 def branch_currents(plan, kind, first, second, value, v, flow, need, current):

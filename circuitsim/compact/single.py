@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import worst_violations
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.compact.branches import refine
+from circuitsim.compact.branches import ACCURATE, refine
 from circuitsim.compact.loops import CARRIES, IDLE, share
 from circuitsim.compact.plan import Plan, plan
+from circuitsim.compact.proof import prove_branches
 from circuitsim.compact.samples import injections, measure
 from circuitsim.compact.settle import (
     NOISE,
@@ -21,7 +21,7 @@ from circuitsim.compact.settle import (
     SHARED,
     constraint_currents,
     offsets,
-    settle_next,
+    solve_sample,
     take_conductances,
 )
 from circuitsim.compact.workspace import kept, room, workspace
@@ -31,15 +31,11 @@ OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR, UNCLEAR_SHARED = 5, 6, 7, 8
 became zero or ceased to be; a value is out of range; as `SETTLED` or `SHARED`, but
 current sources cancel at a node, whose sum needs refinement."""
 
-ACCURATE = 1e-9
-"""Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
-
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
-N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, KNOWN, HEAD = range(ARRAYS + 1, ARRAYS + 9)
+N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 8)
 """Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
-factor, how much memory a `circuitsim.compact.workspace.Workspace` takes, and whether the diodes left closed there are a
-guess at the next."""
+factor, how much memory a `circuitsim.compact.workspace.Workspace` takes."""
 
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
@@ -135,9 +131,6 @@ def take_values(plan, kind, values, ohms):
 def solve_once(packed, numbers, guess, rounds, out):
     """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
 
-    The rounds begin with the diodes that conducted in the last call. The answer is that of rounds that begin with none,
-    to the bit; where it might not be, they do.
-
     Parameters
     ----------
     packed : int64 array
@@ -145,7 +138,7 @@ def solve_once(packed, numbers, guess, rounds, out):
     numbers : (packed[NUMBERS],) float array
         Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
     guess : (m,) float array
-        Branch currents of an operating point whose conducting diodes are the first guess instead, or nothing.
+        Branch currents of an operating point whose conducting diodes are the first guess; nothing: no diode conducts.
     rounds : int
         Most linear circuits to solve; 0: one, since the guess is right.
     out : (m + n_nodes + m + 15 + d,) float array
@@ -179,8 +172,7 @@ def solve_once(packed, numbers, guess, rounds, out):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
     clear = injections(kind, first, second, values, space.injected)
-    known = packed[KNOWN] != 0 and guess.size == 0
-    status, count, packed[KNOWN] = settle_next(plan, rounds, space, closed, v, known, True)
+    status, count = solve_sample(plan, rounds, space, closed, v, True)
     out[tail] = count
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
@@ -193,8 +185,10 @@ def solve_once(packed, numbers, guess, rounds, out):
 
 
 def prove(plan, packed, space, out):
-    """Fill in branch currents and their violations; returns the largest relative one, infinite where the currents may be
-    off by more than `ACCURATE`."""
+    """Fill in branch currents and their violations.
+
+    Returns the largest relative one, infinite where the currents may be off by more than `ACCURATE`.
+    """
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     m = kind.size
     i = m + plan.coordinate.size
@@ -227,11 +221,13 @@ def share_once(packed, numbers, out):
     return True, prove(plan, packed, space, out)
 
 
-def refine_once(packed, numbers, out, shared):
+def refine_once(packed, numbers, out, drop, shared):
     """Refine the currents and potentials that `solve_once` has just found; the same arguments.
 
     Parameters
     ----------
+    drop : (m,) float array
+        Filled: branch voltages, V.
     shared : bool
         Whether it ended with `SHARED`: currents in loops of diodes are chosen anew.
 
@@ -240,13 +236,17 @@ def refine_once(packed, numbers, out, shared):
     float
         Largest relative violation; infinite where the engine has to step in.
     """
-    packed, numbers, out = kept(packed), kept(numbers), kept(out)
+    packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
     plan = unpack(packed)
     space = desk(plan, packed, numbers)
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     m, n = kind.size, plan.coordinate.size
     values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
-    if not refine(plan, space, kind, first, second, values, space.closed, not shared, v, current):
+    at = 2 * m + n
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    if not refine(
+        plan, space, kind, first, second, values, space.closed, not shared, v, current, drop, worst, relative
+    ):
         return np.inf
     if shared:
         node_demands(plan, kind, first, second, current, space.need, space.size)
@@ -258,11 +258,9 @@ def refine_once(packed, numbers, out, shared):
             current[plan.tree_edge[k]] = 0.0
         space.need[:] = 0.0
         constraint_currents(plan, first, second, space.need, current)
-    at = 2 * m + n
-    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+        prove_branches(space.walk, kind, first, second, values, current, v, drop, space.at_node, worst, relative)
     for k in range(m, at):
         out[k] += 0.0  # no −0.0
-    worst_violations(kind, first, second, values, values, v, current, space.at_node, worst, relative)
     error = 0.0
     for k in range(7):
         error = max(error, relative[k])

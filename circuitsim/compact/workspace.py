@@ -22,11 +22,22 @@ class Forest(NamedTuple):
     last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
 
 
+class Walk(NamedTuple):
+    """A spanning tree of the nodes, from node 0 outwards (`circuitsim.compact.spanning`)."""
+
+    order: np.ndarray  # (n_nodes,)
+    edge: np.ndarray  # (n_nodes,): the element to the parent, −1 at the root
+    parent: np.ndarray  # (n_nodes,)
+    above: np.ndarray  # (n_nodes,): the parent, by node
+    depth: np.ndarray  # (n_nodes,): by node
+    live: np.ndarray  # (n_nodes,): whether the element to the parent may carry current, by node
+    chord: np.ndarray  # (r,): resistors outside the tree that may carry current
+
+
 class Workspace(NamedTuple):
     """Conductances, factors at hand (one a row) and scratch; sizes in `workspace`."""
 
     g: np.ndarray  # of plan.resistor, S
-    spread: np.ndarray  # (1,): the largest of them over the least
     strength: np.ndarray  # what meets at each coordinate, S
     base: np.ndarray  # the slots' conductances without diodes, S
     weight: np.ndarray
@@ -58,11 +69,12 @@ class Workspace(NamedTuple):
     dirty: np.ndarray
     spanned: np.ndarray  # the diodes of the forest at hand
     closed: np.ndarray
-    guess: np.ndarray
     wanted: np.ndarray
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
-    rest: np.ndarray  # the diodes at which the last rounds came to rest
+    walk: Walk
+    walked: np.ndarray  # (2,): whether there is a tree at hand, its chords that may carry current
+    walked_with: np.ndarray  # the diodes that conduct in it
 
 
 def factors(fill, n):
@@ -72,10 +84,10 @@ def factors(fill, n):
 
 def room(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
-    nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
+    nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = plan.resistor.size + fill + n + f * (2 * fill + 2 * n) + 5 * (n + 1) + n + 2 * d + 6 * nodes + 1 + n + 1
-    return numbers, f + 1 + 8 * (n + 1) + 1 + 5 * d + 1, f * d + f + n + 1 + 7 * d
+    numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 6 * nodes
+    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 6 * nodes + r + 2, f * d + f + n + 1 + 6 * d
 
 
 def workspace(plan, numbers, places, marks):
@@ -88,10 +100,11 @@ def workspace(plan, numbers, places, marks):
     p = f + 1
     q = p + 8 * c + 1
     m = f * d + f
+    h = q + 5 * d + 1
+    i = h + 6 * nodes + r
     return Workspace(
         numbers[:r],
-        numbers[k + 6 * nodes : k + 6 * nodes + 1],
-        numbers[k + 6 * nodes + 1 : k + 6 * nodes + 1 + c],
+        numbers[k + 6 * nodes : k + 6 * nodes + c],
         numbers[r : r + s],
         numbers[r + s : r + s + f * s].reshape(f, s),
         numbers[r + s + f * s : r + s + f * (s + fill)].reshape(f, fill),
@@ -114,7 +127,7 @@ def workspace(plan, numbers, places, marks):
         numbers[k + 4 * nodes : k + 6 * nodes].reshape(2, nodes),
         Forest(places[p : p + c], places[p + c : p + 2 * c], places[p + 2 * c : p + 3 * c],
                places[p + 3 * c : p + 4 * c]),
-        places[q + 5 * d : q + 5 * d + 1],
+        places[q + 5 * d : h],
         places[p + 4 * c : p + 5 * c],
         Tracks(places[p + 5 * c : p + 6 * c + 1], places[p + 6 * c + 1 : p + 7 * c + 1], places[q : q + 2 * d],
                places[p + 7 * c + 1 : q]),
@@ -127,8 +140,11 @@ def workspace(plan, numbers, places, marks):
         marks[m + c + 2 * d : m + c + 3 * d],
         marks[m + c + 3 * d : m + c + 4 * d],
         marks[m + c + 4 * d : m + c + 5 * d],
+        Walk(places[h : h + nodes], places[h + nodes : h + 2 * nodes], places[h + 2 * nodes : h + 3 * nodes],
+             places[h + 3 * nodes : h + 4 * nodes], places[h + 4 * nodes : h + 5 * nodes],
+             places[h + 5 * nodes : h + 6 * nodes], places[h + 6 * nodes : i]),
+        places[i : i + 2],
         marks[m + c + 5 * d : m + c + 6 * d],
-        marks[m + c + 6 * d : m + c + 7 * d],
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def test_threads_and_starts_do_not_change_the_result(case) -> None:
 
 
 @pytest.mark.parametrize("family", ["grid", "scale-free", "bridges"])
-def test_samples_of_a_large_circuit_begin_where_the_first_one_ended(family: str) -> None:
+def test_samples_of_a_large_circuit_begin_where_the_one_before_ended(family: str) -> None:
     circuit = make(family, 500, 1)
     names, base = sources_of(circuit)
     x = base * np.random.default_rng(5).uniform(0.8, 1.2, (12, len(names)))
