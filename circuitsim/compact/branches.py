@@ -145,6 +145,14 @@ def accept(plan, space, closed, signs, current, drop):
     return True
 
 
+def passive(plan, value):
+    """Whether no conductance is negative."""
+    good = True
+    for k in range(plan.resistor.size):
+        good = good and value[plan.resistor[k]] >= 0.0
+    return good
+
+
 def refine(plan, space, kind, first, second, value, closed, signs, v, current, drop, worst, relative):
     """Refine a sample's currents and potentials at its conducting diodes, and certify them.
 
@@ -177,6 +185,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     tree_currents(
         walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
     )
+    early = signs and passive(plan, value)
     for attempt in range(3):
         # First with currents that are differences of potentials, then after one correction: they may be good enough.
         limit = 1 if attempt == 1 else STEPS
@@ -204,6 +213,6 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
         ):
             return False
         bound = prove_branches(walk, kind, first, second, value, current, v, drop, space.at_node, worst, relative)
-        if bound <= ACCURATE:
+        if early and bound <= ACCURATE:
             break
     return accept(plan, space, closed, signs, current, drop)

@@ -52,14 +52,6 @@ def measure(plan, kind, first, second, value, v, space, current, worst, relative
     return worst_violations(kind, first, second, value, value, v, current, space.at_node, worst, relative)
 
 
-def passive(plan, value):
-    """Whether no conductance is negative."""
-    good = True
-    for k in range(plan.resistor.size):
-        good = good and value[plan.resistor[k]] >= 0.0
-    return good
-
-
 def prove_sample(
     plan, space, kind, first, second, value, clear, refinable, closed, v, current, drop, worst, relative
 ):  # fmt: skip
@@ -70,7 +62,7 @@ def prove_sample(
     clear : bool
         Whether currents of sources do not cancel at nodes (`injections`).
     refinable : bool
-        Whether it may be refined: conductances are not negative, the diodes came to rest.
+        Whether it may be refined: the diodes came to rest.
     drop : (m,) float array
         Work space.
     relative : (8,) float array
@@ -112,7 +104,7 @@ def solve_samples(
     status, count : (samples,) int arrays
         Filled: see `circuitsim.compact.settle.settle`.
     """
-    own, space, drop, refinable = value.copy(), fresh(plan), np.empty(value.size), passive(plan, value)
+    own, space, drop = value.copy(), fresh(plan), np.empty(value.size)
     take_conductances(plan, value, space)
     for s in range(begin, end):
         for k in range(inputs.size):
@@ -122,7 +114,7 @@ def solve_samples(
         if warm and s % BLOCK != 0 and (status[s - 1] == SETTLED or status[s - 1] == SHARED):
             copy(closed[s - 1], closed[s])
         status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
-        rest = refinable and (status[s] == SETTLED or status[s] == SHARED)
+        rest = status[s] == SETTLED or status[s] == SHARED
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
         )
@@ -143,7 +135,7 @@ def solve_by_ports(
     """The same through the circuit's ports ``made`` (`circuitsim.compact.ports`), each sample that it cannot do well by
     `solve_sample`.
     """
-    own, space, drop, refinable = value.copy(), fresh(plan), np.empty(value.size), passive(plan, value)
+    own, space, drop = value.copy(), fresh(plan), np.empty(value.size)
     offset, injected = space.offset, space.injected
     take_conductances(plan, value, space)
     for s in range(begin, end):
@@ -161,7 +153,7 @@ def solve_by_ports(
             continue
         copy(guess, closed[s])
         status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
-        rest = refinable and (status[s] == SETTLED or status[s] == SHARED)
+        rest = status[s] == SETTLED or status[s] == SHARED
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
         )
