@@ -15,9 +15,10 @@ from circuitsim.engine import nodal, tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
+from circuitsim.engine.search import PATIENCE, Change, Search
 from circuitsim.errors import ConvergenceError
 
-NODAL = 40
+NODAL = 2 * PATIENCE
 """Most iterations on node potentials in doubles."""
 
 CLOSES = 2.0**-52
@@ -61,8 +62,7 @@ def solve_active_set(
     ConvergenceError
         No steady state was found within ``limit`` linear circuits.
     """
-    seen: set[bytes] = set()
-    single, previous, done = False, None, 0
+    search, previous, done = Search(), None, 0
     if nodal.suits(net):
         closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))
     for count in range(done + 1, done + limit + 1):
@@ -70,16 +70,21 @@ def solve_active_set(
         found = violations(net, point)
         if not (found.leave.size or found.enter.size):
             return point, count
-        key = np.packbits(point.closed[net.diodes]).tobytes()
-        single = single or key in seen
-        seen.add(key)
-        closed = _single_change(net, point, found) if single else _all_changes(net, point, found)
+        violated = found.leave.size + found.enter.size
+        change = search.next(np.packbits(point.closed[net.diodes]).tobytes(), violated, found.enter.size)
+        if change is Change.SINGLE:
+            closed = _single_change(net, point, found)
+        elif change is Change.RESTART:
+            closed = net.diodes
+        else:
+            closed = _all_changes(net, point, found, change is Change.ENTER_ONLY)
         guess, anchor, previous = point.current, point.v, point.factored
     raise ConvergenceError(f"the active set did not become optimal within {limit} linear circuits")
 
 
-def _all_changes(net: Network, point: LinearPoint, found: Violations) -> np.ndarray:
-    """The active set with all violated diodes changed; negative currents in loops of diodes are exchanged first."""
+def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only: bool) -> np.ndarray:
+    """The active set with all violated diodes changed, or ``enter_only`` the entering ones; negative currents in loops of
+    diodes are exchanged first."""
     d, current = net.diodes, point.current
     stay = point.closed.copy()
     stay[found.leave] = False
@@ -92,7 +97,7 @@ def _all_changes(net: Network, point: LinearPoint, found: Violations) -> np.ndar
             carriers, net.first, net.second, net.structure.coordinate, current, injected
         )  # fmt: skip
         flow = nodal.exchanged(net, point.closed, equal, current, injected, point.at_node)
-        stay[d] = flow > 0.0
+        stay[d] = flow != 0.0 if enter_only else flow > 0.0
         current = current.copy()
         current[d] = flow
     stays = np.flatnonzero(stay)

@@ -23,6 +23,16 @@ from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
 
 
+STEPS = 200
+"""Most steps of Newton's method for the signs of loop currents."""
+ROUGH = 1e-9
+"""Share of the largest current that these steps leave over."""
+PROXIMAL = 1e-8
+"""Weight of the proximal term beside conductances of 1 S."""
+SMALLEST = 1e-290
+"""Least current in a loop, A."""
+
+
 class Loops(NamedTuple):
     """Elements of no resistance on loops.
 
@@ -54,7 +64,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
-    found = _least_norm(nodes.size, first, second, one_way, need[nodes], point.current[elements])
+    found = _least_norm(nodes.size, first, second, one_way, need[nodes])
     unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
     return Loops(elements, found, unique)
 
@@ -78,9 +88,9 @@ def _gather(elements, first, second, current, current_low, high, low):
 
 
 def _least_norm(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, basic: np.ndarray
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
 ) -> np.ndarray:
-    """Currents of least norm that carry ``need`` away, one-way edges ≥ 0; ``basic`` are some that do."""
+    """Currents of least norm that carry ``need`` away, one-way edges ≥ 0."""
     from circuitsim.engine.active_set import solve_active_set
 
     part = component_labels(n, first, second)
@@ -102,11 +112,62 @@ def _least_norm(
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
     net = network(analyse_arrays(arrays))
-    start = d[basic[d] > 0.0]
-    conducting = m + np.searchsorted(d, start)
+    carried, u = _dual_newton(n, first, second, one_way, need, roots)
+    conducting = m + np.flatnonzero(carried[d] > ROUGH * np.abs(carried).max(initial=0.0))
+    # Components that balance by themselves stay at the potentials of the dual problem.
+    anchor = np.zeros(n + 1 + d.size)
+    anchor[number] = u
+    anchor[middle] = u[first[d]]
+    anchor[0] = 0.0
     guess = np.zeros(kind.size)
-    guess[:m] = basic
-    point, _ = solve_active_set(net, conducting, guess, np.zeros(used.size), 40 + 4 * d.size)
+    guess[:m] = carried
+    point, _ = solve_active_set(net, conducting, guess, anchor[used], 40 + 4 * d.size)
     found = point.current[:m].copy()
     found[d] = np.maximum(found[d], 0.0)
     return found
+
+
+def _dual_newton(
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, roots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Currents of least norm (m,), A, and the potentials u (n,) whose differences they are, roughly.
+
+    Newton's method on the dual problem: the currents are u_first − u_second, or 0 where that is negative and the edge is
+    one-way; u minimises a convex, piecewise quadratic function. A small proximal term keeps the matrix regular.
+    """
+    from scipy.sparse import coo_matrix, diags_array
+    from scipy.sparse.linalg import splu
+
+    m = first.size
+    rows = np.concatenate([np.arange(m), np.arange(m)])
+    entries = np.concatenate([np.ones(m), -np.ones(m)])
+    incidence = coo_matrix((entries, (rows, np.concatenate([first, second]))), shape=(m, n)).tocsr()
+    free = np.ones(n, dtype=bool)
+    free[roots] = False
+    scale = max(float(np.abs(need).max(initial=0.0)), SMALLEST)
+    incidence, demand = incidence[:, free], need[free] / scale
+
+    def clipped(u: np.ndarray) -> np.ndarray:
+        drop = incidence @ u
+        return np.where(one_way, np.maximum(drop, 0.0), drop)
+
+    u = np.zeros(demand.size)
+    carried = clipped(u)
+    for _ in range(STEPS):
+        slope = incidence.T @ carried - demand
+        if np.abs(slope).max(initial=0.0) <= ROUGH:
+            break
+        weight = np.where(one_way & (incidence @ u < 0.0), 0.0, 1.0)
+        matrix = incidence.T @ diags_array(weight) @ incidence + diags_array(np.full(demand.size, PROXIMAL))
+        step = -splu(matrix.tocsc()).solve(slope)
+        value, length = 0.5 * carried @ carried - demand @ u, 1.0
+        while length > ROUGH:
+            trial = clipped(u + length * step)
+            if 0.5 * trial @ trial - demand @ (u + length * step) <= value + 1e-4 * length * (slope @ step):
+                break
+            length *= 0.5
+        u = u + length * step
+        carried = clipped(u)
+    potential = np.zeros(n)
+    potential[free] = u
+    return scale * carried, scale * potential

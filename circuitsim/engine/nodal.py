@@ -15,6 +15,7 @@ from circuitsim.engine.exchange import exchange
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import forest_of, representative
+from circuitsim.engine.search import Change, Search
 from circuitsim.solvers.linear import Factored
 
 CLEAR = 1e-9
@@ -63,7 +64,7 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
     v, current, low, zero = np.zeros(n_nodes), guess, np.zeros(m), np.zeros(m)
     need, need_low, most, at_node = np.zeros((4, n_nodes))
     injected = np.zeros(net.structure.n + 1)
-    factored, count, seen = None, 0, set()
+    factored, count, search = None, 0, Search()
     while True:
         count += 1
         grown = forest_of(net, np.concatenate([net.fixed, closed]))
@@ -91,14 +92,16 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
             on, current[d] = on.copy(), flow
             on[d] = flow != 0.0
             leave = on[d] & (flow < -CLEAR * np.maximum(at_node[anode], at_node[cathode]))
-        stays = d[on[d] & ~leave]
+        wrong = int(leave.sum() + enter.sum())
+        change = search.next(np.packbits(on[d]).tobytes(), wrong, int(enter.sum()))
+        stays = d[on[d] if change is Change.ENTER_ONLY else on[d] & ~leave]
         stays = stays[np.argsort(-current[stays], kind="stable")]
-        key = np.packbits(on[d]).tobytes()
-        if not (leave.any() or enter.any()) or key in seen or count >= limit:
+        if not wrong or change is Change.SINGLE or count >= limit:
             return Start(stays, current, factored, count)
-        seen.add(key)
         entering = np.flatnonzero(enter)
         closed = np.concatenate([d[entering[np.argsort(-forward[entering], kind="stable")]], stays])
+        if change is Change.RESTART:
+            closed = d
 
 
 def exchanged(
