@@ -83,8 +83,8 @@ def solve_active_set(
 
 
 def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only: bool) -> np.ndarray:
-    """The active set with all violated diodes changed, or ``enter_only`` the entering ones; negative currents in loops of
-    diodes are exchanged first."""
+    """The active set with all violated diodes changed, or ``enter_only`` the entering ones; negative currents in loops
+    of diodes are exchanged first."""
     d, current = net.diodes, point.current
     stay = point.closed.copy()
     stay[found.leave] = False

@@ -22,7 +22,6 @@ from circuitsim.program.circulation import unchangeable
 from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
 
-
 STEPS = 200
 """Most steps of Newton's method for the signs of loop currents."""
 ROUGH = 1e-9
@@ -132,8 +131,8 @@ def _dual_newton(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Currents of least norm (m,), A, and the potentials u (n,) whose differences they are, roughly.
 
-    Newton's method on the dual problem: the currents are u_first − u_second, or 0 where that is negative and the edge is
-    one-way; u minimises a convex, piecewise quadratic function. A small proximal term keeps the matrix regular.
+    Newton's method on the dual problem: the currents are u_first − u_second, or 0 where that is negative and the edge
+    is one-way; u minimises a convex, piecewise quadratic function. A small proximal term keeps the matrix regular.
     """
     from scipy.sparse import coo_matrix, diags_array
     from scipy.sparse.linalg import splu

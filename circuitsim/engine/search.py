@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 
 PATIENCE = 40
-"""Iterations before the search begins again with all diodes conducting: along a chain, diodes enter one an iteration but
-leave together."""
+"""Iterations before the search begins again with all diodes conducting: along a chain, diodes enter one an iteration
+but leave together."""
 
 STALLED = 0.9
 """An iteration that leaves more than this share of the fewest violations so far is followed by one in which none
