@@ -32,6 +32,9 @@ LARGEST = 20_000
 _NO_GUESS = np.zeros(0)
 _NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
 
+REFINED = (SETTLED, SHARED, UNCLEAR)
+"""Outcomes whose branch currents the kernel can refine."""
+
 FOUND = (SETTLED, SHARED, UNCLEAR, UNCLEAR_SHARED)
 """Outcomes with a set of conducting diodes and potentials."""
 
@@ -98,9 +101,9 @@ class Quick:
         if status == SHARED:
             chosen, worst = compact("share_once", self._nodes)(*memory, out)
             proven = chosen and worst <= CLEAN
-        if not proven and status in FOUND:
-            drops, shared = np.empty(value.size), status in (SHARED, UNCLEAR_SHARED)
-            proven = compact("refine_once", self._nodes)(*memory, out, drops, shared) <= self.tolerance
+        if not proven and status in REFINED:
+            drops = np.empty(value.size)
+            proven = compact("refine_once", self._nodes)(*memory, out, drops, status == SHARED) <= self.tolerance
         self._spare.append(memory)
         if proven:
             out.setflags(write=False)

@@ -41,7 +41,7 @@ QUICK = ("auto", "active-set")
 ITERATIONS = 400
 """Most linear circuits of the active-set engine."""
 
-CORRECTIONS = 5
+CORRECTIONS = 100
 """Most linear circuits to make the answer of an approximate method exact."""
 
 

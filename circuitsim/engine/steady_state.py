@@ -8,6 +8,7 @@ import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
 from circuitsim.engine.active_set import (
+    CLOSES,
     forward_voltages,
     resolved_voltages,
     solve_active_set,
@@ -80,7 +81,10 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
     near = np.flatnonzero(~tight & (forward >= -1e-9 * reach))
     resolved, _ = resolved_voltages(net, point, d[near])
-    tight[near] = -forward[near] <= resolved
+    # Potentials of components that no path joins are known to doubles only.
+    root = point.tree.root_of
+    apart = root[a[near]] != root[c[near]]
+    tight[near] = -forward[near] <= np.where(apart, CLOSES * reach[near], resolved)
     return tight
 
 
