@@ -18,7 +18,7 @@ from circuitsim.engine.refinement import OVERALL, LinearPoint, solve_linear
 from circuitsim.engine.search import PATIENCE, Change, Search
 from circuitsim.errors import ConvergenceError
 
-NODAL = 2 * PATIENCE
+NODAL = 3 * PATIENCE
 """Most iterations on node potentials in doubles."""
 
 CLOSES = 2.0**-52
@@ -62,7 +62,7 @@ def solve_active_set(
     ConvergenceError
         No steady state was found within ``limit`` linear circuits.
     """
-    search, previous, done = Search(), None, 0
+    search, previous, done = Search(closed.size > 0), None, 0
     if nodal.suits(net):
         closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))
     for count in range(done + 1, done + limit + 1):
@@ -74,8 +74,10 @@ def solve_active_set(
         change = search.next(np.packbits(point.closed[net.diodes]).tobytes(), violated, found.enter.size)
         if change is Change.SINGLE:
             closed = _single_change(net, point, found)
-        elif change is Change.RESTART:
+        elif change is Change.ALL_CONDUCT:
             closed = net.diodes
+        elif change is Change.NONE_CONDUCTS:
+            closed = net.diodes[:0]
         else:
             closed = _all_changes(net, point, found, change is Change.ENTER_ONLY)
         guess, anchor, previous = point.current, point.v, point.factored

@@ -64,7 +64,7 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
     v, current, low, zero = np.zeros(n_nodes), guess, np.zeros(m), np.zeros(m)
     need, need_low, most, at_node = np.zeros((4, n_nodes))
     injected = np.zeros(net.structure.n + 1)
-    factored, count, search = None, 0, Search()
+    factored, count, search = None, 0, Search(closed.size > 0)
     while True:
         count += 1
         grown = forest_of(net, np.concatenate([net.fixed, closed]))
@@ -100,8 +100,8 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
             return Start(stays, current, factored, count)
         entering = np.flatnonzero(enter)
         closed = np.concatenate([d[entering[np.argsort(-forward[entering], kind="stable")]], stays])
-        if change is Change.RESTART:
-            closed = d
+        if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
+            closed = d if change is Change.ALL_CONDUCT else d[:0]
 
 
 def exchanged(

@@ -18,17 +18,25 @@ class Change(enum.Enum):
 
     ALL = enum.auto()
     ENTER_ONLY = enum.auto()
-    RESTART = enum.auto()
+    NONE_CONDUCTS = enum.auto()
+    ALL_CONDUCT = enum.auto()
     SINGLE = enum.auto()
 
 
 class Search:
-    """The sets seen so far and the fewest violations among them."""
+    """The sets seen so far and the fewest violations among them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    given : bool
+        Whether the search begins with conducting diodes: should it fail, it begins again with none first.
+    """
+
+    def __init__(self, given: bool) -> None:
         self.seen: set[bytes] = set()
         self.fewest, self.count = float("inf"), 0
-        self.restarted = self.single = False
+        self.restarts = [Change.ALL_CONDUCT, Change.NONE_CONDUCTS] if given else [Change.ALL_CONDUCT]
+        self.single = False
 
     def next(self, key: bytes, violated: int, entering: int) -> Change:
         """The change that follows a set (``key``) with so many violated diodes, of which some are ``entering``."""
@@ -38,11 +46,10 @@ class Search:
         if key in self.seen or self.count > PATIENCE:
             self.seen.clear()
             self.fewest, self.count = float("inf"), 0
-            if self.restarted:
-                self.single = True
-                return Change.SINGLE
-            self.restarted = True
-            return Change.RESTART
+            if self.restarts:
+                return self.restarts.pop()
+            self.single = True
+            return Change.SINGLE
         self.seen.add(key)
         stalled = violated >= STALLED * self.fewest and entering > 0
         self.fewest = min(self.fewest, violated)
