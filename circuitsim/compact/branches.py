@@ -58,7 +58,7 @@ def carry(kind, first, second, value, v, chords, current, carriers):
     return count, most
 
 
-def settled(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
+def converged(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
     """Whether the last correction of the chords' currents was small enough; sets those to zero that are rounding."""
     node_maxima(first, second, current, at_node)
     done = steps > 1
@@ -122,7 +122,7 @@ def correct(
             before[k] = current[chords[k]]
         correct_chords(chords, first, second, last, ohms, residual, x, current, low)
         steps += 1
-        done = settled(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
+        done = converged(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
     tree_currents(
         walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, RESOLUTION
     )

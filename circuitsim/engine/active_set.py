@@ -1,8 +1,10 @@
 """The primal–dual active-set method (Hintermüller, Ito & Kunisch 2003) on refined currents and potentials.
 
 A conducting diode with a negative current leaves the active set, a blocking diode with a forward voltage enters it, all
-at once; a set that returns is followed by single changes, the least index first (Murty 1974). Currents and voltages are
-judged by what refinement resolves: `OVERALL` of the largest current in the block, of the largest drop in the loop.
+at once (`circuitsim.engine.search`); where that cycles, single changes follow, the least index first (Murty 1974). No
+proof of termination comes with these: the number of linear circuits is bounded, and reaching the bound is an error.
+Currents and voltages are judged by what refinement resolves: `OVERALL` of the largest current in the block, of the
+largest drop in the loop.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ def solve_active_set(
         else:
             closed = _all_changes(net, point, found, change is Change.ENTER_ONLY)
         guess, anchor, previous = point.current, point.v, point.factored
-    raise ConvergenceError(f"the active set did not become optimal within {limit} linear circuits")
+    raise ConvergenceError(f"the active set did not become optimal within {done + limit} linear circuits")
 
 
 def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only: bool) -> np.ndarray:
@@ -92,7 +94,10 @@ def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only
     stay[found.leave] = False
     if found.leave.size:
         forward = forward_voltages(net, point)
-        equal = point.closed[d] | (np.abs(forward) <= resolved_voltages(net, point, d)[0])
+        equal = point.closed[d]
+        reach = np.maximum(np.abs(point.v[net.first[d]]), np.abs(point.v[net.second[d]]))
+        near = np.flatnonzero(~equal & (np.abs(forward) <= nodal.CLEAR * reach))
+        equal[near] = np.abs(forward[near]) <= resolved_voltages(net, point, d[near])[0]
         carriers = np.concatenate([net.ascending, net.sources])
         injected = np.zeros(net.structure.n + 1)
         kernel(nodal.net_currents, carriers.size)(

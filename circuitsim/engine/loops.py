@@ -2,7 +2,8 @@
 
 Potentials do not determine such currents: any circulation of positive diode currents is a steady state too. The choice
 shown is what wires of equal, vanishing resistance carry: the steady state of a circuit in which each element of the
-loops is 1 Ω, each diode 1 Ω in series with an ideal diode, solved by the engine itself.
+loops is 1 Ω, each diode 1 Ω in series with an ideal diode. Newton's method on the dual problem finds the signs, the
+engine the currents.
 """
 
 from __future__ import annotations

@@ -54,19 +54,17 @@ class VoltageForest(NamedTuple):
 
     def path(self, u: int, v: int) -> list[int]:
         """Constraints (positions in the edge list) along the tree path from node ``u`` to node ``v``."""
-        up, down = [u], [v]
-        while self.edge[up[-1]] >= 0:
-            up.append(int(self.parent[up[-1]]))
-        while self.edge[down[-1]] >= 0:
-            down.append(int(self.parent[down[-1]]))
-        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
-            up.pop()
-            down.pop()
-        return [int(self.edge[k]) for k in up[:-1]] + [int(self.edge[k]) for k in reversed(down[:-1])]
-
+        up, down = self._climb(u, v)
+        return [int(self.edge[k]) for k in up] + [int(self.edge[k]) for k in reversed(down)]
 
     def members(self, u: int, v: int, voltage: np.ndarray) -> list[float]:
         """The voltages along the tree path between two nodes, with the signs that add up to v(u) − v(v)."""
+        up, down = self._climb(u, v)
+        rises = [float(self.sign[k] * voltage[self.edge[k]]) for k in up]
+        return rises + [-float(self.sign[k] * voltage[self.edge[k]]) for k in down]
+
+    def _climb(self, u: int, v: int) -> tuple[list[int], list[int]]:
+        """The nodes from ``u`` and from ``v`` up to their lowest common ancestor, which is left out."""
         up, down = [u], [v]
         while self.edge[up[-1]] >= 0:
             up.append(int(self.parent[up[-1]]))
@@ -75,8 +73,7 @@ class VoltageForest(NamedTuple):
         while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
             up.pop()
             down.pop()
-        rises = [float(self.sign[k] * voltage[self.edge[k]]) for k in up[:-1]]
-        return rises + [-float(self.sign[k] * voltage[self.edge[k]]) for k in down[:-1]]
+        return up[:-1], down[:-1]
 
 
 def excess_of(members: list[float]) -> float:
