@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pytest
 
+from circuitsim import kernels
 from circuitsim.kernels import COMPILED, kernel
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted
@@ -13,7 +14,8 @@ from circuitsim.program.strong import _tarjan, strong_labels
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_strong_components_are_those_of_networkx(seed: int) -> None:
+def test_strong_components_are_those_of_networkx(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(kernels, "_patience", 0)  # compiled also where no cache has the kernel yet
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     m = int(rng.integers(0, 3 * n))
