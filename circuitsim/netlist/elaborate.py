@@ -14,10 +14,12 @@ from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.link import Linker, ambiguous_names
+from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wave
 from circuitsim.netlist.source import Source
+from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.waveform import dc_value
 from circuitsim.units import SMALLEST, exact, short
@@ -87,11 +89,13 @@ class Elaborator:
     """Expands a linked deck; once for each set of parameters."""
 
     def __init__(
-        self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float], global_names: dict[str, str]
-    ) -> None:
+        self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float],
+        global_names: dict[str, str], temperatures: Temperatures = DEFAULT,
+    ) -> None:  # fmt: skip
         self.reporter, self.linker, self.top = reporter, linker, top
         self.global_names = global_names
-        self.evaluator = Evaluator()
+        self.temperatures = temperatures
+        self.evaluator = Evaluator(temperatures.constants())
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
         self.out = _ElementColumns(top, global_names)
@@ -301,16 +305,21 @@ class Elaborator:
         """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
         use, name = self.linker.devices[id(frame.scope)][k], frame.prefix + frame.scope.names[k]
         card = use.model.card
-        counts = {}
+        counts, own = {}, {}
         try:
             for word, count in frame.scope.counts.get(k, {}).items():
-                card = count.card
-                counts[word] = self.number(count.value, frame)
-                positive(name, word, counts[word], count.offset)
+                card, number = count.card, self.number(count.value, frame)
+                if word in COUNTS:
+                    positive(name, word, number, count.offset)
+                    counts[word] = number
+                else:
+                    own[word] = checked_temperature(number, count.offset) if word == "temp" else number
             if frame.multiplier != 1.0:
                 counts["m"] = counts.get("m", 1.0) * frame.multiplier
-            card = use.model.card
-            self.out.devices[position] = self.made(use, self.values(use, frame), counts)
+            card, values = use.model.card, self.values(use, frame)
+            if use.row.thermal:
+                values = {"temp": self.temperatures.of(own), "tnom": self.temperatures.nominal, **values}
+            self.out.devices[position] = self.made(use, values, counts)
             self.out.kind[position] = device_code(self.out.devices[position])
         except ExpressionError as error:
             self.reporter.expression(error, card, [name], self.callers())

@@ -33,6 +33,9 @@ VALUES_KEPT = 10_000
 COUNTS = ("m", "n")
 """Of an element with a model: cells in parallel, cells in series."""
 
+OWN_TEMPERATURE = ("temp", "dtemp")
+"""Of an element with a model: its temperature, or how far that is above the deck's (°C)."""
+
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
@@ -279,16 +282,16 @@ class Parts:
             scope.counts[position] = counts
 
     def counts(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> dict[str, Count]:
-        """``m=`` and ``n=`` of an element with a model, which decides whether they apply."""
+        """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
         found = {}
         others = []
         for key, value in sorted_.pairs:
             word = key.text.lower()
-            if word not in COUNTS:
+            if word not in (*COUNTS, *OWN_TEMPERATURE):
                 others.append((key, value))
                 continue
             number = constant(value_of(value, card, scope))
-            if isinstance(number, float):
+            if isinstance(number, float) and word in COUNTS:
                 positive(name.text, word, number, value.offset)
             found[word] = Count(card, key.offset, number)
         sorted_.pairs[:] = others
