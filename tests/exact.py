@@ -239,7 +239,7 @@ class Oracle:
     def describe(self, v: list[Fraction], shorted: tuple[int, ...], flow: list[Fraction]) -> Exact:
         """All about the set of steady states, from one of them."""
         through = dict(zip(shorted, flow[len(self.fixed) :]))
-        tight, interval = self.freedom(v, through)
+        tight, interval = self.intervals(v, through)
         carriers = [(a, b, True, i) for (_, a, b, _), i in zip(self.fixed, flow)]
         # A diode tight in every steady state may carry current in some of them.
         carriers += [(self.diodes[k][1], self.diodes[k][2], False, through.get(k, Fraction(0))) for k in tight]
@@ -267,7 +267,7 @@ class Oracle:
             unique.append(only)
         return Exact(v, interval, current, unique, energy)
 
-    def freedom(
+    def intervals(
         self, v: list[Fraction], through: dict[int, Fraction]
     ) -> tuple[list[int], list[tuple[Fraction | None, Fraction | None]]]:
         """Diodes without voltage in every steady state, and the range of every node.
