@@ -130,10 +130,10 @@ def refused_by_rounding(oracle: Oracle) -> bool:
     members = [arcs[k][2] for k in negative_cycle(oracle.n, arcs)]
     if members:
         return rounds_to_zero(sum(members), members)
-    if oracle.stranded:
+    if oracle.unbalanced:
         return False
     ways = [(a, b, True) for _, a, b, _ in (*oracle.fixed, *oracle.resistors)]
     ways += [(a, b, False) for _, a, b, _ in oracle.diodes]
-    flow, cut = route_or_cut(oracle.n, ways, oracle.injected, oracle.earths)
+    flow, cut = route_or_cut(oracle.n, ways, oracle.injected, oracle.references)
     members = [value * (1 if b in cut else -1) for _, a, b, value in oracle.sources if (a in cut) != (b in cut)]
     return flow is None and rounds_to_zero(sum(members, Fraction(0)), members)
