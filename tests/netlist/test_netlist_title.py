@@ -23,7 +23,8 @@ R1 a b 1k
     "line",
     [
         "V1 1 0 DC 10", "V1 1 0 10", "v1 1 0 dc=10 ac 1", "V1 1 0 SIN(0 1 1k)", "V1 (1 0) 10", "I1 0 1 DC 1m",
-        "R0 1 0 1k", "R0 1 0 {level}", "R0 1 0 level", "R0 1 0 R=1k tc=0.1", "C1 2 0 1u ic=2", "L1 1 0 1m", "D1 1 0 dm", "D1 2 0",
+        "R0 1 0 1k", "R0 1 0 {level}", "R0 1 0 level", "R0 1 0 R=1k tc=0.1", "C1 2 0 1u ic=2", "L1 1 0 1m", "D1 1 0 dm",
+        "D1 2 0",
         "X1 1 2 cell", "E1 1 0 2 0 10", "G1 1 0 2 0 1m", "B1 1 0 V=2", "Vin 1 0 AC 1", "V1 1 0 PULSE (0 5 0 1n)",
         ".param r=1k", ".include parts.lib", ".subckt a b", ".temp 127", ".options temp=127", "V1 1 0 5 ; the source",
     ],
