@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import definitions, includes, refused
+from circuitsim.netlist import definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.deck import Directive
@@ -44,6 +44,7 @@ class DeckReader:
         self.requests: list[Card] = []
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
+        self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
         self.control: Card | None = None
@@ -87,6 +88,8 @@ class DeckReader:
                 return
             elif head == "x":
                 self.parts.call(self.scope, card)
+            elif head in lines.LETTERS:
+                self.line(card, head)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
@@ -95,6 +98,13 @@ class DeckReader:
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         except ExpressionError as error:
             self.reporter.expression(error, card, (), ())
+
+    def line(self, card: Card, head: str) -> None:
+        """A transmission line, or a coupling of inductors."""
+        if head == "k":
+            lines.coupling(self, card)
+        else:
+            lines.line(self.parts, self.scope, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
@@ -146,6 +156,7 @@ class DeckReader:
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        lines.check_couplings(self)
         here: Scope | None = self.scope
         while here is not None and here.card is not None:
             self.reporter.error("subcircuit", f".subckt {short(here.name)} has no .ends", here.card,

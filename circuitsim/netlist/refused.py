@@ -13,17 +13,12 @@ ELEMENTS: dict[str, tuple[str, str]] = {
     "g": ("a voltage-controlled current source", _ENERGY),
     "h": ("a current-controlled voltage source", _ENERGY),
     "j": ("a transistor (JFET)", _TRANSISTOR),
-    "k": ("a coupling of inductors", "inductors are shorts at the operating point: leave it out"),
     "m": ("a transistor (MOSFET)", _TRANSISTOR),
     "n": ("a Verilog-A device", _TRANSISTOR),
-    "o": ("a lossy transmission line", "at DC it is a resistor: write it as one"),
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
     "q": ("a transistor (bipolar)", _TRANSISTOR),
     "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
-    "t": ("a transmission line", "at DC it is two wires: write them as 0 Ω resistors"),
-    "u": ("a uniform RC line", "at DC it is a resistor: write it as one"),
     "w": ("a current-controlled switch", "write a resistor or a short for the state it is in"),
-    "y": ("a single lossy transmission line", "at DC it is a resistor: write it as one"),
     "z": ("a transistor (MESFET)", _TRANSISTOR),
 }
 """First letter → (what it is, reason or hint)."""
