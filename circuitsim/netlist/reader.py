@@ -44,6 +44,7 @@ class DeckReader:
         self.requests: list[Card] = []
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
+        self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
         self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
@@ -111,6 +112,9 @@ class DeckReader:
         word = short(card.text[start : start + 200].split()[0])
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
+        if head in refused.FOREIGN:
+            self.foreign.setdefault(head, []).append((card, start, word))
+            return
         if head in refused.ELEMENTS:
             what, why = refused.ELEMENTS[head]
             raise CardError("unsupported", f"{word} is {what}, which is not supported", start, why)
@@ -157,11 +161,31 @@ class DeckReader:
     def close(self) -> None:
         """What may be missing at the end of the deck."""
         lines.check_couplings(self)
+        self.refuse_foreign()
         here: Scope | None = self.scope
         while here is not None and here.card is not None:
             self.reporter.error("subcircuit", f".subckt {short(here.name)} has no .ends", here.card,
                                 hint="close it with .ends")  # fmt: skip
             here = here.parent
+
+
+    def refuse_foreign(self) -> None:
+        """One error for all transistors and code models of the deck."""
+        if not self.foreign:
+            return
+        found = [place for places in self.foreign.values() for place in places]
+        card, start, _ = min(found, key=lambda p: (*p[0].source.order, *p[0].where(p[1])))
+        parts = []
+        for letter, places in self.foreign.items():
+            names = [name for _, _, name in places]
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            parts.append(f"{len(names)} × {refused.FOREIGN[letter]}: {', '.join(names[:5])}{more}")
+        message = f"elements that are not supported: {'; '.join(parts)}"
+        if len(found) == 1:
+            kind = refused.FOREIGN[next(iter(self.foreign))]
+            message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
+        names = [name for _, _, name in found]
+        self.reporter.error("unsupported", message, card, start, refused.FOREIGN_HINT, names[:20])
 
 
 def _closed(line: str, number: int) -> bool:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 _ENERGY = "a controlled source has no energy function in general"
-_TRANSISTOR = "only R, D, V, I, L, C and X are known"
 
 ELEMENTS: dict[str, tuple[str, str]] = {
-    "a": ("an XSPICE code model", _TRANSISTOR),
     "b": ("a behavioural source", _ENERGY),
     "e": ("a voltage-controlled voltage source", _ENERGY),
     "f": ("a current-controlled current source", _ENERGY),
     "g": ("a voltage-controlled current source", _ENERGY),
     "h": ("a current-controlled voltage source", _ENERGY),
-    "j": ("a transistor (JFET)", _TRANSISTOR),
-    "m": ("a transistor (MOSFET)", _TRANSISTOR),
-    "n": ("a Verilog-A device", _TRANSISTOR),
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
-    "q": ("a transistor (bipolar)", _TRANSISTOR),
     "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
     "w": ("a current-controlled switch", "write a resistor or a short for the state it is in"),
-    "z": ("a transistor (MESFET)", _TRANSISTOR),
 }
 """First letter → (what it is, reason or hint)."""
+
+FOREIGN: dict[str, str] = {
+    "a": "XSPICE code model", "j": "transistor (JFET)", "m": "transistor (MOSFET)", "n": "Verilog-A device",
+    "q": "transistor (bipolar)", "z": "transistor (MESFET)",
+}  # fmt: skip
+"""First letter → an element with a model of its own kind; those of a deck are refused together."""
+
+FOREIGN_HINT = (
+    "such a deck needs a program with models of them, as ngspice; or write each as what it is at its operating point: "
+    "a resistor, an open, a diode and a source"
+)
+"""What a deck with such elements needs."""
 
 CARDS: dict[str, tuple[str, str]] = {
     ".if": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),

@@ -12,10 +12,12 @@ SUB = ".subckt s a b r=1\nR1 a b {r}\n.ends\n"
 # (lines behind the title, kind, line, column, names, a part of the message)
 ERRORS = [
     # ---------------------------------------------------------------- cards and words
-    ("Q1 a b c npn", "unsupported", 2, 1, (), "Q1 is a transistor (bipolar)"),
-    ("  M1 a b c d nmos", "unsupported", 2, 3, (), "M1 is a transistor (MOSFET)"),
-    ("J1 a b c jfet", "unsupported", 2, 1, (), "J1 is a transistor (JFET)"),
-    ("Z1 a b c mes", "unsupported", 2, 1, (), "Z1 is a transistor (MESFET)"),
+    ("Q1 a b c npn", "unsupported", 2, 1, ("Q1",), "Q1 is a transistor (bipolar)"),
+    ("  M1 a b c d nmos", "unsupported", 2, 3, ("M1",), "M1 is a transistor (MOSFET)"),
+    ("J1 a b c jfet", "unsupported", 2, 1, ("J1",), "J1 is a transistor (JFET)"),
+    ("Z1 a b c mes", "unsupported", 2, 1, ("Z1",), "Z1 is a transistor (MESFET)"),
+    ("R1 a 0 1\nQ1 a b c npn\nM1 a b c d n\nQ2 a b c npn\nA1 a m", "unsupported", 3, 1, ("Q1", "Q2", "M1", "A1"),
+     "2 × transistor (bipolar): Q1, Q2; 1 × transistor (MOSFET): M1; 1 × XSPICE code model: A1"),
     ("B1 a 0 V=1", "unsupported", 2, 1, (), "B1 is a behavioural source"),
     ("E1 a 0 b 0 2", "unsupported", 2, 1, (), "E1 is a voltage-controlled voltage source"),
     ("F1 a 0 V1 2", "unsupported", 2, 1, (), "F1 is a current-controlled current source"),
@@ -23,7 +25,7 @@ ERRORS = [
     ("H1 a 0 V1 2", "unsupported", 2, 1, (), "H1 is a current-controlled voltage source"),
     ("S1 a b c d sw", "unsupported", 2, 1, (), "S1 is a voltage-controlled switch"),
     ("W1 a b V1 sw", "unsupported", 2, 1, (), "W1 is a current-controlled switch"),
-    ("A1 a b model", "unsupported", 2, 1, (), "A1 is an XSPICE code model"),
+    ("A1 a b model", "unsupported", 2, 1, ("A1",), "A1 is an XSPICE code model"),
     ("1R a b 1k", "unknown-card", 2, 1, (), "'1R' begins no card"),
     ("#R1 a b 1k", "unknown-card", 2, 1, (), "'#R1' begins no card"),
     (".foo bar", "unknown-card", 2, 1, (), ".foo is no card"),
@@ -300,7 +302,7 @@ def test_notes(text, kind, line, column, names, message):
 
 
 def test_all_problems_at_once_in_the_order_of_the_deck():
-    lines = [f"R{k} a b -1" if k % 2 else f"Q{k} a b c m" for k in range(30)]
+    lines = [f"R{k} a b -1" if k % 2 else f"S{k} a b c d m" for k in range(30)]
     with pytest.raises(NetlistError) as caught:
         read_deck_text("t\n" + "\n".join(lines))
     problems = caught.value.problems
