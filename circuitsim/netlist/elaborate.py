@@ -8,11 +8,13 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR, device_code
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, ELEMENTS, RESISTOR, device_code
+from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
+from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
@@ -21,7 +23,7 @@ from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wav
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
-from circuitsim.netlist.waveform import dc_value
+from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
 
 
@@ -51,6 +53,8 @@ class _ElementColumns:
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
+        self.waves: dict[int, Waveform] = {}
+        self.formulas: dict[int, Formula] = {}
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -82,6 +86,7 @@ class _Frame(NamedTuple):
     call: Call | None
     specials: list[int]
     devices: list[int]
+    following: list[int]
     progress: list[int]  # the next call, the next element
 
 
@@ -120,10 +125,22 @@ class Elaborator:
                 self.stack.pop()
         out = self.out
         self.check_names()
-        return Circuit.from_columns(
+        circuit = Circuit.from_columns(
             title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
             Origins(out.lines, out.starts, out.files), out.devices,
         )  # fmt: skip
+        if not out.formulas:
+            return circuit
+        try:
+            return circuit.with_values(self.following(circuit).values({}))
+        except NetlistError as error:
+            for problem in error.problems:
+                self.reporter.place_error(problem, next(iter(out.formulas.values())).code.card)
+            return circuit
+
+    def following(self, circuit: Circuit) -> FollowingSources:
+        """The sources of the elaborated circuit that follow time or other sources."""
+        return FollowingSources(circuit, self.out.waves, self.out.formulas, self.evaluator.constants)
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
@@ -142,7 +159,8 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> _Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        return _Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, [0, 0])
+        waves = sorted([*scope.waves, *scope.formulas])
+        return _Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, waves, [0, 0])
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls that is being expanded, innermost first."""
@@ -262,6 +280,11 @@ class Elaborator:
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
             out.value[k + offset] = self.special(frame, k, scope.specials[k])
+        for k in bisected(frame.following, start, stop):
+            if k in frame.scope.waves:
+                self.wave(frame, k, k + offset)
+            else:
+                self.out.formulas[k + offset] = self.formula(frame, frame.scope.formulas[k])
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
         if frame.multiplier != 1.0:
@@ -283,8 +306,7 @@ class Elaborator:
         name = frame.prefix + frame.scope.names[k]
         try:
             if isinstance(special.value, Wave):
-                numbers = [self.number(v, frame) for v in special.value.numbers]
-                value = dc_value(special.value.name, numbers, special.offset)
+                value = checked_waveform(self.waveform(frame, special.value), special.offset)
             else:
                 value = self.number(special.value, frame)
             value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
@@ -300,6 +322,42 @@ class Elaborator:
             self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
                                 self.callers())  # fmt: skip
         return 0.0
+
+    def waveform(self, frame: _Frame, wave: Wave) -> Waveform:
+        """The time function with its numbers evaluated in this call."""
+        repeat = None if wave.repeat is None else self.number(wave.repeat, frame)
+        numbers = tuple(self.number(v, frame) for v in wave.numbers)
+        return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
+
+    def formula(self, frame: _Frame, code: Code) -> Formula:
+        """The formula of a source with the names that it may use in this call."""
+        nodes, local, out = frame.nodes, frame.scope.nodes, self.out
+
+        def node(name: str) -> str:
+            k = local.get(name.lower())
+            return name.replace(":", ".") if k is None else out.node_names[k if nodes is None else nodes[k]]
+
+        def element(name: str) -> str:
+            return frame.prefix + name if name.lower() in frame.scope.index else name.replace(":", ".")
+
+        return Formula(code, frame.environment, node, element)
+
+    def wave(self, frame: _Frame, k: int, position: int) -> None:
+        """Note the time function of source ``k`` of a scope, at ``position`` of the circuit."""
+        special = frame.scope.specials.get(k)
+        try:
+            found = self.waveform(frame, frame.scope.waves[k])
+            factor = 1.0
+            if frame.scope.kind[k] == CURRENT:
+                own = special.multiplier if special is not None else 1.0
+                factor = frame.multiplier * self.number(own, frame)
+            self.out.waves[position] = found._replace(factor=factor)
+        except ExpressionError as error:
+            card = special.card if special is not None else None
+            name = frame.prefix + frame.scope.names[k]
+            at = error.code.card if error.code is not None else card
+            if at is not None:
+                self.reporter.expression(error, at, [name], self.callers())
 
     def device(self, frame: _Frame, k: int, position: int) -> None:
         """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""

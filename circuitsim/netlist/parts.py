@@ -6,6 +6,7 @@ import re
 from array import array
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.netlist import attributes
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.problems import Reporter
@@ -13,7 +14,7 @@ from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, dc_value
+from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, Waveform, checked_waveform
 from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
@@ -35,6 +36,9 @@ COUNTS = ("m", "n")
 
 OWN_TEMPERATURE = ("temp", "dtemp")
 """Of an element with a model: its temperature, or how far that is above the deck's (°C)."""
+
+REPETITION = ("r", "td")
+"""Of PWL: where it repeats from, and its delay."""
 
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
@@ -135,19 +139,27 @@ class Parts:
         if code == DIODE:
             self.diode(scope, card, name, first, second, sorted_)
             return
-        multiplier = self.pairs(scope, card, name, sorted_, row.keywords)
+        extra = attributes.parasitics(scope, card, code, sorted_)
+        ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
+        own = row.keywords + REPETITION if code in (VOLTAGE, CURRENT) else row.keywords
+        multiplier = self.pairs(scope, card, name, sorted_, own, ignored)
+        wave = None
         if code in (VOLTAGE, CURRENT):
-            offset, value = self.source_value(scope, card, name, sorted_)
+            offset, value, wave = self.source_value(scope, card, name, sorted_)
         else:
             offset, value = self.passive_value(scope, card, name, sorted_, code)
+        if extra:
+            first, second = attributes.attach(scope, card, name.text, (first, second), extra, multiplier)
         if code == VOLTAGE:
             multiplier = 1.0
         if isinstance(value, float) and multiplier == 1.0:
             checked(code, name.text, value, offset)
-            scope.element(code, name.text, first, second, value, card)
-            return
-        position = scope.element(code, name.text, first, second, 0.0, card)
-        scope.specials[position] = Special(card, offset, value, multiplier)
+            position = scope.element(code, name.text, first, second, value, card)
+        else:
+            position = scope.element(code, name.text, first, second, 0.0, card)
+            scope.specials[position] = Special(card, offset, value, multiplier)
+        if wave is not None:
+            scope.waves[position] = wave
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""
@@ -189,7 +201,10 @@ class Parts:
             raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
         return scope.node(token.text)
 
-    def pairs(self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...]) -> Value:
+    def pairs(
+        self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...],
+        ignored: frozenset[str] = NO_EFFECT,
+    ) -> Value:  # fmt: skip
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
         others = []
@@ -201,7 +216,7 @@ class Parts:
                 multiplier = constant(value_of(value, card, scope))
                 if isinstance(multiplier, float):
                     positive(name.text, word, multiplier, value.offset)
-            elif word in NO_EFFECT:
+            elif word in ignored:
                 self.no_effect(word, card, key.offset, name.text)
             else:
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
@@ -299,13 +314,17 @@ class Parts:
         return found
 
     # ------------------------------------------------------------------ sources
-    def source_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> tuple[int, Value | Wave]:
-        """The DC value of a V or I card."""
+    def source_value(
+        self, scope: Scope, card: Card, name: Token, sorted_: Fields
+    ) -> tuple[int, Value | Wave, Wave | None]:
+        """The DC value of a V or I card, and its time function."""
         words, offset = sorted_.words, max(sorted_.end - 1, 0)
         value: Value | Wave | None = None
-        for _, token in sorted_.pairs:
-            offset, value = token.offset, self.number(scope, card, name, token)
-        wave: tuple[Token, list[Token]] | None = None
+        wave: Wave | None = None
+        repeated = {key.text.lower(): token for key, token in sorted_.pairs if key.text.lower() in REPETITION}
+        for key, token in sorted_.pairs:
+            if key.text.lower() not in REPETITION:
+                offset, value = token.offset, self.number(scope, card, name, token)
         k = 0
         while k < len(words):
             token = words[k]
@@ -320,7 +339,7 @@ class Parts:
                 self.no_effect(word, card, token.offset, name.text)
             elif word in FUNCTIONS or word in UNSETTLED:
                 stop = next((j for j in range(k, len(words)) if not self.numeric(words[j])), len(words))
-                wave = (token, words[k:stop])
+                wave = self.wave(scope, card, token, words[k:stop], repeated)
                 k = stop
             elif value is None and k == 1:
                 offset, value = token.offset, self.number(scope, card, name, token)
@@ -328,11 +347,14 @@ class Parts:
                 raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
                                 token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
         if value is None and wave is not None:
-            offset, value = self.wave(scope, card, *wave)
+            known = tuple(v for v in wave.numbers if isinstance(v, float))
+            if wave.name in UNSETTLED or len(known) == len(wave.numbers):
+                checked_waveform(Waveform(wave.name, known), wave.offset)
+            return wave.offset, wave, wave
         if value is None:
             self.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
             value = 0.0
-        return offset, value
+        return offset, value, None if wave is None or wave.name in UNSETTLED else wave
 
     @staticmethod
     def numeric(token: Token) -> bool:
@@ -346,16 +368,11 @@ class Parts:
         return value
 
     @staticmethod
-    def wave(scope: Scope, card: Card, token: Token, numbers: list[Token]) -> tuple[int, Value | Wave]:
-        """The value of a time function at the operating point, now or (where it has parameters) later."""
-        word = token.text.lower()
-        if word in UNSETTLED:
-            raise CardError("unsupported", f"{word.upper()} has no value at the operating point", token.offset,
-                            "write its DC value")  # fmt: skip
+    def wave(scope: Scope, card: Card, token: Token, numbers: list[Token], repeated: dict[str, Token]) -> Wave:
+        """A time function."""
         values = [constant(value_of(number, card, scope)) for number in numbers]
-        if any(isinstance(value, Code) for value in values):
-            return token.offset, Wave(word, values)
-        return token.offset, dc_value(word, [v for v in values if isinstance(v, float)], token.offset)
+        again = {key: constant(value_of(number, card, scope)) for key, number in repeated.items()}
+        return Wave(token.text.lower(), values, token.offset, again.get("r"), again.get("td", 0.0))
 
     # ------------------------------------------------------------------ sub-circuit calls
     def call(self, scope: Scope, card: Card) -> None:

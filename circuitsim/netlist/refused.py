@@ -7,10 +7,7 @@ _TRANSISTOR = "only R, D, V, I, L, C and X are known"
 
 ELEMENTS: dict[str, tuple[str, str]] = {
     "a": ("an XSPICE code model", _TRANSISTOR),
-    "b": ("a behavioural source", _ENERGY),
-    "e": ("a voltage-controlled voltage source", _ENERGY),
     "f": ("a current-controlled current source", _ENERGY),
-    "g": ("a voltage-controlled current source", _ENERGY),
     "h": ("a current-controlled voltage source", _ENERGY),
     "j": ("a transistor (JFET)", _TRANSISTOR),
     "k": ("a coupling of inductors", "inductors are shorts at the operating point: leave it out"),
@@ -37,13 +34,14 @@ CARDS: dict[str, tuple[str, str]] = {
     ".eom": ("sub-circuits end with .ends", "write .ends"),
     ".connect": ("it would join nodes", "write a resistor of 0 Ω"),
     ".alter": ("a deck is one circuit", "use .step param, or a deck for each"),
-    ".data": ("tables of values are not read", "use .step param NAME list …"),
 }
 
 NO_EFFECT = frozenset(
     (
-        ".nodeset", ".ic", ".width", ".plot", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
-        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph",
+        ".nodeset", ".ic", ".width", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
+        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph", ".enddata", ".savebias",
+        ".loadbias", ".wave", ".net", ".probe64", ".watch", ".autoconverge", ".text", ".stmlib", ".dcvolt", ".result",
+        ".preprocess",
     )
 )  # fmt: skip
 """Cards that cannot change the operating point."""
@@ -52,8 +50,9 @@ OPTIONS = frozenset((".option", ".options", ".opt"))
 """Spellings of the card of options."""
 
 OTHER_ANALYSES: dict[str, str] = {
-    ".tran": "transient", ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
+    ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
     ".disto": "distortion", ".pz": "pole-zero", ".sens": "sensitivity", ".sp": "scattering-parameter",
-    ".pss": "periodic-steady-state", ".hb": "harmonic-balance",
+    ".pss": "periodic-steady-state", ".hb": "harmonic-balance", ".mc": "Monte Carlo", ".wcase": "worst-case",
+    ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",
 }  # fmt: skip
 """Analyses that are not done; the operating point is solved instead."""
