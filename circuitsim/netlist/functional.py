@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
-from circuitsim.errors import NetlistError, Problem, TopologyError
+from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
@@ -70,7 +70,8 @@ class FollowingSources:
         stated = {self.circuit.element_index(name): value for name, value in given.items() if name in self.circuit}
         if time is not None:
             for k, wave in self.waves.items():
-                stated.setdefault(k, wave.at(time, grid))
+                if k not in stated:
+                    stated[k] = self._wave(k, wave, time, grid)
         moment = _Moment(self, stated, 0.0 if time is None else time)
         try:
             found = {k: moment.value(k) for k in self.formulas if k not in stated}
@@ -81,6 +82,13 @@ class FollowingSources:
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
+
+    def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
+        """The value of one time function."""
+        try:
+            return wave.at(time, grid)
+        except (ValueError, ZeroDivisionError, OverflowError) as error:
+            raise UsageError(f"{self.circuit.names[k]}: {wave.name.upper()} at {time:g} s: {error}") from None
 
     def step_towards_root(self, node: int) -> tuple[int, int, float] | None:
         """From a node along voltage sources: the next node, the element (−1: a short), the sign of its voltage."""
