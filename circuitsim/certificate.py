@@ -89,7 +89,7 @@ class Certificate(NamedTuple):
         return {**self._asdict(), "relative": dict(self.relative), "ok": self.ok}
 
 
-def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):
+def worst_violations(kind, first, second, zeroable, value, v, low, still, i, at_node, worst, relative):
     """The certificate of potentials and currents alone, where the potentials resolve every drop.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
@@ -103,8 +103,10 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
         Element values that tell which resistances are zero.
     value : (m,) float array
         Element values, Ω, V, A.
-    v : (n_nodes,) float array
-        Potentials, V.
+    v, low : (n_nodes,) float arrays
+        Potentials, V, and what rounding them to doubles leaves over.
+    still : (n_nodes,) bool array
+        Nodes beyond which the circuit ends: a resistor there carries nothing whatever the values are.
     i : (m,) float array
         Branch currents, A.
     at_node : (2, n_nodes) float array
@@ -138,14 +140,14 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
     gap, gap_scale, least, clear = 0.0, 0.0, np.inf, True
     for e in range(kind.size):
         a, b, c = first[e], second[e], i[e]
-        drop, local = v[a] - v[b], max(at_node[1, a], at_node[1, b])
+        drop, local = (v[a] - v[b]) + (low[a] - low[b]), max(at_node[1, a], at_node[1, b])
         size = abs(c)
         if size > 0.0:
             least = min(least, local)
             if size < CLEAR * local:
                 clear = False
         elif local == 0.0 and kind[e] != DIODE and zeroable[e] != 0.0 and abs(zeroable[e]) < np.inf:
-            clear = False  # zero by balance or by rounding: potentials do not tell
+            clear = clear and (still[a] or still[b])  # else by balance or by rounding: potentials do not tell
         if kind[e] == RESISTOR and zeroable[e] != 0.0:
             if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit has any drop
                 kvl, kvl_share = worse(kvl, kvl_share, abs(value[e] * c - drop), abs(drop))

@@ -20,6 +20,7 @@ import numpy as np
 from circuitsim import certificate
 from circuitsim.compact import (
     branches,
+    currents,
     linear,
     loops,
     order,
@@ -30,6 +31,7 @@ from circuitsim.compact import (
     settle,
     single,
     spanning,
+    stubs,
     workspace,
 )
 from circuitsim.engine import double_double, tree
@@ -47,7 +49,9 @@ KERNELS = (
 )  # fmt: skip
 """Functions that `compact` is asked for."""
 
-_MODULES = (order, plan, workspace, linear, settle, spanning, proof, branches, ports, samples, loops, single)
+_MODULES = (
+    order, plan, workspace, linear, settle, stubs, currents, spanning, proof, branches, ports, samples, loops, single
+)  # fmt: skip
 
 APART = (
     "factorise",
@@ -63,6 +67,8 @@ APART = (
     "balances",
     "error_bound",
     "refine",
+    "take_stubs",
+    "correct",
 )
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
