@@ -120,23 +120,48 @@ def worst_violations(kind, first, second, zeroable, value, v, low, still, i, at_
         Bound on the error of any current against the largest one at its ends: an error of a passive network's currents
         is at most the sum of what is left over at its nodes. Infinite where a sign is within `CLEAR` of rounding.
     """
+    worst[0], relative[0], total = net_currents(first, second, i, at_node)
+    return branch_violations(kind, first, second, zeroable, value, v, low, still, i, at_node, total, worst, relative)
+
+
+def net_currents(first, second, i, at_node):
+    """Fill in the net current of each node and the largest |current| there, A, in two rows.
+
+    Returns the worst net current, A, its largest share of the latter, and a bound on the sum of all net currents, A.
+    """
     at_node[:] = 0.0
-    # In scalars, not in the arrays: the next element need not wait for what the last one stored.
-    kcl = kvl = source = forward = reverse = both = 0.0
-    kcl_share = kvl_share = source_share = forward_share = reverse_share = both_share = 0.0
-    for e in range(kind.size):
-        a, b, c = first[e], second[e], i[e]
-        at_node[0, a] += c
-        at_node[0, b] -= c
-        c = abs(c)
-        if c > at_node[1, a]:
-            at_node[1, a] = c
-        if c > at_node[1, b]:
-            at_node[1, b] = c
-    total = 0.0
+    for e in range(first.size):
+        c = i[e]
+        if c != 0.0:
+            a, b = first[e], second[e]
+            at_node[0, a] += c
+            at_node[0, b] -= c
+            c = abs(c)
+            if c > at_node[1, a]:
+                at_node[1, a] = c
+            if c > at_node[1, b]:
+                at_node[1, b] = c
+    worst = share = total = 0.0
     for k in range(at_node.shape[1]):
-        kcl, kcl_share = worse(kcl, kcl_share, abs(at_node[0, k]), at_node[1, k])
+        worst, share = worse(worst, share, abs(at_node[0, k]), at_node[1, k])
         total += abs(at_node[0, k]) + ROUNDING * at_node[1, k]
+    return worst, share, total
+
+
+def least_scale(first, second, i, at_node):
+    """The least that a branch with a current has as the largest |current| at its ends, A, after `net_currents`."""
+    least = np.inf
+    for e in range(first.size):
+        if i[e] != 0.0:
+            least = min(least, max(at_node[1, first[e]], at_node[1, second[e]]))
+    return least
+
+
+def branch_violations(kind, first, second, zeroable, value, v, low, still, i, at_node, total, worst, relative):
+    """What `worst_violations` fills in for branches, after `net_currents`; returns the same."""
+    # In scalars, not in the arrays: the next element need not wait for what the last one stored.
+    kvl = source = forward = reverse = both = 0.0
+    kvl_share = source_share = forward_share = reverse_share = both_share = 0.0
     gap, gap_scale, least, clear = 0.0, 0.0, np.inf, True
     for e in range(kind.size):
         a, b, c = first[e], second[e], i[e]
@@ -163,9 +188,9 @@ def worst_violations(kind, first, second, zeroable, value, v, low, still, i, at_
             gap_scale += local * reach
             if drop != 0.0 and abs(drop) < CLEAR * reach:
                 clear = False
-    worst[0], worst[1], worst[2], worst[3], worst[4], worst[5] = kcl, kvl, source, forward, reverse, both
+    worst[1], worst[2], worst[3], worst[4], worst[5] = kvl, source, forward, reverse, both
     worst[6] = gap + 0.0
-    relative[0], relative[1], relative[2] = kcl_share, kvl_share, source_share
+    relative[1], relative[2] = kvl_share, source_share
     relative[3], relative[4], relative[5] = forward_share, reverse_share, both_share
     relative[6] = worse(0.0, 0.0, abs(gap), gap_scale)[1]
     if not clear or not total < np.inf:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import worst_violations
+from circuitsim.certificate import branch_violations, least_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.compact.linear import substitute
 from circuitsim.compact.settle import close, demands, gather, refactor
@@ -62,7 +62,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     factor = refactor(plan, space, closed)
     if factor < 0:
         return False
-    forest, change, low, stubs = close(plan, space, closed), space.change, space.low, space.stubs
+    forest, change, low = close(plan, space, closed), space.change, space.low
     gather(plan, space.need, change)
     change[plan.n] = 0.0
     substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.stranded)
@@ -70,8 +70,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     for k in range(v.size):
         low[k] = change[forest.last[plan.coordinate[k]]]
         left[k] = space.need[k]
-    for k in range(stubs.count[0] - 2, -1, -1):
-        low[stubs.node[k]] = low[stubs.above[k]]
+    level(space.stubs, low)
     demands(plan, space.g, low, left, space.need, space.size)
     gather(plan, space.need, change)
     for k in range(forest.node.size - 1, -1, -1):
@@ -97,17 +96,17 @@ def measure(plan, space, kind, first, second, value, closed, v, current, worst, 
     v : (n_nodes,) float array
         Potentials, V; improved where they are too coarse.
     """
-    count = take_stubs(plan, space, kind, first, second, value, closed)
-    level(space.stubs, count, kind, first, value, v)
+    take_stubs(plan, space, kind, first, second, value, closed)
+    level(space.stubs, v)
     space.low[:] = 0.0
     branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
-    again = True
-    while True:  # one call, since wherever it stands it is compiled anew
-        bound = worst_violations(
-            kind, first, second, value, value, v, space.low, space.stubs.still, current, space.at_node, worst, relative
-        )
-        if not again or not ACCURATE < bound < np.inf:
-            return bound
-        again = False
+    for again in range(2):
+        worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
+        if again or not total < np.inf or total <= ACCURATE * least_scale(first, second, current, space.at_node):
+            break
         if not correct(plan, space, kind, first, second, value, closed, v, current):
-            return bound
+            break
+    return branch_violations(
+        kind, first, second, value, value, v, space.low, space.stubs.still, current, space.at_node, total, worst,
+        relative,
+    )  # fmt: skip

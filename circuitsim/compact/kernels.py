@@ -64,7 +64,6 @@ APART = (
     "join",
     "prove_branches",
     "loop_scale",
-    "balances",
     "error_bound",
     "refine",
     "take_stubs",
@@ -141,8 +140,11 @@ def _register() -> None:
             if own and function is not workspace.kept:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
                 register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
-    register_jitable(certificate.worst_violations)
-    register_jitable(certificate.worse)
+    for function in (
+        certificate.worse, certificate.net_currents, certificate.least_scale, certificate.branch_violations,
+        certificate.worst_violations,
+    ):  # fmt: skip
+        register_jitable(function)
 
 
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, worse
+from circuitsim.certificate import CLEAR, net_currents, worse
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.double_double import add
 from circuitsim.engine.tree import tree_potentials
@@ -17,24 +17,6 @@ AIM = 1e-10
 """A simple bound on the errors that is below this needs no sharper one."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
-
-
-def balances(kind, first, second, current, at_node):
-    """Fill in the net current of each node and the largest |current| there, A, in two rows; returns the worst net
-    current and its largest share of the latter."""
-    at_node[:] = 0.0
-    for e in range(kind.size):
-        c = current[e]
-        if c != 0.0:
-            a, b = first[e], second[e]
-            at_node[0, a] += c
-            at_node[0, b] -= c
-            c = abs(c)
-            at_node[1, a], at_node[1, b] = max(at_node[1, a], c), max(at_node[1, b], c)
-    worst = share = 0.0
-    for k in range(at_node.shape[1]):
-        worst, share = worse(worst, share, abs(at_node[0, k]), at_node[1, k])
-    return worst, share
 
 
 def loop_scale(walk, by, drop, a, b):
@@ -90,7 +72,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     m, n = kind.size, v.size
     worst[:] = 0.0
     relative[:] = 0.0
-    worst[0], relative[0] = balances(kind, first, second, current, at_node)
+    worst[0], relative[0], _ = net_currents(first, second, current, at_node)
     ohms, emf, none, v_low, by = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
     for e in range(m):
         if kind[e] == VOLTAGE:

@@ -1,75 +1,100 @@
-"""Parts of a circuit that hang on one branch: nothing flows there, whatever the values are.
+"""Nodes that hang on one other: nothing flows in the resistors between, whatever their values are.
 
 A resistor before a blocking diode is the usual case. Its potentials differ by rounding, which as a current would be
-wrong by any scale of its own. As long as conducting diodes stay the same, so do these parts: they are kept in the
-workspace.
+wrong by any scale of its own. Nodes joined by conducting diodes or shorts count as one. As long as the same diodes
+conduct, the same nodes hang so: they are kept in the workspace.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.compact.settle import copy, same
 
+BLOCKED = -(1 << 40)
+"""Added to the number of branches of a node that stays."""
 
-def join(degree, link, e, a, b):
-    """Count a branch at its ends."""
-    degree[a] += 1
-    degree[b] += 1
-    link[a] ^= e
-    link[b] ^= e
+
+def unite(leader, a, b):
+    """Make one class of two."""
+    while leader[a] != a:
+        a = leader[a]
+    while leader[b] != b:
+        b = leader[b]
+    leader[max(a, b)] = min(a, b)
+
+
+def classes(plan, kind, first, second, closed, leader):
+    """Fill in the least node of those that conducting diodes and shorts join, for each node."""
+    for k in range(leader.size):
+        leader[k] = k
+    for d in range(closed.size):
+        if closed[d]:
+            unite(leader, plan.anode[d], plan.cathode[d])
+    for k in range(plan.tree_edge.size):
+        e = plan.tree_edge[k]
+        if kind[e] != VOLTAGE:
+            unite(leader, first[e], second[e])
+    for k in range(leader.size):  # a leader is never above its class
+        leader[k] = leader[leader[k]]
+
+
+def neighbours(kind, first, second, value, leader, count, total, squares):
+    """Fill in how many resistors each class of nodes has, the sum of the classes at their other ends, and of their
+    squares. `BLOCKED` marks ends of sources, ground, and classes of several nodes."""
+    count[0] = BLOCKED
+    for k in range(leader.size):
+        if leader[k] != k:
+            count[leader[k]] += BLOCKED
+    for e in range(kind.size):
+        a, b = leader[first[e]], leader[second[e]]
+        if kind[e] == RESISTOR:
+            if a != b and abs(value[e]) < np.inf:
+                count[a] += 1
+                count[b] += 1
+                total[a] += b
+                total[b] += a
+                squares[a] += b * b
+                squares[b] += a * a
+        elif kind[e] == CURRENT or kind[e] == VOLTAGE:
+            count[a] += BLOCKED
+            count[b] += BLOCKED
 
 
 def take_stubs(plan, space, kind, first, second, value, closed):
-    """The nodes beyond which the circuit ends with these diodes conducting, in ``space.stubs``; returns how many.
+    """The nodes that hang on one other with these diodes conducting, in ``space.stubs``; returns how many.
 
-    Leaves of the graph of conducting branches are taken off one after the other; node 0 and the ends of current sources
-    stay.
+    They are taken off one after the other. All neighbours of a node are one where (Σ x)² = n Σ x².
     """
     stubs = space.stubs
     if stubs.count[0] > 0 and same(stubs.closed, closed):
         return stubs.count[0] - 1
-    n, found = stubs.node.size, 0
-    # Of each node: its branches, and the exclusive or of their numbers, which for a leaf is its branch.
-    degree, link = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    for e in range(kind.size):
-        a, b = first[e], second[e]
-        if kind[e] == CURRENT:
-            degree[a] += 2
-            degree[b] += 2
-        elif kind[e] != DIODE and (kind[e] != RESISTOR or abs(value[e]) < np.inf):
-            join(degree, link, e, a, b)
-    for d in range(closed.size):
-        if closed[d]:
-            join(degree, link, plan.diode[d], plan.anode[d], plan.cathode[d])
-    degree[0] += 2
-    still = stubs.still
+    n, found, still = stubs.node.size, 0, stubs.still
+    leader, count = np.empty(n, np.int64), np.zeros(n, np.int64)
+    total, squares = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    classes(plan, kind, first, second, closed, leader)
+    neighbours(kind, first, second, value, leader, count, total, squares)
     for k in range(n):
         still[k] = False
     for k in range(n):
         u = k
-        while degree[u] == 1:
-            e = link[u]
-            p = first[e] + second[e] - u
-            stubs.node[found], stubs.above[found], stubs.edge[found] = u, p, e
+        while count[u] > 0 and total[u] * total[u] == count[u] * squares[u]:
+            p = total[u] // count[u]
+            stubs.node[found], stubs.above[found] = u, p
             still[u] = True
             found += 1
-            degree[u] = 0
-            degree[p] -= 1
-            link[p] ^= e
+            count[p] -= count[u]
+            total[p] -= count[u] * u
+            squares[p] -= count[u] * u * u
+            count[u] = 0
             u = p
     stubs.count[0] = found + 1
     copy(closed, stubs.closed)
     return found
 
 
-def level(stubs, count, kind, first, value, v):
-    """Make potentials of the ``count`` nodes follow from the circuit that they hang on, V; all voltages there but those
-    of sources are zero."""
-    for k in range(count - 1, -1, -1):
-        u, p, e = stubs.node[k], stubs.above[k], stubs.edge[k]
-        held = 0.0
-        if kind[e] == VOLTAGE:
-            held = value[e] if first[e] == u else -value[e]
-        v[u] = v[p] + held
+def level(stubs, v):
+    """Give the nodes that hang on others their potentials, V."""
+    for k in range(stubs.count[0] - 2, -1, -1):
+        v[stubs.node[k]] = v[stubs.above[k]]

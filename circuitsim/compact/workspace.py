@@ -35,11 +35,10 @@ class Walk(NamedTuple):
 
 
 class Stubs(NamedTuple):
-    """Nodes beyond which the circuit ends, from the circuit outwards (`circuitsim.compact.stubs`)."""
+    """Nodes that hang on one other by resistors, the outermost first (`circuitsim.compact.stubs`)."""
 
     node: np.ndarray  # (n_nodes,)
     above: np.ndarray  # (n_nodes,): the node that each one hangs on
-    edge: np.ndarray  # (n_nodes,): the element between the two
     count: np.ndarray  # (1,): 1 + how many, 0: unknown
     still: np.ndarray  # (n_nodes,): whether a node is one of them
     closed: np.ndarray  # the diodes that conduct
@@ -100,7 +99,7 @@ def room(plan):
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
     numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes
-    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 9 * nodes + r + 3, f * d + f + n + 1 + 7 * d + nodes
+    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 8 * nodes + r + 3, f * d + f + n + 1 + 7 * d + nodes
 
 
 def workspace(plan, numbers, places, marks):
@@ -160,7 +159,7 @@ def workspace(plan, numbers, places, marks):
         marks[m + c + 5 * d : m + c + 6 * d],
         numbers[k + 6 * nodes + c : k + 7 * nodes + c],
         Stubs(places[i + 2 : i + 2 + nodes], places[i + 2 + nodes : i + 2 + 2 * nodes],
-              places[i + 2 + 2 * nodes : i + 2 + 3 * nodes], places[i + 2 + 3 * nodes : i + 3 + 3 * nodes],
+              places[i + 2 + 2 * nodes : i + 3 + 2 * nodes],
               marks[m + c + 7 * d : m + c + 7 * d + nodes], marks[m + c + 6 * d : m + c + 7 * d]),
     )  # fmt: skip
 
