@@ -141,7 +141,7 @@ def _register() -> None:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
                 register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
     for function in (
-        certificate.worse, certificate.net_currents, certificate.least_scale, certificate.branch_violations,
+        certificate.update_maximum, certificate.net_currents, certificate.least_scale, certificate.branch_violations,
         certificate.worst_violations,
     ):  # fmt: skip
         register_jitable(function)
