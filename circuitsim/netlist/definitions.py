@@ -194,7 +194,10 @@ def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:
 CARDS: dict[str, Callable[[Any, Card, int], None]] = {
     ".param": parameters,
     ".params": parameters,
+    ".parameters": parameters,
+    ".global_param": parameters,
     ".func": func,
+    ".function": func,
     ".model": model,
     ".global": global_nodes,
     ".subckt": subckt,

@@ -12,7 +12,7 @@ from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
 from circuitsim.netlist.temperature import checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import dc_value
+from circuitsim.netlist.waveform import checked_waveform
 from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ElementValues:
         """The value of one element (of one of those that ``m`` counts)."""
         number, stated = self.elaborator.number, special.value
         if isinstance(stated, Wave):
-            return dc_value(stated.name, [number(v, frame) for v in stated.numbers], special.offset)
+            return checked_waveform(self.elaborator.followers.waveform(frame, stated), special.offset)
         model = None if special.details is None else self.model(frame, special.details, name)
         if model is not None and special.details is not None and special.details.bare:
             stated = None

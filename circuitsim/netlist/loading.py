@@ -8,16 +8,19 @@ from collections.abc import Mapping, Sequence
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
-from circuitsim.netlist.analyses import Analyses
+from circuitsim.netlist.analyses import Analyses, undeclared
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.title import forgotten, with_title
+from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
 
 
@@ -56,6 +59,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, titled: bool) -
         reader.open_files.append(source.path)
     reader.read(source, 2 if titled else 1)
     reader.close()
+    declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:
         reporter.place_warning(lost)
@@ -74,6 +78,23 @@ def _linked(reader: DeckReader, title: str, source: Source) -> Deck:
     return _elaborated(reader, linker, title, source)
 
 
+def declare_stepped(reader: DeckReader) -> None:
+    """Give the parameters that only ``.step param`` names their first values, as LTspice does."""
+    for card in reader.requests:
+        if not card.text.lstrip().lower().startswith(".step"):
+            continue
+        try:
+            found = undeclared(card, reader.top)
+            if found is None:
+                continue
+            name, first = found
+            reader.top.parameters[name.text.lower()] = constant(value_of(first, card, reader.top))
+        except (CardError, ExpressionError):
+            continue  # reported where the card is evaluated
+        message = f"{short(name.text)} has no .param: outside the sweep it is {short(first.text)}, the first of .step"
+        reader.reporter.gather("assumed", message, card, name.offset, name.text)
+
+
 def check_values(reader: DeckReader, linker: Linker) -> None:
     """Where a deck is wrong already, still find what is wrong with its values, as far as it can be expanded."""
     if not reader.reporter.has("limit"):
@@ -85,16 +106,18 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     temperatures = stated_temperatures(reader, reporter, {})
     elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals, temperatures)
     circuit = elaborator.circuit(title)
+    following = elaborator.following(circuit)
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
     if not reporter.failed:
         check_amplifiers(circuit)
-    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures).read(reader.requests)
+    read = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures, reader.tables).read
+    analyses = read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
 
-    def elaborate(values: Mapping[str, float], temperature: float | None) -> Circuit:
+    def elaborate(values: Mapping[str, float], temperature: float | None) -> tuple[Circuit, FollowingSources]:
         overrides = {}
         for name, value in values.items():
             if name.lower() not in reader.top.parameters:
@@ -108,14 +131,15 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
             if not ABSOLUTE_ZERO <= temperature < math.inf:
                 raise UsageError(f"{temperature} °C is no temperature above absolute zero")
             there = there._replace(ambient=float(temperature))
-        other = Elaborator(again, linker, reader.top, overrides, reader.globals, there).circuit(title)
+        elaborator = Elaborator(again, linker, reader.top, overrides, reader.globals, there)
+        other = elaborator.circuit(title)
         again.finish()
         check_amplifiers(other)
         other.notes = circuit.notes
-        return other
+        return other, elaborator.following(other)
 
     return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate,
-                temperatures.ambient)  # fmt: skip
+                following, temperatures.ambient)  # fmt: skip
 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import definitions, includes, lines, refused
+from circuitsim.netlist import behavioural, definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.deck import Directive
@@ -15,10 +15,11 @@ from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
+from circuitsim.netlist.tables import Table, table
 from circuitsim.netlist.tokens import CardError, Token
 from circuitsim.units import short
 
-ANALYSES = frozenset((".op", ".dc", ".step", ".temp", ".print", ".save"))
+ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".temp", ".print", ".plot", ".save"))
 
 
 class DeckReader:
@@ -42,6 +43,7 @@ class DeckReader:
         self.parts = Parts(self.reporter)
         self.top = self.scope = Scope()
         self.requests: list[Card] = []
+        self.tables: dict[str, Table] = {}
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
         self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
@@ -91,6 +93,8 @@ class DeckReader:
                 self.parts.call(self.scope, card)
             elif head in lines.LETTERS:
                 self.line(card, head)
+            elif head in behavioural.LETTERS:
+                behavioural.source(self.parts, self.scope, card)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
@@ -140,6 +144,8 @@ class DeckReader:
             self.requests.append(card)
         elif word in refused.OPTIONS:
             options(self, card, after)
+        elif word == ".data":
+            self.data(card, after)
         elif word == ".control":
             self.control = card
             self.reporter.gather("skipped", "a .control block is skipped", card, start, word)
@@ -157,6 +163,14 @@ class DeckReader:
         else:
             raise CardError("unknown-card", f"{short(word)} is no card that is known", start,
                             "see docs/netlist.md for those that are; a comment begins with *")  # fmt: skip
+
+    def data(self, card: Card, after: int) -> None:
+        """A table of values."""
+        found = table(card, after)
+        if found.name.text.lower() in self.tables:
+            raise CardError("duplicate", f"table {short(found.name.text)} is there already", found.name.offset,
+                            "names must differ")  # fmt: skip
+        self.tables[found.name.text.lower()] = found
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""

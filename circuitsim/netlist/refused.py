@@ -5,10 +5,7 @@ from __future__ import annotations
 _ENERGY = "a controlled source has no energy function in general"
 
 ELEMENTS: dict[str, tuple[str, str]] = {
-    "b": ("a behavioural source", _ENERGY),
-    "e": ("a voltage-controlled voltage source", _ENERGY),
     "f": ("a current-controlled current source", _ENERGY),
-    "g": ("a voltage-controlled current source", _ENERGY),
     "h": ("a current-controlled voltage source", _ENERGY),
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
     "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
@@ -37,13 +34,14 @@ CARDS: dict[str, tuple[str, str]] = {
     ".eom": ("sub-circuits end with .ends", "write .ends"),
     ".connect": ("it would join nodes", "write a resistor of 0 Ω"),
     ".alter": ("a deck is one circuit", "use .step param, or a deck for each"),
-    ".data": ("tables of values are not read", "use .step param NAME list …"),
 }
 
 NO_EFFECT = frozenset(
     (
-        ".nodeset", ".ic", ".width", ".plot", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
-        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph",
+        ".nodeset", ".ic", ".width", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
+        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph", ".enddata", ".savebias",
+        ".loadbias", ".wave", ".net", ".probe64", ".watch", ".autoconverge", ".text", ".stmlib", ".dcvolt", ".result",
+        ".preprocess",
     )
 )  # fmt: skip
 """Cards that cannot change the operating point."""
@@ -52,8 +50,9 @@ OPTIONS = frozenset((".option", ".options", ".opt"))
 """Spellings of the card of options."""
 
 OTHER_ANALYSES: dict[str, str] = {
-    ".tran": "transient", ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
+    ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
     ".disto": "distortion", ".pz": "pole-zero", ".sens": "sensitivity", ".sp": "scattering-parameter",
-    ".pss": "periodic-steady-state", ".hb": "harmonic-balance",
+    ".pss": "periodic-steady-state", ".hb": "harmonic-balance", ".mc": "Monte Carlo", ".wcase": "worst-case",
+    ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",
 }  # fmt: skip
 """Analyses that are not done; the operating point is solved instead."""

@@ -21,10 +21,13 @@ Value = float | Code
 
 
 class Wave(NamedTuple):
-    """A time function whose numbers have to be evaluated first."""
+    """A time function whose numbers may need evaluation; ``repeat`` and ``delay`` are ``r=`` and ``td=`` of PWL."""
 
     name: str
     numbers: list[Value]
+    offset: int
+    repeat: Value | None = None
+    delay: Value = 0.0
 
 
 class Count(NamedTuple):
@@ -128,14 +131,18 @@ class Scope:
         Names as first written, by number.
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
+    waves : dict of int to Wave
+        Position → time function of a source.
+    formulas : dict of int to Code
+        Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
     """
 
     __slots__ = (
-        "calls", "card", "cards", "counts", "defaults", "first", "functions", "index", "kind", "lines", "modelled",
-        "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
-        "specials", "subcircuits", "uses", "value",
+        "calls", "card", "cards", "counts", "defaults", "first", "formulas", "functions", "index", "kind", "lines",
+        "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second",
+        "spans", "specials", "subcircuits", "uses", "value", "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -150,6 +157,8 @@ class Scope:
         self.index: dict[str, int] = {}
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
+        self.waves: dict[int, Wave] = {}
+        self.formulas: dict[int, Code] = {}
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}

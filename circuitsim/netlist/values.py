@@ -42,7 +42,9 @@ def name_code(token: Token, card: Card, scope: Scope) -> Code:
     return moved
 
 
-def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Code:
+def expression(
+    card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False
+) -> Code:
     """The expression that fills ``card.text[start:end]``.
 
     Raises
@@ -50,7 +52,7 @@ def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[
     ExpressionError
         It is no expression, or more than one.
     """
-    code, stop = parse(card.text, start, card, scope, arguments, end)
+    code, stop = parse(card.text, start, card, scope, arguments, end, signals)
     rest = card.text[stop:end]
     if rest.strip():
         leftover(rest.strip()[:30].split()[0], stop + len(rest) - len(rest.lstrip()))

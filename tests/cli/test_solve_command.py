@@ -256,12 +256,13 @@ def test_the_first_twenty_errors_then_a_count(command: Command, deck) -> None:
 
 
 def test_warnings_and_notes_with_their_place(command: Command, deck) -> None:
-    result = command("solve", deck("warn\nV1 a 0 5 AC 1\nR1 a 0 1M\n.tran 1n 1u\n"))
+    result = command("solve", deck("warn\nV1 a 0 5 AC 1\nR1 a 0 1M\nC1 a 0 1u\n.tran 1n 1u\n"))
     assert result.code == 0
     firsts = [line for line in result.err.splitlines() if not line.startswith(" ")]
     assert firsts == [
         "warning: my.cir:3:8: R1: 1M is 1 milliohm: M is milli in SPICE",
-        "warning: my.cir:4:1: .tran: a transient analysis is not done; the operating point is solved",
+        "warning: my.cir:5:1: .tran: C1 stores energy, a transient analysis of it is not done; "
+        "the operating point is solved",
         "note: my.cir:2:10: ac has no effect at the operating point (V1)",
     ]
 
@@ -269,7 +270,7 @@ def test_warnings_and_notes_with_their_place(command: Command, deck) -> None:
 def test_a_sweep_in_the_deck_is_pointed_out(command: Command, deck) -> None:
     result = command("solve", deck(DIVIDER + ".dc V1 0 1 1\n"))
     assert result.code == 0
-    assert result.err == "note: .dc, .step and .temp lists are run by: circuitsim sweep my.cir\n"
+    assert result.err == "note: run by circuitsim sweep my.cir: .dc\n"
 
 
 def test_plot(command: Command, deck, tmp_path: Path) -> None:
