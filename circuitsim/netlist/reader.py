@@ -8,6 +8,7 @@ from functools import partial
 from circuitsim.netlist import behavioural, definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
+from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.options import options
@@ -51,6 +52,7 @@ class DeckReader:
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
         self.control: Card | None = None
+        self.script = Script(self)
         self.section: includes.Section | None = None
         self.ended = False
         self.simple: Callable[[str, int], bool] = _closed
@@ -87,8 +89,10 @@ class DeckReader:
                 self.scope.cards.append(normal(card.text))
             elif head == ".":
                 self.dot(card, start)
-            elif self.control is not None or (self.section is not None and not self.section.inside):
+            elif self.section is not None and not self.section.inside:
                 return
+            elif self.control is not None:
+                self.script.command(card)
             elif head == "x":
                 self.parts.call(self.scope, card)
             elif head in lines.LETTERS:
@@ -148,7 +152,6 @@ class DeckReader:
             self.data(card, after)
         elif word == ".control":
             self.control = card
-            self.reporter.gather("skipped", "a .control block is skipped", card, start, word)
         elif word == ".end":
             self.ended = True
         elif word in refused.NO_EFFECT:
@@ -174,6 +177,7 @@ class DeckReader:
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        self.script.alter(self.top)
         lines.check_couplings(self)
         self.refuse_foreign()
         here: Scope | None = self.scope
