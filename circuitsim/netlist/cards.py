@@ -52,8 +52,8 @@ class Card:
 
 
 def uncommented(line: str) -> str:
-    """``line`` up to its comment: ``;`` anywhere, ``$`` and ``//`` where a blank (or a comma) precedes them; ``$&x`` is a
-    variable of a ``.control`` block.
+    """``line`` up to its comment: ``;`` anywhere, ``$`` and ``//`` where a blank (or a comma) precedes them; ``$&x`` is
+    a variable of a ``.control`` block.
     """
     end = line.find(";")
     if end >= 0:

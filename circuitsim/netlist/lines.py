@@ -94,13 +94,14 @@ def coupling(reader: DeckReader, card: Card) -> None:
     ------
     CardError
     """
-    words = fields(tokens(card), len(card.text)).words
-    if len(words) < 4:
-        raise CardError("syntax", f"{short(words[0].text)} needs two inductors and a coefficient",
+    name, *others = tokens(card)
+    words = fields(others, len(card.text)).words
+    if len(words) < 3:
+        raise CardError("syntax", f"{short(name.text)} needs two inductors and a coefficient",
                         max(len(card.text) - 1, 0), "Kname L1 L2 0.99")  # fmt: skip
-    reader.couplings.append((reader.scope, card, words[1:-1]))
+    reader.couplings.append((reader.scope, card, words[:-1]))
     message = "a coupling of inductors has no effect at the operating point (%s)"
-    reader.reporter.gather("no-effect", message, card, words[0].offset, words[0].text)
+    reader.reporter.gather("no-effect", message, card, name.offset, name.text)
 
 
 def check_couplings(reader: DeckReader) -> None:

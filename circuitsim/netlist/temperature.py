@@ -84,7 +84,10 @@ def temperatures_of(
     environment.values.update(overrides)
     stated = {key: options[key] for key in ("temp", "tnom") if key in options}
     for card in cards:
-        words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
+        try:
+            words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
+        except CardError:
+            continue  # reported with the other analyses
         if words:
             stated["temp"] = card, words[0]
     if "set temp" in options:

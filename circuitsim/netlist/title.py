@@ -49,7 +49,7 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
 def is_element(card: Card, top: Scope) -> bool:
     """Whether a line reads as an element between nodes of the deck."""
     words = card.text.replace("(", " ").replace(")", " ").replace(",", " ").split()
-    letter = words[0][0].lower() if words else ""
+    letter = card.text[card.start()].lower() if words else ""
     if len(words) < 3 or not (letter == "x" or letter in CODES or letter in _OTHERS):
         return False
     if letter == "x":

@@ -221,6 +221,8 @@ ERRORS = [
     ("U1 a b 0 m l=1\n.model m URC(isperl=1p)", "range", 2, 10, ("U1",), "U1: a line of diodes (ISPERL)"),
     ("Y1 a 0 b 0 m\n.model m TXL(r=1)", "range", 2, 12, ("Y1",), "Y1: neither its card nor its model states a length"),
     ("L1 a 0 1\nK1 L1 L2 0.9", "coupling", 3, 7, (), "no inductor is called 'L2'"),
+    ("k = 2", "syntax", 2, 3, (), "an '=' without a name before it"),
+    ("R1 a 0 1\n.temp {5", "syntax", 3, 7, (), "a '{' without its '}'"),
     ("K1 L1 0.9", "syntax", 2, 9, (), "K1 needs two inductors and a coefficient"),
 ]  # fmt: skip
 
