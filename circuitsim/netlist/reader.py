@@ -51,6 +51,8 @@ class DeckReader:
         self.control: Card | None = None
         self.section: includes.Section | None = None
         self.ended = False
+        self.library = False
+        self.missing: list[str] = []
         self.simple: Callable[[str, int], bool] = _closed
 
     def read(self, source: Source, first: int) -> None:
@@ -68,7 +70,7 @@ class DeckReader:
     def open_fast_path(self, source: Source) -> None:
         """Open the fast path for plain elements, until scope or source change."""
         skipping = self.control is not None or (self.section is not None and not self.section.inside)
-        if skipping or self.scope.cards is not None:
+        if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None:
             self.simple = _closed
         else:
             self.scope.at(source)
@@ -87,6 +89,8 @@ class DeckReader:
                 self.dot(card, start)
             elif self.control is not None or (self.section is not None and not self.section.inside):
                 return
+            elif self.library and self.scope is self.top:
+                raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
             elif head == "x":
                 self.parts.call(self.scope, card)
             elif head in behavioural.LETTERS:
@@ -96,6 +100,9 @@ class DeckReader:
             else:
                 self.refuse(card, start, head)
         except CardError as error:
+            if error.kind == "unsupported" and card.source.callers and self.scope.parent is not None:
+                self.scope.deferred.append((card, error))
+                return
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         except ExpressionError as error:
             self.reporter.expression(error, card, (), ())
