@@ -114,8 +114,12 @@ def model(reader: DeckReader, card: Card, position: int) -> None:
     if key in reader.scope.models and reader.library:
         return
     if key in reader.scope.models:
-        raise CardError("duplicate", f"model {short(name.text)} is defined already (line "
-                        f"{reader.scope.models[key].card.line})", name.offset, DIFFER)  # fmt: skip
+        first = reader.scope.models[key].card
+        if amplifier.normal(first.text) != amplifier.normal(card.text):
+            reader.reporter.warning("redefined", f"model {short(name.text)} is defined again; the first one (line "
+                                    f"{first.line}) counts, as in ngspice", card, name.offset,
+                                    "leave one of them out", [name.text])  # fmt: skip
+        return
     flags = [w.text for w in words[2:] if w.kind == WORD]
     listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
     reader.scope.models[key] = Model(
@@ -182,8 +186,8 @@ def ends(reader: DeckReader, card: Card, position: int) -> None:
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)
     if words and words[0].text.lower() != scope.name.lower():
-        raise CardError("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
-                        words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
+        reader.reporter.warning("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
+                                card, words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
 
 
 def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:

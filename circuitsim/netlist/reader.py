@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import behavioural, definitions, includes, refused
+from circuitsim.netlist import behavioural, definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.deck import Directive
@@ -46,6 +46,8 @@ class DeckReader:
         self.tables: dict[str, Table] = {}
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
+        self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
+        self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
         self.control: Card | None = None
@@ -95,6 +97,8 @@ class DeckReader:
                 self.parts.call(self.scope, card)
             elif head in behavioural.LETTERS:
                 behavioural.source(self.parts, self.scope, card)
+            elif head in lines.LETTERS:
+                self.line(card, head)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
@@ -107,11 +111,24 @@ class DeckReader:
         except ExpressionError as error:
             self.reporter.expression(error, card, (), ())
 
+    def line(self, card: Card, head: str) -> None:
+        """A transmission line, or a coupling of inductors."""
+        if head == "k":
+            lines.coupling(self, card)
+        else:
+            lines.line(self.parts, self.scope, card)
+
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
         word = short(card.text[start : start + 200].split()[0])
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
+        if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:
+            raise CardError("unsupported", f"{word} is a {refused.FOREIGN[head]}, which is not supported", start,
+                            refused.FOREIGN_HINT)  # fmt: skip
+        if head in refused.FOREIGN:
+            self.foreign.setdefault(head, []).append((card, start, word))
+            return
         if head in refused.ELEMENTS:
             what, why = refused.ELEMENTS[head]
             raise CardError("unsupported", f"{word} is {what}, which is not supported", start, why)
@@ -167,11 +184,32 @@ class DeckReader:
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        lines.check_couplings(self)
+        self.refuse_foreign()
         here: Scope | None = self.scope
         while here is not None and here.card is not None:
             self.reporter.error("subcircuit", f".subckt {short(here.name)} has no .ends", here.card,
                                 hint="close it with .ends")  # fmt: skip
             here = here.parent
+
+
+    def refuse_foreign(self) -> None:
+        """One error for all transistors and code models of the deck."""
+        if not self.foreign:
+            return
+        found = [place for places in self.foreign.values() for place in places]
+        card, start, _ = min(found, key=lambda p: (*p[0].source.order, *p[0].where(p[1])))
+        parts = []
+        for letter, places in self.foreign.items():
+            names = [name for _, _, name in places]
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            parts.append(f"{len(names)} × {refused.FOREIGN[letter]}: {', '.join(names[:5])}{more}")
+        message = f"elements that are not supported: {'; '.join(parts)}"
+        if len(found) == 1:
+            kind = refused.FOREIGN[next(iter(self.foreign))]
+            message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
+        names = [name for _, _, name in found]
+        self.reporter.error("unsupported", message, card, start, refused.FOREIGN_HINT, names[:20])
 
 
 def _closed(line: str, number: int) -> bool:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 _ENERGY = "a controlled source has no energy function in general"
-_TRANSISTOR = "only R, D, V, I, L, C and X are known"
 
 ELEMENTS: dict[str, tuple[str, str]] = {
-    "a": ("an XSPICE code model", _TRANSISTOR),
     "f": ("a current-controlled current source", _ENERGY),
     "h": ("a current-controlled voltage source", _ENERGY),
-    "j": ("a transistor (JFET)", _TRANSISTOR),
-    "k": ("a coupling of inductors", "inductors are shorts at the operating point: leave it out"),
-    "m": ("a transistor (MOSFET)", _TRANSISTOR),
-    "n": ("a Verilog-A device", _TRANSISTOR),
-    "o": ("a lossy transmission line", "at DC it is a resistor: write it as one"),
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
-    "q": ("a transistor (bipolar)", _TRANSISTOR),
     "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
-    "t": ("a transmission line", "at DC it is two wires: write them as 0 Ω resistors"),
-    "u": ("a uniform RC line", "at DC it is a resistor: write it as one"),
     "w": ("a current-controlled switch", "write a resistor or a short for the state it is in"),
-    "y": ("a single lossy transmission line", "at DC it is a resistor: write it as one"),
-    "z": ("a transistor (MESFET)", _TRANSISTOR),
 }
 """First letter → (what it is, reason or hint)."""
+
+FOREIGN: dict[str, str] = {
+    "a": "XSPICE code model", "j": "transistor (JFET)", "m": "transistor (MOSFET)", "n": "Verilog-A device",
+    "q": "transistor (bipolar)", "z": "transistor (MESFET)",
+}  # fmt: skip
+"""First letter → an element with a model of its own kind; those of a deck are refused together."""
+
+FOREIGN_HINT = (
+    "such a deck needs a program with models of them, as ngspice; or write each as what it is at its operating point: "
+    "a resistor, an open, a diode and a source"
+)
+"""What a deck with such elements needs."""
 
 CARDS: dict[str, tuple[str, str]] = {
     ".if": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),

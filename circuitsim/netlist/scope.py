@@ -48,20 +48,26 @@ class ModelUse(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What a resistor, capacitor or inductor states beside its value.
+    """What a resistor, capacitor, inductor or line states beside its value.
 
     Attributes
     ----------
+    letter : str
+        First letter of its card, which tells the law of its value (`circuitsim.netlist.physical.LAWS`).
     numbers : dict of str to Count
         Its temperature coefficients, temperature, scale and size.
     model : ModelUse or None
     bare : bool
         Whether the model's name is all that is stated: without such a model it is a parameter's.
+    references : tuple of int
+        Local nodes that have to be one: the reference nodes of a line's ports.
     """
 
+    letter: str
     numbers: dict[str, Count]
     model: ModelUse | None
-    bare: bool
+    bare: bool = False
+    references: tuple[int, ...] = ()
 
 
 class Special(NamedTuple):

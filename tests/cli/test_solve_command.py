@@ -244,12 +244,13 @@ def test_all_errors_of_a_deck_each_with_its_place(command: Command, deck) -> Non
         "error: my.cir:2:8: '1K5' is not a number\n    R1 a b 1K5\n           ^\n"
         "    hint: write 1.5k (the scale comes last)\n"
         "error: my.cir:3:1: Q1 is a transistor (bipolar), which is not supported\n    Q1 c b e\n    ^\n"
-        "    hint: only R, D, V, I, L, C and X are known\n"
+        "    hint: such a deck needs a program with models of them, as ngspice; or write each as what it is at its "
+        "operating point: a resistor, an open, a diode and a source\n"
     )
 
 
 def test_the_first_twenty_errors_then_a_count(command: Command, deck) -> None:
-    result = command("solve", deck("bad\n" + "".join(f"Q{k} a b c\n" for k in range(25))))
+    result = command("solve", deck("bad\n" + "".join(f"S{k} a b c d\n" for k in range(25))))
     assert result.err.count("error: my.cir:") == 20
     assert result.err.endswith("error: … and 5 more (circuitsim check lists them all)\n")
 

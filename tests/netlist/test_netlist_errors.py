@@ -12,21 +12,20 @@ SUB = ".subckt s a b r=1\nR1 a b {r}\n.ends\n"
 # (lines behind the title, kind, line, column, names, a part of the message)
 ERRORS = [
     # ---------------------------------------------------------------- cards and words
-    ("Q1 a b c npn", "unsupported", 2, 1, (), "Q1 is a transistor (bipolar)"),
-    ("  M1 a b c d nmos", "unsupported", 2, 3, (), "M1 is a transistor (MOSFET)"),
-    ("J1 a b c jfet", "unsupported", 2, 1, (), "J1 is a transistor (JFET)"),
-    ("Z1 a b c mes", "unsupported", 2, 1, (), "Z1 is a transistor (MESFET)"),
+    ("Q1 a b c npn", "unsupported", 2, 1, ("Q1",), "Q1 is a transistor (bipolar)"),
+    ("  M1 a b c d nmos", "unsupported", 2, 3, ("M1",), "M1 is a transistor (MOSFET)"),
+    ("J1 a b c jfet", "unsupported", 2, 1, ("J1",), "J1 is a transistor (JFET)"),
+    ("Z1 a b c mes", "unsupported", 2, 1, ("Z1",), "Z1 is a transistor (MESFET)"),
+    ("R1 a 0 1\nQ1 a b c npn\nM1 a b c d n\nQ2 a b c npn\nA1 a m", "unsupported", 3, 1, ("Q1", "Q2", "M1", "A1"),
+     "2 × transistor (bipolar): Q1, Q2; 1 × transistor (MOSFET): M1; 1 × XSPICE code model: A1"),
     ("R1 a 0 1\nB1 b 0 V=2*v(a)", "unsupported", 3, 12, (), "v(a) is not fixed by voltage sources"),
     ("R1 b 0 1\nE1 a 0 b 0 2", "unsupported", 3, 8, (), "v(b,0) is not fixed by voltage sources"),
     ("F1 a 0 V1 2", "unsupported", 2, 1, (), "F1 is a current-controlled current source"),
     ("G1 a 0 POLY(1) b 0 0 2", "unsupported", 2, 1, (), "G1 is a voltage-controlled current source in a form"),
     ("H1 a 0 V1 2", "unsupported", 2, 1, (), "H1 is a current-controlled voltage source"),
-    ("T1 a 0 b 0 Z0=50", "unsupported", 2, 1, (), "T1 is a transmission line"),
-    ("K1 L1 L2 0.9", "unsupported", 2, 1, (), "K1 is a coupling"),
     ("S1 a b c d sw", "unsupported", 2, 1, (), "S1 is a voltage-controlled switch"),
     ("W1 a b V1 sw", "unsupported", 2, 1, (), "W1 is a current-controlled switch"),
-    ("A1 a b model", "unsupported", 2, 1, (), "A1 is an XSPICE code model"),
-    ("U1 a b c urc", "unsupported", 2, 1, (), "U1 is a uniform RC line"),
+    ("A1 a b model", "unsupported", 2, 1, ("A1",), "A1 is an XSPICE code model"),
     ("1R a b 1k", "unknown-card", 2, 1, (), "'1R' begins no card"),
     ("#R1 a b 1k", "unknown-card", 2, 1, (), "'#R1' begins no card"),
     (".foo bar", "unknown-card", 2, 1, (), ".foo is no card"),
@@ -104,7 +103,6 @@ ERRORS = [
     (SUB + "X1 a b s\nX1 b c s", "duplicate", 6, 1, (), "X1 is there already (line 5)"),
     (".subckt s a\nR1 a 0 1\nR1 a 0 1\n.ends\nX1 a s", "duplicate", 4, 1, (), "R1 is there already (line 3)"),
     (SUB + SUB + "X1 a b s", "duplicate", 5, 9, (), "sub-circuit s is defined already (line 2)"),
-    (".model m D\n.model M D\nD1 a 0 m", "duplicate", 3, 8, (), "model M is defined already (line 2)"),
     (".func f(x) {x}\n.func F(y) {y}\nR1 a 0 1", "duplicate", 3, 7, (), "function 'f' is defined already"),
     (".subckt s a A\nR1 a 0 1\n.ends\nX1 a b s", "duplicate", 2, 13, (), "port A of s is named twice"),
     (SUB + "X1 a b s r=1 r=2", "duplicate", 5, 14, (), "X1 passes r twice"),
@@ -124,7 +122,6 @@ ERRORS = [
     (SUB + "X1 a b s r=-2", "range", 3, 9, ("X1.R1",), "X1.R1: the resistance must not be negative (-2 Ω)"),
     (".subckt s a b\nR1 a b 1", "subcircuit", 2, 1, (), ".subckt s has no .ends"),
     ("R1 a 0 1\n.ends", "subcircuit", 3, 1, (), ".ends without its .subckt"),
-    (".subckt s a\nR1 a 0 1\n.ends t\nX1 a s", "subcircuit", 4, 7, (), ".ends t ends the sub-circuit s"),
     (".subckt", "subcircuit", 2, 7, (), ".subckt has no name"),
     (".subckt s a\nX1 a s\n.ends\nX1 b s", "subcircuit", 3, 6, ("X1",), "sub-circuit s calls itself (s → s)"),
     (
@@ -212,6 +209,19 @@ ERRORS = [
     ("R1 a b ; {\n  + 1k 2k ; }", "syntax", 3, 8, (), "'2k' is one value too many"),
     ("\tR1 a b \t-5", "range", 2, 10, (), "must not be negative"),
     (".param x={\n+ 1 +\n+ yy}\nR1 a 0 {x}", "parameter", 4, 3, ("R1",), "no parameter is called 'yy'"),
+    ("T1 a 0 b c Z0=50", "unsupported", 2, 10, ("T1",), "with different reference nodes are an ideal transformer"),
+    ("T1 a 0 b 0", "syntax", 2, 10, (), "T1 needs Z0"),
+    ("T1 a 0 b", "syntax", 2, 8, (), "T1 needs 4 nodes"),
+    ("T1 a 0 b 0 50", "syntax", 2, 12, (), "T1: '50' does not belong here"),
+    ("T1 a 0 b 0 Z0=50 x=1", "syntax", 2, 18, (), "T1 has no parameter 'x'"),
+    ("O1 a 0 b 0 m", "model", 2, 12, ("O1",), "O1: no model is called 'm'"),
+    ("O1 a 0 b 0 m\n.model m LTRA(r=1)", "range", 2, 12, ("O1",), "O1: its model states no LEN"),
+    ("O1 a 0 b 0 m\n.model m LTRA(r=1 len=1 g=1)", "range", 2, 12, ("O1",), "O1: the conductance G of a lossy line"),
+    ("U1 a b 0 m\n.model m URC", "range", 2, 10, ("U1",), "U1: its card states no length L"),
+    ("U1 a b 0 m l=1\n.model m URC(isperl=1p)", "range", 2, 10, ("U1",), "U1: a line of diodes (ISPERL)"),
+    ("Y1 a 0 b 0 m\n.model m TXL(r=1)", "range", 2, 12, ("Y1",), "Y1: neither its card nor its model states a length"),
+    ("L1 a 0 1\nK1 L1 L2 0.9", "coupling", 3, 7, (), "no inductor is called 'L2'"),
+    ("K1 L1 0.9", "syntax", 2, 9, (), "K1 needs two inductors and a coefficient"),
 ]  # fmt: skip
 
 WARNINGS = [
@@ -220,6 +230,8 @@ WARNINGS = [
     ("R1 a 0 {2*10M}", "mega", 2, 9, ("R1",), "10M is 10 milliohm"),
     (".param r=10M\nR1 a 0 {r}", "mega", 2, 10, (), "10M is 10 milliohm on R1"),
     ("R1 a b 1k rm\n.model rm R(r=2)", "model-value", 2, 11, ("R1",), "both state a resistance"),
+    (".model m D\n.model M D(tt=1)\nD1 a 0 m", "redefined", 3, 8, ("M",), "the first one (line 2) counts"),
+    (".subckt s a\nR1 a 0 1\n.ends t\nX1 a s", "subcircuit", 4, 7, (), ".ends t ends the sub-circuit s"),
     ("C1 0 a 5A", "atto", 2, 8, ("C1",), "5A is atto (1e-18) in SPICE"),
     ("V1 a 0", "no-value", 2, 6, ("V1",), "no DC value is given: 0 is taken (V1)"),
     (".model m D(is=1f n=2 rs=3)\nD1 a 0 m", "unused-parameter", 2, 1, ("m",), "not used: is, n, rs"),
@@ -293,7 +305,7 @@ def test_notes(text, kind, line, column, names, message):
 
 
 def test_all_problems_at_once_in_the_order_of_the_deck():
-    lines = [f"R{k} a b -1" if k % 2 else f"Q{k} a b c m" for k in range(30)]
+    lines = [f"R{k} a b -1" if k % 2 else f"S{k} a b c d m" for k in range(30)]
     with pytest.raises(NetlistError) as caught:
         read_deck_text("t\n" + "\n".join(lines))
     problems = caught.value.problems
