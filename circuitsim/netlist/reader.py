@@ -161,12 +161,15 @@ class DeckReader:
             self.reporter.gather("skipped", "a .control block is skipped", card, start, word)
         elif word == ".end":
             self.ended = True
+        elif word == ".enddata":
+            pass  # the table ends with its card
         elif word in refused.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
+            hint = refused.ADVICE.get(word, "only operating points are computed")
             self.reporter.warning("analysis", f"{word}: a {what} analysis is not done; the operating point is solved",
-                                  card, start, "circuits are solved at DC only")  # fmt: skip
+                                  card, start, hint)  # fmt: skip
         elif word in refused.CARDS:
             message, hint = refused.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)
