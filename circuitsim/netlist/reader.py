@@ -8,6 +8,7 @@ from functools import partial
 from circuitsim.netlist import behavioural, definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
+from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.options import options
@@ -51,6 +52,7 @@ class DeckReader:
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
         self.control: Card | None = None
+        self.script = Script(self)
         self.section: includes.Section | None = None
         self.ended = False
         self.library = False
@@ -89,16 +91,18 @@ class DeckReader:
                 self.scope.cards.append(normal(card.text))
             elif head == ".":
                 self.dot(card, start)
-            elif self.control is not None or (self.section is not None and not self.section.inside):
+            elif self.section is not None and not self.section.inside:
                 return
+            elif self.control is not None:
+                self.script.command(card)
             elif self.library and self.scope is self.top:
                 raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
             elif head == "x":
                 self.parts.call(self.scope, card)
-            elif head in behavioural.LETTERS:
-                behavioural.source(self.parts, self.scope, card)
             elif head in lines.LETTERS:
                 self.line(card, head)
+            elif head in behavioural.LETTERS:
+                behavioural.source(self.parts, self.scope, card)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
@@ -158,7 +162,6 @@ class DeckReader:
             self.data(card, after)
         elif word == ".control":
             self.control = card
-            self.reporter.gather("skipped", "a .control block is skipped", card, start, word)
         elif word == ".end":
             self.ended = True
         elif word == ".enddata":
@@ -187,6 +190,7 @@ class DeckReader:
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        self.script.alter(self.top)
         lines.check_couplings(self)
         self.refuse_foreign()
         here: Scope | None = self.scope

@@ -1,7 +1,8 @@
 """The temperatures of a deck: ``.temp``, ``.options temp= tnom=``; what a model or an expression receives of them.
 
-As in ngspice: 27 °C where nothing is stated, ``.temp`` before ``.options temp``, the last card of each. A ``.temp``
-card with several values is a sweep (`circuitsim.analysis.sweep`); the operating point is that of the first.
+As in ngspice: 27 °C where nothing is stated, ``set temp`` of a ``.control`` block before ``.temp`` before
+``.options temp``, the last card of each. A ``.temp`` card with several values is a sweep (`circuitsim.analysis.sweep`);
+the operating point is that of the first.
 """
 
 from __future__ import annotations
@@ -85,13 +86,15 @@ def temperatures_of(
     """
     environment = Environment(None, {}, (top.parameters, top.defaults))
     environment.values.update(overrides)
-    stated = {key: [(options[key])] for key in ("temp", "tnom") if key in options}
+    stated = {key: options[key] for key in ("temp", "tnom") if key in options}
     for card in cards:
         words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
         if words:
-            stated["temp"] = [(card, words[0])]
+            stated["temp"] = card, words[0]
+    if "set temp" in options:
+        stated["temp"] = options["set temp"]
     found = {}
-    for key, [(card, token)] in stated.items():
+    for key, (card, token) in stated.items():
         try:
             value = value_of(token, card, top)
             value = value if isinstance(value, float) else Evaluator().value(value, environment)

@@ -230,6 +230,10 @@ WARNINGS = [
     ("R1 a 0 {2*10M}", "mega", 2, 9, ("R1",), "10M is 10 milliohm"),
     (".param r=10M\nR1 a 0 {r}", "mega", 2, 10, (), "10M is 10 milliohm on R1"),
     ("R1 a b 1k rm\n.model rm R(r=2)", "model-value", 2, 11, ("R1",), "both state a resistance"),
+    ("R1 a 0 1\n.control\nop\n alter r1=2\n.endc", "control", 5, 2, (), "it stands behind the first analysis"),
+    ("R1 a 0 1\n.control\nrepeat 2\nalter r1=2\nend\n.endc", "control", 5, 1, (), "it stands in a loop or condition"),
+    ("R1 a 0 1\n.control\nalter r9=2\n.endc", "control", 4, 1, (), "alter r9=2 of .control is not done"),
+    ("R1 a 0 1\n.control\nalter r1 tc1=2\n.endc", "control", 4, 1, (), "alter r1 tc1=2 of .control is not done"),
     (".model m D\n.model M D(tt=1)\nD1 a 0 m", "redefined", 3, 8, ("M",), "the first one (line 2) counts"),
     (".subckt s a\nR1 a 0 1\n.ends t\nX1 a s", "subcircuit", 4, 7, (), ".ends t ends the sub-circuit s"),
     ("C1 0 a 5A", "atto", 2, 8, ("C1",), "5A is atto (1e-18) in SPICE"),
@@ -260,7 +264,9 @@ NOTES = [
     ("V1 a 0 DC 5 AC 1 90", "no-effect", 2, 13, ("V1",), "ac has no effect"),
     (".options reltol=1e-6\nR1 a 0 1", "no-effect", 2, 1, (".options",), ".options has no effect"),
     (".ic v(a)=3\nR1 a 0 1", "no-effect", 2, 1, (".ic",), ".ic has no effect"),
-    (".control\nQ1\nfoo\n.endc\nR1 a 0 1", "skipped", 2, 1, (".control",), "a .control block is skipped"),
+    (".control\nset x\n  foo\n.endc\nR1 a 0 1", "skipped", 4, 3, ("foo",), "foo in .control is not done"),
+    (".control\nprint v(a) x\n.endc\nR1 a 0 1", "skipped", 3, 1, ("print",), "print of anything but v(), i(), @name[]"),
+    ("R1 a 0 1\n.control\nalter r1=2\n.endc", "altered", 4, 1, ("r1 = 2",), "r1 = 2: alter in .control sets"),
     *((f"{card} x\nR1 a 0 1", "no-effect", 2, 1, (card,), card) for card in (
         ".nodeset", ".width", ".savebias", ".probe", ".meas", ".measure", ".four", ".option", ".csparam")),
 ]  # fmt: skip
