@@ -49,6 +49,8 @@ def parameters(reader: DeckReader, card: Card, position: int) -> None:
             function(reader, card, word, at, names, body)
             continue
         value, position = body_of(reader, card, equals.end(), ())
+        if word in reader.scope.parameters and reader.library and reader.scope is reader.top:
+            continue
         if word in reader.scope.parameters:
             again = f"parameter {short(word)!r} is defined again; this one counts"
             reader.reporter.warning("redefined", again, card, at, "leave the other out")
@@ -76,6 +78,8 @@ def argument_names(text: str, offset: int) -> tuple[str, ...]:
 
 def function(reader: DeckReader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
     """Define a function in the current scope."""
+    if name in reader.scope.functions and reader.library:
+        return
     if name in reader.scope.functions:
         raise CardError("duplicate", f"function {short(name)!r} is defined already", at, DIFFER)
     reader.scope.functions[name] = Function(name, names, body, at)
@@ -107,6 +111,8 @@ def model(reader: DeckReader, card: Card, position: int) -> None:
     if len(words) < 2:
         raise CardError("model", ".model needs a name and a type", max(len(card.text) - 1, 0), ".model name D")
     name, key = words[0], words[0].text.lower()
+    if key in reader.scope.models and reader.library:
+        return
     if key in reader.scope.models:
         first = reader.scope.models[key].card
         if amplifier.normal(first.text) != amplifier.normal(card.text):
@@ -161,6 +167,8 @@ def subckt(reader: DeckReader, card: Card, position: int) -> None:
     for word, value in sorted_.pairs:
         inner.defaults[word.text.lower()] = constant(value_of(value, card, inner))
     key = name.text.lower()
+    if key in scope.subcircuits and reader.library:
+        return
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
         raise CardError("duplicate", f"sub-circuit {short(name.text)} is defined already (line "

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, RANDOM
-from circuitsim.units import NumberError, scan, short
+from circuitsim.units import NumberError, rkm, scan, short
 
 PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(10)
 """Instructions. Each is a tuple (instruction or two-argument operator, argument, offset in the text)."""
 
 _BLANK = re.compile(r"\s*")
+_WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&|\|\||[-+*/%\\^<>!?:(),]")
 _SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
@@ -222,11 +223,29 @@ class _Reader:
         try:
             value, self.end, letters = scan(self.text, self.at)
         except NumberError as error:
+            if self.rkm():
+                return
             raise ExpressionError("number", str(error), self.at, error.hint) from None
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]
         self.emit((PUSH, value, self.at))
         self.look(self.end)
+
+    def rkm(self) -> bool:
+        """Whether a number such as ``2K2`` stands here and may be read; then it is."""
+        readings = self.code.scope.readings if self.code.scope is not None else None
+        found = _WORD.match(self.text, self.at, self.stop)
+        if readings is None or found is None:
+            return False
+        try:
+            value = rkm(found.group())
+        except NumberError:
+            return False
+        readings.append((self.code.card, self.at, found.group()))
+        self.emit((PUSH, value, self.at))
+        self.end = found.end()
+        self.look(self.end)
+        return True
 
     def identifier(self, word: str, end: int, depth: int) -> None:
         name, at = word.lower(), self.at
@@ -284,7 +303,7 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        return f"{name!r} draws a random number", "write the value itself; a deck has one operating point"
+        return f"{name!r} draws a random number", "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
     if name in ("v", "i"):
         return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from circuitsim.circuit import Circuit
@@ -13,45 +14,54 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.functional import FollowingSources
+from circuitsim.netlist.libraries import read_libraries
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
+from circuitsim.netlist.reading import Reading
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.units import short
+from circuitsim.units import exact, rkm, short
+
+_SCHEMATIC = re.compile(rb"(?:\xff\xfe)?V\0?e\0?r\0?s\0?i\0?o\0?n\0? \0?4(?:\.\d)?\0?\r?\0?\n\0?S\0?H\0?E\0?E\0?T")
 
 
-def deck_of_file(path: str, allowed: Sequence[str], titled: bool) -> Deck:
-    """The deck in the file ``path``; ``titled``: whether its first line is a title."""
+def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
+    """The deck in the file ``path``."""
     try:
         data = read_bytes(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{path} {error}") from None
+    if _SCHEMATIC.match(data):
+        raise UsageError(f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
+                         "writes one, or: LTspice -netlist FILE.asc")  # fmt: skip
     name = "<stdin>" if path == "-" else path
     text, warning = decode(data, name)
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed), warning, titled)
+    return _deck(Source(name, real, text), Files(root, allowed, reading.search), warning, reading)
 
 
-def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], titled: bool) -> Deck:
-    """The deck that ``text`` is; ``titled``: whether its first line is a title."""
+def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], reading: Reading) -> Deck:
+    """The deck that ``text`` is."""
     if "\0" in text:
         before = plain_lines(text[: text.index("\0")])
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         place = Source(file, "", plain_lines(text)).place(line, column)
         raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
-    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None, titled)
+    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed, reading.search), None, reading)
 
 
-def _deck(source: Source, files: Files, warning: Problem | None, titled: bool) -> Deck:
+def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
+    titled = reading.titled
     title = source.text.split("\n", 1)[0].strip() if titled else ""
     reader = DeckReader(files)
+    reader.top.readings = [] if reading.rkm else None
     reporter = reader.reporter
     if warning is not None:
         reporter.place_warning(warning)
@@ -59,6 +69,9 @@ def _deck(source: Source, files: Files, warning: Problem | None, titled: bool) -
         reader.open_files.append(source.path)
     reader.read(source, 2 if titled else 1)
     reader.close()
+    read_libraries(reader, reading.libraries)
+    for card, offset, text in reader.top.readings or ():
+        reporter.gather("assumed", f"{short(text)} is read as {exact(rkm(text))} (%s)", card, offset, "IEC 60062")
     declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:
@@ -70,7 +83,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, titled: bool) -
 
 
 def _linked(reader: DeckReader, title: str, source: Source) -> Deck:
-    linker = Linker(reader.reporter, reader.globals)
+    linker = Linker(reader.reporter, reader.globals, reader.missing)
     linker.link(reader.top)
     if reader.reporter.failed:
         check_values(reader, linker)

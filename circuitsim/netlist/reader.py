@@ -55,6 +55,8 @@ class DeckReader:
         self.script = Script(self)
         self.section: includes.Section | None = None
         self.ended = False
+        self.library = False
+        self.missing: list[str] = []
         self.simple: Callable[[str, int], bool] = _closed
 
     def read(self, source: Source, first: int) -> None:
@@ -72,7 +74,7 @@ class DeckReader:
     def open_fast_path(self, source: Source) -> None:
         """Open the fast path for plain elements, until scope or source change."""
         skipping = self.control is not None or (self.section is not None and not self.section.inside)
-        if skipping or self.scope.cards is not None:
+        if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None:
             self.simple = _closed
         else:
             self.scope.at(source)
@@ -93,6 +95,8 @@ class DeckReader:
                 return
             elif self.control is not None:
                 self.script.command(card)
+            elif self.library and self.scope is self.top:
+                raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
             elif head == "x":
                 self.parts.call(self.scope, card)
             elif head in lines.LETTERS:
@@ -104,6 +108,9 @@ class DeckReader:
             else:
                 self.refuse(card, start, head)
         except CardError as error:
+            if error.kind == "unsupported" and card.source.callers and self.scope.parent is not None:
+                self.scope.deferred.append((card, error))
+                return
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         except ExpressionError as error:
             self.reporter.expression(error, card, (), ())
@@ -120,6 +127,9 @@ class DeckReader:
         word = short(card.text[start : start + 200].split()[0])
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
+        if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:
+            raise CardError("unsupported", f"{word} is a {refused.FOREIGN[head]}, which is not supported", start,
+                            refused.FOREIGN_HINT)  # fmt: skip
         if head in refused.FOREIGN:
             self.foreign.setdefault(head, []).append((card, start, word))
             return
@@ -154,12 +164,15 @@ class DeckReader:
             self.control = card
         elif word == ".end":
             self.ended = True
+        elif word == ".enddata":
+            pass  # the table ends with its card
         elif word in refused.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
+            hint = refused.ADVICE.get(word, "only operating points are computed")
             self.reporter.warning("analysis", f"{word}: a {what} analysis is not done; the operating point is solved",
-                                  card, start, "circuits are solved at DC only")  # fmt: skip
+                                  card, start, hint)  # fmt: skip
         elif word in refused.CARDS:
             message, hint = refused.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)

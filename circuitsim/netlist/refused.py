@@ -39,7 +39,7 @@ CARDS: dict[str, tuple[str, str]] = {
 NO_EFFECT = frozenset(
     (
         ".nodeset", ".ic", ".width", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
-        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph", ".enddata", ".savebias",
+        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph", ".savebias",
         ".loadbias", ".wave", ".net", ".probe64", ".watch", ".autoconverge", ".text", ".stmlib", ".dcvolt", ".result",
         ".preprocess",
     )
@@ -48,6 +48,14 @@ NO_EFFECT = frozenset(
 
 OPTIONS = frozenset((".option", ".options", ".opt"))
 """Spellings of the card of options."""
+
+ADVICE: dict[str, str] = {
+    ".tf": "v(out) per volt of V1: circuitsim sweep DECK --vary V1=0,1 --columns 'v(out)'",
+    ".sens": "the effect of a value: circuitsim sweep DECK --vary R1=1k,1.01k",
+    ".mc": "circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand",
+    ".wcase": "circuitsim sweep DECK --vary R1=0.95k,1.05k --vary R2=… takes all combinations of the limits",
+}
+"""What does instead, of the analyses that are functions of operating points."""
 
 OTHER_ANALYSES: dict[str, str] = {
     ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",

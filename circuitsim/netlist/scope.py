@@ -14,7 +14,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
-from circuitsim.netlist.tokens import Token
+from circuitsim.netlist.tokens import CardError, Token
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
@@ -131,6 +131,10 @@ class Scope:
         Names as first written, by number.
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
+    deferred : list
+        Cards of a library's sub-circuit that are not supported, which matter where it is called.
+    readings : list or None
+        Numbers such as ``2K2`` that were read, one list for all scopes; None where they are refused.
     waves : dict of int to Wave
         Position → time function of a source.
     formulas : dict of int to Code
@@ -140,9 +144,9 @@ class Scope:
     """
 
     __slots__ = (
-        "calls", "card", "cards", "counts", "defaults", "first", "formulas", "functions", "index", "kind", "lines",
-        "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second",
-        "spans", "specials", "subcircuits", "uses", "value", "waves",
+        "calls", "card", "cards", "counts", "defaults", "deferred", "first", "formulas", "functions", "index", "kind",
+        "lines", "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports",
+        "readings", "second", "spans", "specials", "subcircuits", "uses", "value", "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -158,6 +162,8 @@ class Scope:
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
         self.waves: dict[int, Wave] = {}
+        self.deferred: list[tuple[Card, CardError]] = []
+        self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
         self.formulas: dict[int, Code] = {}
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}

@@ -21,6 +21,9 @@ from circuitsim.netlist.tokens import MARK, CardError, Token, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.units import exact
 
+BOLTZMANN, CHARGE = 1.380649e-23, 1.602176634e-19
+"""J/K and C, exact since 2019."""
+
 ABSOLUTE_ZERO = -273.15
 """°C."""
 
@@ -40,8 +43,9 @@ class Temperatures(NamedTuple):
     nominal: float = ROOM
 
     def constants(self) -> dict[str, float]:
-        """The constants of expressions at this temperature: ``temper`` and ``temp`` are °C."""
-        return {**CONSTANTS, "temper": self.ambient, "temp": self.ambient}
+        """The constants of expressions at this temperature: ``temper`` and ``temp`` in °C, ``vt`` = kT/q in V."""
+        thermal = BOLTZMANN * (self.ambient - ABSOLUTE_ZERO) / CHARGE
+        return {**CONSTANTS, "temper": self.ambient, "temp": self.ambient, "vt": thermal}
 
     def of(self, own: Mapping[str, float]) -> float:
         """The temperature (°C) of an element with these values on its card: ``temp``, else ambient and ``dtemp``."""
