@@ -18,10 +18,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.options import OptionGroup, Reading, check_values
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.training import TrainingPlan
 
 # --model NAME → module of its family. Two names may share a module, which then reads options["model"].
 MODELS: dict[str, str] = {
@@ -94,13 +97,15 @@ def run(args: argparse.Namespace) -> int:
     if resume:
         if directory is None:
             raise UsageError("--resume needs --out: the directory of the run to continue")
-        options = _resumed_options(_recorded(directory, args.readings), given)
-    else:
-        options = _options(given)
+        recorded = _recorded(directory, args.readings)
+        options = _resumed_options(recorded, given)
+        experiment = _family(options["model"]).build(options)
+        return _train(experiment, directory, options, recorded.get("epochs"))
+    options = _options(given)
     experiment = _family(options["model"]).build(options)
-    if directory is not None and not resume:
+    if directory is not None:
         directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, options if resume else None)
+    return _train(experiment, directory, None)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -168,8 +173,25 @@ def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[st
     return {**COMMON, **recorded, **given}
 
 
-def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None) -> int:
-    """Train an experiment, new or ``resumed`` with these options."""
+def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
+    """The note that a cosine over another number of epochs changes the learning rate; None where it does not."""
+    from dataclasses import replace
+
+    from circuitsim.training import Cosine
+
+    if not isinstance(plan.schedule, Cosine) or not before or before == plan.epochs or done >= plan.epochs:
+        return None
+    old, new = replace(plan.schedule, epochs=before).factor(done), plan.schedule.factor(done)
+    if old == new:
+        return None
+    return (
+        f"the cosine schedule now ends at epoch {plan.epochs}, before at {before}: the factor on the learning rate in "
+        f"epoch {done + 1} is {new:.3g} in place of {old:.3g} (column rate_factor)"
+    )
+
+
+def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None, before: int | None = None) -> int:
+    """Train an experiment, new or ``resumed`` with these options; ``before`` is the former number of epochs."""
     from circuitsim.training import ProgressLine, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
@@ -183,6 +205,9 @@ def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None) -> i
         )  # fmt: skip
         if resumed is not None:
             trainer.resume()
+            note = _stretched(experiment.plan, before, trainer.epoch)
+            if note is not None:
+                print(f"note: {note}", file=sys.stderr)
             for change in directory.update(resumed):
                 print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
         outcome = trainer.train()

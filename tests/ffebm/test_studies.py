@@ -82,6 +82,8 @@ def test_splitting_study_keeps_what_it_has_done(tmp_path: Path, capsys: pytest.C
     assert main(words) == 0
     page = capsys.readouterr().out
     assert [page.count(f"| 6 | {size} | 1 |") for size in (6, 3, 2)] == [1, 1, 1]
+    ours = [line.split("|")[4:6] for line in page.splitlines() if line.startswith("| 6 |")]
+    assert "±" not in str(ours)  # one run has no deviation
     with open(tmp_path / "split.csv") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6

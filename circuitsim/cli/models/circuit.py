@@ -161,6 +161,7 @@ def _finish(learner: Learner, train: Samples, directory: Path, history: History)
             "loss": [n for n in ("loss", "test_loss", "lower", "upper") if n in names],
             "error": [n for n in ("error", "test_error") if n in names],
             "worst violation of Kirchhoff's laws": ["certificate"],
+            "share of diodes that change between the phases": ["kink_share"],
         }
         written.append(draw_history(history, directory / "learning.png", panels))
     if "conductance" in block.parameters:

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "form": "explicit",
     "last": None,
     "scale_errors": None,
+    "allow_nonconvex": False,
     "optimizer": "adam",
     "epochs": None,
     "batch": None,
@@ -62,6 +63,10 @@ def add_arguments(group: Any) -> None:
     group.add_argument(
         "--last", metavar="NAME", default=none, help="nudge of the last block: stationary (default) or elastic"
     )
+    group.add_argument(
+        "--allow-nonconvex", action="store_true", default=none,
+        help="compute also where an elastic nudge leaves no convex energy (never certified)",
+    )  # fmt: skip
     group.add_argument("--optimizer", metavar="NAME", default=none, help="adam (default) or sgd")
     group.add_argument("--lr-final", type=float, metavar="R", default=none, help="learning rate at the end (0)")
     group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
@@ -83,7 +88,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     # A resumed run finds its elements here, and no preset that would bring others.
     chosen["preset"] = None
     chosen["elements"] = elements = [_with_deck(table) for table in elements]
-    rule = {name: options[name] for name in ("method", "beta", "form", "last", "scale_errors")}
+    rule = {name: options[name] for name in ("method", "beta", "form", "last", "scale_errors", "allow_nonconvex")}
     chain = build_chain(elements, options["loss"], rule, options["precision"], options["seed"])
     if options["augment"]:
         if len(images.shape) != 3:
