@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.options import OptionGroup, Reading, check_values
 from circuitsim.errors import UsageError
@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint-seconds", type=float, metavar="S", default=none, help="least time between checkpoints (30)"
     )
     common.add_argument("--out", metavar="DIR", default=none, help="write history, checkpoints, model, pictures here")
+    common.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
     common.add_argument(
         "--resume", action="store_true", default=none, help="continue the run in --out, bit for bit as if never stopped"
     )
@@ -92,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         given.setdefault("model", "circuit")
     if "elements" in given:
         given.setdefault("model", "ffebm")
-    out, resume = given.pop("out", None), given.pop("resume", False)
+    out, resume, plain = (given.pop(name, None) for name in ("out", "resume", "no_pictures"))
     directory = None if out is None else RunDirectory(out)
     if resume:
         if directory is None:
@@ -100,12 +101,12 @@ def run(args: argparse.Namespace) -> int:
         recorded = _recorded(directory, args.readings)
         options = _resumed_options(recorded, given)
         experiment = _family(options["model"]).build(options)
-        return _train(experiment, directory, options, recorded.get("epochs"))
+        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain)
     options = _options(given)
     experiment = _family(options["model"]).build(options)
     if directory is not None:
         directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, None)
+    return _train(experiment, directory, None, not plain)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -190,8 +191,15 @@ def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
     )
 
 
-def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None, before: int | None = None) -> int:
-    """Train an experiment, new or ``resumed`` with these options; ``before`` is the former number of epochs."""
+class _Continued(NamedTuple):
+    """A run to resume: its options, and the number of epochs it had before."""
+
+    options: dict[str, Any]
+    epochs: int | None
+
+
+def _train(experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool) -> int:
+    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures."""
     from circuitsim.training import ProgressLine, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
@@ -205,10 +213,10 @@ def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None, befo
         )  # fmt: skip
         if resumed is not None:
             trainer.resume()
-            note = _stretched(experiment.plan, before, trainer.epoch)
+            note = _stretched(experiment.plan, resumed.epochs, trainer.epoch)
             if note is not None:
                 print(f"note: {note}", file=sys.stderr)
-            for change in directory.update(resumed):
+            for change in directory.update(resumed.options):
                 print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
         outcome = trainer.train()
     if outcome.interrupted:
@@ -220,6 +228,7 @@ def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None, befo
     if outcome.skipped:
         print(f"note: {outcome.skipped} steps were skipped, their gradients were not to be trusted", file=sys.stderr)
     if directory is not None:
-        files: list[Path] = experiment.finish(directory.path, outcome.history)
+        files: list[Path] = experiment.save(directory.path)
+        files += experiment.draw(directory.path, outcome.history) if pictures else []
         print(f"written to {directory.path}: {', '.join(file.name for file in files)}, history, checkpoint")
     return 0

@@ -11,6 +11,9 @@ from typing import Any
 from circuitsim._files import atomic_write
 from circuitsim.training.history import History
 
+KINKS = "share of clamped units that change between the phases"
+"""Title of the panel of kinks."""
+
 
 def save_figure(figure: Any, path: Path) -> Path:
     """Write a matplotlib figure as PNG, whole or not at all."""

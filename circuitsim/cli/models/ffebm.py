@@ -102,7 +102,8 @@ def build(options: Mapping[str, Any]) -> Experiment:
         f"{len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
-        finish=lambda directory, history: _finish(chain, directory, history),
+        save=lambda directory: _save(chain, directory),
+        draw=_draw,
         summary=_summary,
         chosen=chosen,
     )  # fmt: skip
@@ -186,16 +187,22 @@ def _plan(options: Mapping[str, Any], chain: Any) -> Any:
     )  # fmt: skip
 
 
-def _finish(chain: Any, directory: Path, history: History) -> list[Path]:
-    """The trained chain and its learning curve."""
-    from circuitsim.training.curves import draw_history
+def _save(chain: Any, directory: Path) -> list[Path]:
+    """The trained chain."""
+    chain.save(directory / "model.npz")
+    return [directory / "model.npz"]
 
-    model = directory / "model.npz"
-    chain.save(model)
+
+def _draw(directory: Path, history: History) -> list[Path]:
+    """The learning curve."""
+    from circuitsim.training.curves import KINKS, draw_history
+
     if not history.rows:
-        return [model]
-    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: converged)": ["residual"]}
-    return [model, draw_history(history, directory / "learning.png", panels)]
+        return []
+    panels = {"error": ["error", "test_error"], "loss": ["loss"]}
+    if "residual" in history.rows[0]:
+        panels |= {"residual (0: converged)": ["residual"], KINKS: ["kink_share"]}
+    return [draw_history(history, directory / "learning.png", panels)]
 
 
 def _summary(history: History) -> list[str]:
