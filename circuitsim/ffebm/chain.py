@@ -155,6 +155,12 @@ class Chain:
         output, wanted = to_numpy(output), np.reshape(to_numpy(targets), output.shape)
         return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
 
+    def top(self, x: Array, labels: Array, count: int = 5) -> float:
+        """Fraction of samples whose label is among the ``count`` largest outputs."""
+        output, labels = to_numpy(self.output(x)), to_numpy(labels)
+        right = output[np.arange(len(labels)), labels]
+        return float(np.mean((output > right[:, None]).sum(axis=1) < count))
+
     def fit(
         self,
         x: Array,

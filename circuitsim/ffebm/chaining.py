@@ -2,6 +2,9 @@
 
 All errors belong to the sum of the samples' losses; what is returned is the mean gradient of a batch. The energy of a
 block is E(s; θ, x), x = F(s of the block before): Nest & Ernoult (2024), Theorem 3.1 and Algorithms 2, 4 and 12.
+
+A block of one layer has no coupling (U = 0): its state is σ(x), and a chain of such blocks is a feedforward network
+(Lemma A.2). Nudged it is σ(x ∓ β δs), so that Algorithms 2 and 4 become Algorithms 3 and 5; the code is the same.
 """
 
 from __future__ import annotations
