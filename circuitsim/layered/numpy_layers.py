@@ -165,13 +165,15 @@ def output_conductance(inner: Matrices, sums: Sequence[np.ndarray], free: Sequen
     free : sequence of (units,) bool ndarray
         Hidden units that are not held at 0 V by their diode. The more are free, the smaller is the result.
     """
-    here = np.flatnonzero(free[0])
-    known = np.diag(sums[0][here].astype(float))
+    here, known = np.flatnonzero(free[0]), None
     for layer, g in enumerate(inner, 1):
         there = np.flatnonzero(free[layer]) if layer < len(inner) else np.arange(g.shape[1])
         between = g[np.ix_(here, there)].astype(float)
-        known = np.diag(sums[layer][there].astype(float)) - between.T @ np.linalg.solve(known, between)
+        # Nothing joins units of the first layer: its matrix is diagonal.
+        solved = between / sums[0][here, None] if known is None else np.linalg.solve(known, between)
+        known = np.diag(sums[layer][there].astype(float)) - between.T @ solved
         here = there
+    assert known is not None  # there is at least one hidden layer
     return known
 
 
