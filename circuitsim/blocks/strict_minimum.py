@@ -7,6 +7,7 @@ direction: the sweeps diverge, slowly at first, and differences of such states a
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 STEPS = 12
 """Products with the Hessian: an eigenvalue apart from the others is found to a few percent."""
+
+NUDGE_STEPS, SAFETY = 4, 2.0
+"""Products with a following nudge's own Hessian, and what its least eigenvalue found so is multiplied with."""
 
 DISPLACEMENT = 1e-2
 """Largest move of an output by which the curvature of a nudge that follows it is measured."""
@@ -51,16 +55,33 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
         False also where a state is not finite.
     """
     half = tuple(0.5 * (a + b) for a, b in zip(begin.layers, end.layers, strict=True))
+    states = [end._replace(layers=layers) for layers in (begin.layers, half, end.layers)]
+    if nudge.follow is None:
+        states, taken = states[2:], -least_stiffness(nudge)
+    else:
+        taken = -SAFETY * min(float(_least_of_nudge(state, nudge).min()) for state in states)
+    slope = energy.layers[-1].slope
+    own = float(slope if isinstance(slope, int | float) else to_numpy(slope).min())
     convex = np.ones(end.layers[0].shape[0], dtype=bool)
-    for layers in (begin.layers, half, end.layers) if nudge.follow is not None else (end.layers,):
-        state = end._replace(layers=layers)
-        if nudge.follow is None or _least_of_nudge(energy, state, nudge).min() < -ROUNDING:
-            convex &= least_curvature(energy, state, nudge) > 0.0
+    if taken <= ROUNDING * own or taken < _least_of_all(energy, end):
+        return convex
+    for state in states:
+        convex &= least_curvature(energy, state, nudge) > 0.0
     return convex
 
 
-def _least_of_nudge(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
-    """Least curvature of a following nudge at the outputs (batch,), relative to the last layer's own; −inf for NaN."""
+def _least_of_all(energy: LayeredEnergy, relaxed: Relaxed) -> float:
+    """Least curvature of the energy without a nudge, with all units free: less than on any part of them."""
+    if any(switches is not None for switches in relaxed.switches):
+        return -np.inf  # pooled: another one for each sample
+    free = [layer._replace(lower=None, upper=None) for layer in energy.layers]
+    first = relaxed._replace(layers=tuple(layer[:1] for layer in relaxed.layers))
+    found = float(least_curvature(replace(energy, layers=free), first, None)[0])
+    return found if np.isfinite(found) else -np.inf
+
+
+def _least_of_nudge(relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
+    """Least curvature of a following nudge at the outputs (batch,); −inf for NaN."""
     xp, output = namespace(relaxed.layers[-1]), rows(namespace(relaxed.layers[-1]), relaxed.layers[-1])
     units = output.shape[1]
 
@@ -69,10 +90,8 @@ def _least_of_nudge(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge) -> np
 
     start = np.repeat(np.random.default_rng(0).normal(size=(1, units)), output.shape[0], axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
-        found = _least_ritz_value(apply, start, min(STEPS, units))
-    slope = energy.layers[-1].slope
-    smallest = float(slope if isinstance(slope, int | float) else to_numpy(slope).min())
-    return np.where(np.isnan(found), -np.inf, found) / smallest
+        found = _least_ritz_value(apply, start, min(NUDGE_STEPS, units))
+    return np.where(np.isnan(found), -np.inf, found)
 
 
 def least_curvature(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge | None) -> np.ndarray:
@@ -160,12 +179,15 @@ def _least_ritz_value(apply: Any, start: np.ndarray, steps: int) -> np.ndarray:
         length[ended] = k + 1
         beside[:, k] = np.where(length > k + 1, left, 0.0)
         basis.append(np.where((length > k + 1)[:, None], image / np.where(left > 0.0, left, 1.0)[:, None], 0.0))
-    found = np.empty(len(start))
-    for row in range(len(start)):
-        n = length[row]
-        matrix = np.diag(diagonal[row, :n]) + np.diag(beside[row, : n - 1], 1) + np.diag(beside[row, : n - 1], -1)
-        found[row] = np.linalg.eigvalsh(matrix)[0] if np.isfinite(matrix).all() else np.nan
-    return found
+    # Beyond the end of a space its largest diagonal entry stands alone: it is no less than the least eigenvalue.
+    beyond = np.arange(steps) >= length[:, None]
+    diagonal = np.where(beyond, diagonal.max(axis=1, keepdims=True, where=~beyond, initial=-np.inf), diagonal)
+    matrix = diagonal[:, :, None] * np.eye(steps)
+    places = np.arange(steps - 1)
+    matrix[:, places, places + 1] = matrix[:, places + 1, places] = beside[:, :-1]
+    finite = np.asarray(np.isfinite(matrix).all(axis=(1, 2)))
+    found = np.linalg.eigvalsh(np.where(finite[:, None, None], matrix, 0.0))[:, 0]
+    return np.where(finite, found, np.nan)
 
 
 def _like(xp: Any, values: np.ndarray, state: Array) -> Array:
