@@ -21,8 +21,9 @@ TOLERANCE = 1e-9
 EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
 """What a certificate measures, in the order of `worst_violations`."""
 
-CLEAR = 1e-9
-"""A current or voltage above this share of its scale has a sign that rounding cannot change."""
+CLEAR = 1e-6
+"""A current or voltage above this share of its scale has a sign that rounding cannot change; it is itself known to nine
+digits, and so is what it alone determines: the potential of a weakly tied part."""
 
 RESOLUTION = 1e-13
 """Share of the largest current in a biconnected component that counts as the scale of smaller ones: with a tolerance of

@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.branches import refine
 from circuitsim.compact.currents import ACCURATE, measure
-from circuitsim.compact.loops import CARRIES, IDLE, share
+from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.proof import prove_branches
 from circuitsim.compact.samples import injections
@@ -22,6 +22,7 @@ from circuitsim.compact.settle import (
     SHARED,
     constraint_currents,
     offsets,
+    refactor,
     solve_sample,
     take_conductances,
 )
@@ -250,11 +251,17 @@ def refine_once(packed, numbers, out, drop, shared):
     ):
         return np.inf
     if shared:
+        if not conducting(plan, space.closed, out[out.size - plan.diode.size :], current):
+            return np.inf
         node_demands(plan, kind, first, second, current, space.need, space.size)
         if not share(plan, space, out[out.size - plan.diode.size :]):
             return np.inf
         for d in range(plan.diode.size):
+            space.carries[d] = space.flow[d] > 0.0
             current[plan.diode[d]] = max(space.flow[d], 0.0)
+        factor = refactor(plan, space, space.carries)
+        if factor < 0 or not space.held[factor]:  # some potentials may be free
+            return np.inf
         for k in range(plan.tree_edge.size):
             current[plan.tree_edge[k]] = 0.0
         space.need[:] = 0.0
@@ -266,6 +273,14 @@ def refine_once(packed, numbers, out, drop, shared):
     for k in range(7):
         error = max(error, relative[k])
     return error
+
+
+def conducting(plan, closed, state, current):
+    """Whether all closed diodes that are on no loop of equal potentials carry a current > 0."""
+    good = True
+    for d in range(closed.size):
+        good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] > 0.0)
+    return good
 
 
 def node_demands(plan, kind, first, second, current, need, size):
