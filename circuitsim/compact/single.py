@@ -266,7 +266,8 @@ def refine_once(packed, numbers, out, drop, shared):
             current[plan.tree_edge[k]] = 0.0
         space.need[:] = 0.0
         constraint_currents(plan, first, second, space.need, current)
-        prove_branches(space.walk, kind, first, second, values, current, v, drop, space.at_node, worst, relative)
+        low = np.zeros(m)
+        prove_branches(space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
     for k in range(m, at):
         out[k] += 0.0  # no −0.0
     error = 0.0
