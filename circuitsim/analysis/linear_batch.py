@@ -15,6 +15,9 @@ from circuitsim.engine.network import network
 from circuitsim.program.structure import Structure, analyse_arrays
 from circuitsim.solvers.linear import Factored
 
+GROUP = 8
+"""Samples that a thread takes at least; right-hand sides are solved so many at once."""
+
 
 class LinearBatch(NamedTuple):
     """A circuit of resistors and sources, factored.
@@ -36,25 +39,30 @@ class LinearBatch(NamedTuple):
     walk: Walk
     apart: np.ndarray
 
-    def potentials(self, value: np.ndarray) -> np.ndarray:
-        """Node potentials, V (samples, n_nodes), for element values (samples, m), Ω, V, A."""
+    def potentials(self, value: np.ndarray, inputs: np.ndarray, x: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """Potentials of the super-nodes (n + 1, samples), V; fills in the ``offset`` of each node to its super-node
+        (samples, n_nodes), V."""
         from circuitsim.solvers import laplacian
 
-        structure, coordinate = self.structure, self.structure.coordinate
+        structure, coordinate, own = self.structure, self.structure.coordinate, value.copy()
         kind, first, second = structure.arrays.kind, structure.arrays.first, structure.arrays.second
-        fixed, samples = structure.voltage_edges, len(value)
-        offset, rhs = np.zeros((samples, structure.arrays.n_nodes)), np.zeros((samples, structure.n + 1))
+        fixed, apart, currents = structure.voltage_edges, self.apart, structure.currents
+        volts = kind[fixed] == VOLTAGE
         # What sources and offsets drive, into the ends of few elements.
-        driven = np.concatenate([self.apart, structure.currents])
-        ends = np.concatenate([coordinate[first[driven]], coordinate[second[driven]]])
-        for s in range(samples):
-            offset[s] = structure.forest.offsets(np.where(kind[fixed] == VOLTAGE, value[s, fixed], 0.0))[0]
-            drop = offset[s, first[self.apart]] - offset[s, second[self.apart]]
-            flow = np.concatenate([drop / value[s, self.apart], value[s, structure.currents]])
-            rhs[s] = np.bincount(ends, np.concatenate([-flow, flow]), structure.n + 1)
-        x = np.zeros((structure.n + 1, samples))
-        x[:-1] = laplacian.solve(self.factored.raw, rhs[:, :-1].T / self.factored.laplacian.unit)[0]
-        return np.take(np.ascontiguousarray(x.T), coordinate, axis=1) + offset
+        driven = np.concatenate([apart, currents])
+        ends, place = np.unique(
+            np.concatenate([coordinate[first[driven]], coordinate[second[driven]]]), return_inverse=True
+        )
+        rhs = np.zeros((structure.n + 1, len(x)))
+        for s in range(len(x)):
+            own[inputs] = x[s]
+            offset[s] = structure.forest.offsets(np.where(volts, own[fixed], 0.0))[0]
+            drop = offset[s, first[apart]] - offset[s, second[apart]]
+            flow = np.concatenate([drop / own[apart], own[currents]]) / self.factored.laplacian.unit
+            rhs[ends, s] = np.bincount(place, np.concatenate([-flow, flow]), ends.size)
+        found = np.zeros_like(rhs)
+        found[:-1] = laplacian.solve(self.factored.raw, rhs[:-1])[0]
+        return found
 
     def solve(
         self, value: np.ndarray, inputs: np.ndarray, x: np.ndarray, v: np.ndarray, current: np.ndarray,
@@ -62,17 +70,15 @@ class LinearBatch(NamedTuple):
     ) -> None:  # fmt: skip
         """Fill in samples; arguments as of `circuitsim.compact.samples.solve_samples`."""
         arrays, count = self.structure.arrays, len(x)
-        columns = arrays.kind, arrays.first, arrays.second, value, inputs, x
+        columns = arrays.kind, arrays.first, arrays.second, value, inputs, x, self.structure.coordinate
         kernel = compact("linear_samples", arrays.n_nodes * count)
 
         def part(begin: int, end: int) -> None:
-            own = np.repeat(value[None], end - begin, axis=0)
-            own[:, inputs] = x[begin:end]
-            v[begin:end] = self.potentials(own)
-            kernel(self.walk, *columns, begin, end, v, current, worst, relative)
+            potential = self.potentials(value, inputs, x[begin:end], v[begin:end])
+            kernel(self.walk, *columns, potential, begin, end, v, current, worst, relative)
 
-        parts = max(1, min(threads, count // 8))
-        ends = [count * k // parts for k in range(parts + 1)]
+        parts = max(1, min(threads, count // GROUP))
+        ends = [-(-count // GROUP) * k // parts * GROUP for k in range(parts)] + [count]
         if parts == 1:
             part(0, count)
             return

@@ -63,7 +63,9 @@ def spanning_tree(kind, first, second, value, fixed, n_nodes):
     return Walk(order, edge, parent, above, depth, live, walk.chord[:chords]), joined
 
 
-def linear_samples(walk, kind, first, second, value, inputs, x, begin, end, v, current, worst, relative):
+def linear_samples(
+    walk, kind, first, second, value, inputs, x, coordinate, potential, begin, end, v, current, worst, relative
+):  # fmt: skip
     """Branch currents of samples ``begin`` … ``end`` − 1 and their violations, one row of each result a sample.
 
     Parameters
@@ -72,8 +74,12 @@ def linear_samples(walk, kind, first, second, value, inputs, x, begin, end, v, c
         From `spanning_tree`.
     value, inputs, x
         As in `circuitsim.compact.samples.solve_samples`.
+    coordinate : (n_nodes,) int array
+        Super-node of each node.
+    potential : (n + 1, end − begin) float array
+        Potentials of the super-nodes, V.
     v : (samples, n_nodes) float array
-        Potentials, V; on return those along the tree.
+        Potentials of the nodes against their super-nodes, V; on return their potentials.
     current : (samples, m) float array
         Filled, A.
     worst, relative : (samples, 7), (samples, 8) float arrays
@@ -85,6 +91,8 @@ def linear_samples(walk, kind, first, second, value, inputs, x, begin, end, v, c
     for s in range(begin, end):
         for k in range(inputs.size):
             own[inputs[k]] = x[s, k]
+        for k in range(n):
+            v[s, k] += potential[coordinate[k], s - begin]
         i = current[s]
         for e in range(m):
             low[e] = 0.0
@@ -96,6 +104,8 @@ def linear_samples(walk, kind, first, second, value, inputs, x, begin, end, v, c
                 walk.order, walk.edge, walk.parent, first, second, carriers[:count], i, low, need, need_low, largest,
                 0.0,
             )  # fmt: skip
+            if attempt == 0:  # rarely good enough
+                continue
             relative[s, 7] = prove_branches(
                 walk, kind, first, second, own, i, low, v[s], drop, at_node, worst[s], relative[s, :7]
             )
