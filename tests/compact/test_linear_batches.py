@@ -10,6 +10,7 @@ from scipy.sparse.linalg import splu
 import circuitsim
 from circuitsim import Circuit
 from circuitsim.analysis import batch as batches
+from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 
 SIDE = 46
 
@@ -30,7 +31,7 @@ def crossbar(side: int, seed: int) -> Circuit:
 def nodal(circuit: Circuit, volts: np.ndarray) -> np.ndarray:
     """Node potentials, V (n_nodes, samples), for grounded sources of ``volts`` (samples, sources)."""
     kind, first, second, value, n = circuit.arrays()
-    r, sources = np.flatnonzero(kind == 1), np.flatnonzero(kind == 2)
+    r, sources = np.flatnonzero(kind == RESISTOR), np.flatnonzero(kind == VOLTAGE)
     assert r.size + sources.size == kind.size and (second[sources] == 0).all()
     g, a, b = 1.0 / value[r], first[r], second[r]
     rows, columns = np.concatenate([a, b, a, b]), np.concatenate([a, b, b, a])
@@ -58,7 +59,7 @@ def test_samples_of_a_large_crossbar(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = nodal(circuit, volts)
     assert np.abs(one.voltages.T - expected).max() <= 1e-13
     kind, first, second, value, n = circuit.arrays()
-    r = np.flatnonzero(kind == 1)
+    r = np.flatnonzero(kind == RESISTOR)
     cells = r[value[r] > 1.0]
     ohmic = (expected[first[cells]] - expected[second[cells]]).T / value[cells]
     assert one.currents[:, cells] == pytest.approx(ohmic, abs=1e-16)
