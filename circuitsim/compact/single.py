@@ -251,7 +251,7 @@ def refine_once(packed, numbers, out, drop, shared):
     ):
         return np.inf
     if shared:
-        if not conducting(plan, space.closed, out[out.size - plan.diode.size :], current):
+        if not forward(plan, space.closed, out[out.size - plan.diode.size :], current):
             return np.inf
         node_demands(plan, kind, first, second, current, space.need, space.size)
         if not share(plan, space, out[out.size - plan.diode.size :]):
@@ -276,11 +276,11 @@ def refine_once(packed, numbers, out, drop, shared):
     return error
 
 
-def conducting(plan, closed, state, current):
-    """Whether all closed diodes that are on no loop of equal potentials carry a current > 0."""
+def forward(plan, closed, state, current):
+    """Whether no closed diode that is on no loop of equal potentials carries a reverse current."""
     good = True
     for d in range(closed.size):
-        good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] > 0.0)
+        good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] >= 0.0)
     return good
 
 
