@@ -22,7 +22,11 @@ EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementa
 """What a certificate measures, in the order of `worst_violations`."""
 
 CLEAR = 1e-9
-"""A current or voltage above this share of its scale has a sign that rounding cannot change."""
+"""A voltage above this share of its scale has a sign that rounding cannot change."""
+
+WEAK = 1e-7
+"""A current below this share of the largest at its ends must be right by its own size: it alone may determine the
+potential of a weakly tied part."""
 
 RESOLUTION = 1e-13
 """Share of the largest current in a biconnected component that counts as the scale of smaller ones: with a tolerance of
@@ -117,8 +121,9 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     Returns
     -------
     float
-        Bound on the error of any current against the largest one at its ends: an error of a passive network's currents
-        is at most the sum of what is left over at its nodes. Infinite where a sign is within `CLEAR` of rounding.
+        Bound on the error of any current against its `current_scale`: an error of a passive network's currents is at
+        most the sum of what is left over at its nodes. Infinite where the sign of a voltage is within `CLEAR` of
+        rounding.
     """
     worst[0], relative[0], total = net_currents(first, second, i, at_node)
     return branch_violations(
@@ -151,12 +156,18 @@ def net_currents(first, second, i, at_node):
 
 
 def least_scale(first, second, i, at_node):
-    """The least that a branch with a current has as the largest |current| at its ends, A, after `net_currents`."""
+    """The least `current_scale` of all currents, A, after `net_currents`."""
     least = np.inf
     for e in range(first.size):
         if i[e] != 0.0:
-            least = min(least, max(at_node[1, first[e]], at_node[1, second[e]]))
+            least = min(least, current_scale(abs(i[e]), max(at_node[1, first[e]], at_node[1, second[e]])))
     return least
+
+
+def current_scale(size, local):
+    """What the error of a current is held against, A: the largest at its ends ``local``, or its own ``size``
+    (`WEAK`)."""
+    return local if size >= WEAK * local else size
 
 
 def branch_violations(
@@ -172,9 +183,7 @@ def branch_violations(
         drop, local = (v[a] - v[b]) + (low[a] - low[b]), max(at_node[1, a], at_node[1, b])
         size = abs(c)
         if size > 0.0:
-            least = min(least, local)
-            if size < CLEAR * local:
-                clear = False
+            least = min(least, current_scale(size, local))
         elif local == 0.0 and kind[e] != DIODE and resistance_pattern[e] != 0.0 and abs(resistance_pattern[e]) < np.inf:
             clear = clear and (still[a] or still[b])  # else by balance or by rounding: potentials do not tell
         if kind[e] == RESISTOR and resistance_pattern[e] != 0.0:
