@@ -21,7 +21,7 @@ from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
-from circuitsim.engine.network import network
+from circuitsim.engine.network import Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
@@ -69,6 +69,11 @@ class Prepared:
     def structure(self) -> Structure:
         """The topology as the engine sees it, analysed when first needed."""
         return analyse(self.circuit)
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """What the networks of all values have in common, for the engine."""
+        return Wiring(self.structure)
 
     def solve(
         self,
@@ -128,7 +133,7 @@ class Prepared:
             if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
                 return prepared(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
-        return _operating_point(structure, choose(self.solver), self.tolerance, why, on, guess)
+        return _operating_point(self.wiring, structure, choose(self.solver), self.tolerance, why, on, guess)
 
 
 def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
@@ -192,8 +197,9 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
 
 
 def _operating_point(
-    structure: Structure, solver: Solver | Exact, tolerance: float, why: str, on: np.ndarray, guess: np.ndarray
-) -> OperatingPoint:
+    wiring: Wiring, structure: Structure, solver: Solver | Exact, tolerance: float, why: str, on: np.ndarray,
+    guess: np.ndarray,
+) -> OperatingPoint:  # fmt: skip
     """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         program, feasible = feasible_program(structure, quadratic_program(structure))
@@ -205,7 +211,7 @@ def _operating_point(
             info |= {"name": solution.solver, **solution.info}
             start, doubt = _identified(structure, program, solution), solution.doubt
         try:
-            found, certificate, linear = _steady_state(structure, start, tolerance)
+            found, certificate, linear = _steady_state(wiring, structure, start, tolerance)
         except ConvergenceError as error:
             if solver is Exact.ACTIVE_SET:
                 raise
@@ -234,20 +240,22 @@ class _Start(NamedTuple):
     limit: int
 
 
-def _steady_state(structure: Structure, start: _Start, tolerance: float) -> tuple[SteadyState, Certificate, str]:
+def _steady_state(
+    wiring: Wiring, structure: Structure, start: _Start, tolerance: float
+) -> tuple[SteadyState, Certificate, str]:
     """The steady state, its certificate, and the kind of linear solver: factors where iterations do not converge."""
-    net = network(structure)
+    net = wiring.network(structure)
     try:
         found = steady_state(net, *start)
         certificate = _certificate(structure, found, tolerance)
-        if certificate.ok or net.laplacian.iterative is None:
-            return found, certificate, net.laplacian.way
+        if certificate.ok or net.laplacian.direct:
+            return found, certificate, net.laplacian.method_name
     except ConvergenceError:
-        if net.laplacian.iterative is None:
+        if net.laplacian.direct:
             raise
-    net = network(structure, direct=True)
+    net = wiring.network(structure, direct=True)
     found = steady_state(net, *start)
-    return found, _certificate(structure, found, tolerance), net.laplacian.way
+    return found, _certificate(structure, found, tolerance), net.laplacian.method_name
 
 
 def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> Certificate:
