@@ -136,16 +136,16 @@ class Corrections:
 
 def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Biconnected component of each element that may carry current, and whether a source feeds it (m,)."""
-    there = (net.ohms > 0.0) | on
-    there[net.fixed] = True
-    there[net.sources] = True
-    edges = np.flatnonzero(there)
-    label = block_labels(net.n_nodes, net.first[edges], net.second[edges])
-    block = np.full(there.size, -1, dtype=np.int64)
-    block[edges] = label
-    fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
-    live = edges[((net.emf[edges] != 0.0) | (net.source[edges] != 0.0)) & (label >= 0)]
-    fed[block[live]] = True
-    active = np.zeros(there.size, dtype=bool)
-    active[edges[label >= 0]] = fed[label[label >= 0]]
-    return block, active
+    if on.any() or net.sources.size < net.structure.currents.size:
+        there = (net.ohms > 0.0) | on
+        there[net.fixed] = True
+        there[net.sources] = True
+        edges = np.flatnonzero(there)
+        block = np.full(there.size, -1, dtype=np.int64)
+        block[edges] = block_labels(net.n_nodes, net.first[edges], net.second[edges])
+    else:
+        block = net.resistances.wiring.blocks
+    fed = np.zeros(block.max(initial=-1) + 2, dtype=bool)
+    fed[block[((net.emf != 0.0) | (net.source != 0.0))]] = True
+    fed[-1] = False
+    return block, fed[block]

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.engine.spanning import Tree, grow
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
+from circuitsim.program.blocks import block_labels
 from circuitsim.solvers.linear import LinearSolver, NodalPattern
 
 
@@ -20,6 +22,7 @@ class Network(NamedTuple):
     Attributes
     ----------
     structure : Structure
+    resistances : Resistances
     first, second : (m,) int arrays
         Terminals of the elements.
     ohms : (m,) float array
@@ -45,6 +48,7 @@ class Network(NamedTuple):
     """
 
     structure: Structure
+    resistances: Resistances
     first: np.ndarray
     second: np.ndarray
     ohms: np.ndarray
@@ -66,7 +70,45 @@ class Network(NamedTuple):
     @property
     def roots(self) -> np.ndarray:
         """Ground and the reference node of each part without ground: their potentials are 0 V."""
-        return np.append(0, self.structure.references)
+        return roots_of(self.structure)
+
+
+@dataclass(frozen=True, eq=False)
+class Resistances:
+    """What networks of one topology and the same resistances have in common.
+
+    Attributes
+    ----------
+    wiring : Wiring
+    ohms : (m,) float array
+        See `Network.ohms`.
+    ascending : int array
+        See `Network.ascending`.
+    conductances : (r,) float array
+        Of the resistors of the pattern, S.
+    """
+
+    wiring: Wiring
+    ohms: np.ndarray
+    ascending: np.ndarray
+    conductances: np.ndarray
+
+    @cached_property
+    def solver(self) -> LinearSolver:
+        """The method for the linear circuits."""
+        return self.wiring.pattern.solver(self.conductances)
+
+    @cached_property
+    def direct(self) -> LinearSolver:
+        """The one among those that factor."""
+        return self.wiring.pattern.solver(self.conductances, direct=True)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The spanning tree while no diode conducts: fixed voltages, then resistors in ascending order."""
+        structure = self.wiring.structure
+        arrays, edges = structure.arrays, np.concatenate([structure.voltage_edges, self.ascending])
+        return grow(arrays.n_nodes, arrays.first, arrays.second, roots_of(structure), edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,21 +144,49 @@ class Wiring:
         branch[edges] = np.arange(edges.size)
         return branch
 
+    @cached_property
+    def resistances(self) -> Resistances:
+        """Those of the structure's own values."""
+        return self._resistances(self.structure.arrays.value)
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """Biconnected component of each element (m,) while no diode conducts; −1 for diodes, and loops at one node."""
+        structure = self.structure
+        _, first, second, _, n_nodes = structure.arrays
+        edges = np.sort(np.concatenate([structure.resistors, structure.voltage_edges, structure.currents]))
+        block = np.full(first.size, -1, dtype=np.int64)
+        block[edges] = block_labels(n_nodes, first[edges], second[edges])
+        return block
+
+    def _resistances(self, value: np.ndarray) -> Resistances:
+        r = self.structure.resistors
+        ohms = np.zeros(value.size)
+        ohms[r] = value[r]
+        # Powers of two order resistances well enough for a tree, and are sorted in linear time.
+        ascending = r[np.argsort(np.frexp(value[r])[1].astype(np.int16), kind="stable")]
+        return Resistances(self, ohms, ascending, 1.0 / value[self.structure.derived.ends.r])
+
     def network(self, structure: Structure, direct: bool = False) -> Network:
         """The network at the values of a structure of this topology; ``direct`` excludes iterative linear solvers."""
         kind, first, second, value, _ = structure.arrays
-        resistors = structure.resistors
-        ohms, emf, source = np.zeros((3, kind.size))
-        ohms[resistors] = value[resistors]
+        emf, source = np.zeros((2, kind.size))
         np.copyto(emf, value, where=kind == VOLTAGE)
         np.copyto(source, value, where=kind == CURRENT)
-        # Powers of two order resistances well enough for a tree, and are sorted in linear time.
-        ascending = resistors[np.argsort(np.frexp(value[resistors])[1].astype(np.int16), kind="stable")]
-        solver = self.pattern.solver(1.0 / value[structure.derived.ends.r], direct)
+        made, r = self.resistances, structure.resistors
+        if not np.array_equal(value[r], made.ohms[r]):
+            made = self._resistances(value)
+        solver = made.direct if direct else made.solver
         return Network(
-            structure, first, second, ohms, emf, source, structure.voltage_edges, ascending, structure.diodes,
-            np.flatnonzero((source != 0.0) & (first != second)), solver, self.branch, structure.derived.grounded,
+            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, made.ascending,
+            structure.diodes, np.flatnonzero((source != 0.0) & (first != second)), solver, self.branch,
+            structure.derived.grounded,
         )  # fmt: skip
+
+
+def roots_of(structure: Structure) -> np.ndarray:
+    """Ground and the reference node of each part without ground."""
+    return np.append(0, structure.references)
 
 
 def network(structure: Structure, direct: bool = False, compiled: bool = False) -> Network:

@@ -50,9 +50,9 @@ class Start(NamedTuple):
 
 
 def suits(net: Network) -> bool:
-    """Whether resistances are similar enough, and resistors and sources lead from every node to ground."""
+    """Whether there are diodes and similar resistances, and resistors and sources lead from every node to ground."""
     r = net.ascending
-    return bool(net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
+    return bool(net.diodes.size and net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
 
 
 def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> Start:

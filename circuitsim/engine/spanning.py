@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.engine.kernels import kernel
-from circuitsim.engine.network import Network
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
+
+if TYPE_CHECKING:
+    from circuitsim.engine.network import Network
 
 
 class Tree(NamedTuple):
@@ -39,15 +41,21 @@ class Tree(NamedTuple):
 
 def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
     """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
+    if not closed.size:
+        return net.resistances.tree
     return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
 
 
 def forest_of(net: Network, edges: np.ndarray) -> Tree:
     """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
-    n, first, second = net.n_nodes, net.first, net.second
+    return grow(net.n_nodes, net.first, net.second, net.roots, edges)
+
+
+def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges: np.ndarray) -> Tree:
+    """The spanning forest on n nodes of ``edges``, positions in first–second, that takes them in the order given."""
     kept = spanning_forest(n - 1, first, second, edges)
     preferred = np.zeros(n)
-    preferred[net.roots] = 1.0
+    preferred[roots] = 1.0
     grown = rooted(n - 1, first[kept], second[kept], preferred)
     edge = np.where(grown.edge >= 0, kept[grown.edge], -1)
     edge_of, parent_of, depth = np.full(n, -1, dtype=np.int64), np.arange(n), np.zeros(n, dtype=np.int64)

@@ -14,6 +14,8 @@ from circuitsim.engine.double_double import add, multiply
 
 COARSE = 1e-18
 """A difference of potentials below this share of them is taken as a sum of drops instead."""
+ROUNDED = 2.0**-96
+"""Share of the largest current or potential that sums of pairs of doubles may be off by."""
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 
@@ -238,13 +240,16 @@ def bounded(first, second, ohms, carries, block, current, at_node, in_block, pow
         if not carries[e]:
             continue
         error = through if ohms[e] == 0.0 else min(through, root / np.sqrt(ohms[e]))
+        if block[e] >= 0:
+            error += ROUNDED * in_block[block[e]]
         bound[e] = error
-        if current[e] != 0.0:
-            if error > local * abs(current[e]):
-                return False
-        elif error > local * max(at_node[first[e]], at_node[second[e]]):
-            if block[e] < 0 or error > overall * in_block[block[e]]:
-                return False
+        scale = local * abs(current[e])
+        if current[e] == 0.0:
+            scale = local * max(at_node[first[e]], at_node[second[e]])
+            if block[e] >= 0:
+                scale = max(scale, overall * in_block[block[e]])
+        if error > scale:
+            return False
     return True
 
 
@@ -262,7 +267,8 @@ def resolved(order, edge, parent, ohms, diodes, on, first, second, v, v_low, roo
         a, b = first[e], second[e]
         if not on[e] and root_of[a] == root_of[b]:
             size = abs(add(v[a], v_low[a], -v[b], -v_low[b])[0])
-            if size > 0.0 and root * (np.sqrt(reach[a]) + np.sqrt(reach[b])) > local * size:
+            error = root * (np.sqrt(reach[a]) + np.sqrt(reach[b])) + ROUNDED * max(abs(v[a]), abs(v[b]))
+            if size > 0.0 and error > local * size:
                 return False
     return True
 

@@ -15,15 +15,13 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
-from circuitsim.solvers.linear import Factored, NodalPattern, unit_of
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
 
 NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40
 """A breadth-first search reaches all nodes of a graph without thin separators within so many levels."""
 WIDEST = 0.2
 """Its widest level then holds more than this share of the nodes (of a square mesh of 2,000 nodes 3 %)."""
-ACCURACY = 1e-6
-"""What one solve leaves of the injected currents."""
 STEPS = 2000
 """Conjugate gradients that need more steps are the wrong method."""
 HOPELESS = "conjugate gradients did not converge: use a factorisation"
@@ -137,12 +135,12 @@ class DiagonalFactored:
     merged: Merged
     unit: float
 
-    def solve(self, current: np.ndarray) -> np.ndarray:
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
         scaled = current / self.unit
         if current.ndim == 1:
-            return solve(self.merged, scaled, None, ACCURACY)[0]
-        return np.stack([solve(self.merged, column, None, ACCURACY)[0] for column in scaled.T], axis=1)
+            return solve(self.merged, scaled, None, accuracy)[0]
+        return np.stack([solve(self.merged, column, None, accuracy)[0] for column in scaled.T], axis=1)
 
 
 @jit()

@@ -25,6 +25,8 @@ ITERATIVE = 2000
 """From this many unknowns conjugate gradients beat the factors of graphs without thin separators."""
 EVEN = 1e4
 """They are for networks whose conductances differ by at most this factor."""
+ACCURACY = 1e-9
+"""What one solve by conjugate gradients leaves of the injected currents."""
 
 
 class Factored(Protocol):
@@ -34,13 +36,15 @@ class Factored(Protocol):
     def closed(self) -> np.ndarray:
         """Positions of these diodes in the pattern."""
 
-    def solve(self, current: np.ndarray) -> np.ndarray:
-        """Potentials, V, of which the first digits are right.
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """Potentials, V, of which some digits are right: the refinement supplies the others.
 
         Parameters
         ----------
         current : (n,) or (n, k) float array
             Injected currents, A, one column a case.
+        accuracy : float
+            What iterative methods leave of them at most; direct ones leave some 1e-15.
 
         Returns
         -------
@@ -160,7 +164,7 @@ class DenseFactored:
     factor: dense.DenseFactor
     unit: float
 
-    def solve(self, current: np.ndarray) -> np.ndarray:
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
         return dense.solve(self.factor, current / self.unit)
 
@@ -204,7 +208,7 @@ class SupernodalFactored:
     g: np.ndarray
     factor: Factor
 
-    def solve(self, current: np.ndarray) -> np.ndarray:
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
         from circuitsim.solvers import laplacian
 

@@ -19,8 +19,8 @@ from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
-from circuitsim.solvers.conjugate import ACCURACY, HOPELESS
-from circuitsim.solvers.linear import Factored, NodalPattern, unit_of
+from circuitsim.solvers.conjugate import HOPELESS
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
@@ -180,12 +180,12 @@ class TreeFactored:
     tree: Tree
     unit: float
 
-    def solve(self, current: np.ndarray) -> np.ndarray:
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
         scaled = current / self.unit
         if current.ndim == 1:
-            return solve(self.tree, scaled, None, ACCURACY)[0]
-        return np.stack([solve(self.tree, column, None, ACCURACY)[0] for column in scaled.T], axis=1)
+            return solve(self.tree, scaled, None, accuracy)[0]
+        return np.stack([solve(self.tree, column, None, accuracy)[0] for column in scaled.T], axis=1)
 
 
 def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
