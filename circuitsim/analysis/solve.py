@@ -205,21 +205,21 @@ def _operating_point(
         program, feasible = feasible_program(structure, quadratic_program(structure))
         check_bounded(structure, program)
         info: dict[str, object] = {"name": "active-set", "why": why}
-        start, doubt = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
+        start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
         if solver is not Exact.ACTIVE_SET:
             solution = solver.solve(program, feasible)
             info |= {"name": solution.solver, **solution.info}
-            start, doubt = _identified(structure, program, solution), solution.doubt
+            start, stopped = _identified(structure, program, solution), solution.stopped
         try:
             found, certificate, linear = _steady_state(wiring, structure, start, tolerance)
         except ConvergenceError as error:
             if solver is Exact.ACTIVE_SET:
                 raise
-            raise ConvergenceError(_did_not(str(info["name"]), doubt, f"{error}; use --solver auto")) from error
+            raise ConvergenceError(_did_not(str(info["name"]), stopped, f"{error}; use --solver auto")) from error
         info |= {"iterations": found.iterations, "linear": linear}
     if not certificate.certified:
         exact = solver is Exact.ACTIVE_SET
-        raise ConvergenceError(_did_not(str(info["name"]), doubt, _failed(certificate, exact)))
+        raise ConvergenceError(_did_not(str(info["name"]), stopped, _failed(certificate, exact)))
     circuit = structure.named
     carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
     free = nonunique_potentials(structure, found.voltages, carries)
@@ -264,14 +264,24 @@ def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> 
 
 
 def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:
-    """The conducting diodes and the resistors' currents that approximate potentials tell."""
+    """The conducting diodes, the largest current first, and the branch currents that an approximate solution tells.
+
+    A diode conducts whose ends are close to equal or, where currents are known, whose share of the largest current
+    exceeds the share of its voltage in the largest potential.
+    """
     kind, first, second, value, _ = structure.arrays
     voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
     xt, xh = solution.x[program.tail], solution.x[program.head]
-    near = xt - xh - program.bound >= -solution.slack * (np.abs(xt) + np.abs(xh) + np.abs(program.bound))
+    room, reach = program.bound - (xt - xh), np.abs(xt) + np.abs(xh) + np.abs(program.bound)
+    near = room <= solution.slack * reach
     guess, r = np.zeros(kind.size), structure.resistors
     guess[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
-    return _Start(program.diode[near], guess, voltages, CORRECTIONS)
+    if solution.current is not None and near.size:
+        current = np.maximum(solution.current, 0.0)
+        near = current * reach.max() > np.maximum(room, 0.0) * current.max()
+        guess[program.diode] = current
+    closed = program.diode[near]
+    return _Start(closed[np.argsort(-guess[closed], kind="stable")], guess, voltages, CORRECTIONS)
 
 
 def _failed(certificate: Certificate, exact: bool) -> str:
@@ -283,5 +293,5 @@ def _failed(certificate: Certificate, exact: bool) -> str:
     )
 
 
-def _did_not(solver: str, doubt: str, reason: str) -> str:
-    return f"{solver} did not reach a steady state: " + (f"{doubt}; " if doubt else "") + reason
+def _did_not(solver: str, stopped: str, reason: str) -> str:
+    return f"{solver} did not reach a steady state: " + (f"{stopped}; " if stopped else "") + reason
