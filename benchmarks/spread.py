@@ -45,7 +45,8 @@ def row(family: str, unknowns: int) -> str:
     took = time.process_time() - began
     certified = "certified" if point.certificate.certified else "not certified"
     count, worst = point.solver["iterations"], point.certificate.worst
-    return f"{family:16} {circuit.arrays().n_nodes:8,}  {took:8.2f} s  {count:4} linear circuits  {certified} ({worst:.0e})"
+    nodes = circuit.arrays().n_nodes
+    return f"{family:16} {nodes:8,}  {took:8.2f} s  {count:4} linear circuits  {certified} ({worst:.0e})"
 
 
 def main() -> None:
