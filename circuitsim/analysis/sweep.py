@@ -318,8 +318,7 @@ def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list
     circuit = source if isinstance(source, Circuit) else source.circuit
     if columns is None:
         return [*all_probes(circuit)]
-    known = {} if isinstance(source, Circuit) else source.parameters
-    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit, known)
+    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit)
     if not found:
         raise UsageError("no columns: name at least one, for instance v(out)")
     return found
@@ -358,7 +357,9 @@ def _points(
     groups = itertools.groupby(enumerate(rows), key=lambda item: tuple(item[1][k] for k in settings))
     for setting, group in groups:
         circuit, following = _elaborated(source, [axes[k] for k in settings], setting)
-        ready, reader = prepared(circuit, *how), Reader(probes, circuit)
+        formulas = following is not None and any(isinstance(probe, Formula) for probe in probes)
+        names = following.names() if following is not None and formulas else {}
+        ready, reader = prepared(circuit, *how), Reader(probes, circuit, names)
         for row, values in group:
             yield row, _values_at(axes, values, following), ready, reader
 
@@ -373,13 +374,13 @@ def _elaborated(
     temperature = next((value for axis, value in chosen if axis.sort is _Sort.TEMPERATURE), None)
     own = {axis.name: value for axis, value in chosen if axis.sort is _Sort.PARAMETER}
     circuit, following = source.elaborate_with_sources(own, temperature)
-    return circuit, following if following else None
+    return circuit, following
 
 
 def _values_at(axes: Sequence[_Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
     """The element values of one row, those of sources that follow the time or other sources among them."""
     given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is _Sort.VALUE}
-    if following is None:
+    if not following:
         return given
     for axis, value in zip(axes, values):
         if axis.sort is _Sort.TIME and axis.grid is not None:

@@ -38,12 +38,15 @@ class FollowingSources:
         By position.
     constants : mapping of str to float
         The constants of expressions.
+    names : callable
+        The constants and the deck's parameters with the values that this circuit has, for expressions of columns.
     """
 
     def __init__(
         self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
-        constants: Mapping[str, float],
+        constants: Mapping[str, float], names: Callable[[], Mapping[str, float]],
     ) -> None:  # fmt: skip
+        self.names = names
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
