@@ -184,6 +184,9 @@ def _summary(history: History) -> list[str]:
     lines = [f"loss   {row['loss']:.6g}" + (f"   held out {row['test_loss']:.6g}" if "test_loss" in row else "")]
     lines.append(f"error  {row['error']:.6g}" + (f"   held out {row['test_error']:.6g}" if "test_error" in row else ""))
     if "lower" in row and "upper" in row:
-        lines.append(f"L_β ≤ loss ≤ L_−β: {row['lower']:.6g} … {row['upper']:.6g}")
+        # What is left of the first loss after rounding is zero.
+        least = 1e-12 * max(abs(other["loss"]) for other in history.rows)
+        low, high = (0.0 if abs(row[key]) <= least else row[key] for key in ("lower", "upper"))
+        lines.append(f"L_β ≤ loss ≤ L_−β: {low:.6g} … {high:.6g}")
     lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {row['clamped']:.0f}")
     return lines
