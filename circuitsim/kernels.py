@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+from circuitsim import _graphs
 
 KEPT = 31 << 20
 """A freed array of so many bytes, the most that counts, tells the C library to keep what smaller ones give back."""
@@ -54,9 +57,20 @@ def loaded() -> bool:
 
 
 @cache
+def register() -> None:
+    """Let compiled kernels call the graph primitives."""
+    from numba.extending import register_jitable
+
+    for function in vars(_graphs).values():
+        if isinstance(function, FunctionType) and function.__module__ == _graphs.__name__:
+            register_jitable(function)
+
+
+@cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
+    register()
     compiled: Callable[..., Any] = jit(fastmath=False)(function)
     return compiled
 

@@ -11,8 +11,9 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.compact.linear import substitute
 from circuitsim.compact.proof import prove_branches
-from circuitsim.compact.settle import close, refactor
+from circuitsim.compact.settle import refactor
 from circuitsim.compact.spanning import take_tree
+from circuitsim.engine.steps import close
 from circuitsim.engine.tree import (
     correct_chords,
     loop_residuals,

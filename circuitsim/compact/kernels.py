@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim import certificate
+from circuitsim import _graphs, certificate
 from circuitsim.compact import (
     branches,
     linear,
@@ -32,7 +32,7 @@ from circuitsim.compact import (
     spanning,
     workspace,
 )
-from circuitsim.engine import double_double, tree
+from circuitsim.engine.kernels import MODULES
 from circuitsim.kernels import compile_all
 
 PATIENCE = 400
@@ -127,7 +127,7 @@ def _register() -> None:
     from circuitsim._jit import uncounted
     from circuitsim.engine.kernels import register
 
-    register()
+    register()  # graph primitives, steps, arithmetic
     overload(workspace.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
     for module in _MODULES:
         for function in vars(module).values():
@@ -151,4 +151,4 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
 
 
 def _fingerprint() -> tuple[int, ...]:
-    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate, double_double, tree))
+    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate, *MODULES, _graphs))

@@ -11,7 +11,8 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.compact.plan import UPDATES, plan
 from circuitsim.compact.samples import solve_samples
-from circuitsim.compact.settle import NOISE, ROUNDS, gather
+from circuitsim.compact.settle import NOISE, ROUNDS
+from circuitsim.engine.steps import gather
 
 IDLE, CARRIES, ON_LOOP = 0, 1, 2
 """What a diode does: nothing, carries a current that is more than rounding; its ends are on a loop of equal potentials

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.compact.linear import substitute
-from circuitsim.compact.settle import NOISE, close, demands, gather, node_potentials, refactor, take_conductances
+from circuitsim.compact.settle import NOISE, refactor, take_conductances
 from circuitsim.compact.workspace import fresh
+from circuitsim.engine.steps import close, demands, gather, node_potentials
 
 SINGULAR = 1e-12
 """A port whose resistance is this share of what it was before others were closed hangs on them: a loop of diodes."""

@@ -12,17 +12,14 @@ from circuitsim.compact.settle import (
     SETTLED,
     SHARED,
     branch_currents,
-    close,
     constraint_currents,
-    copy,
-    node_potentials,
-    offsets,
     refactor,
     settle,
     solve_sample,
     take_conductances,
 )
 from circuitsim.compact.workspace import fresh
+from circuitsim.engine.steps import close, copy, node_potentials, offsets
 
 BLOCK = 16
 """Consecutive samples of which each but the first may begin with the diodes of the one before."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim._graphs import unite
+from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.compact.linear import assemble, factorise, lower, substitute
-from circuitsim.compact.plan import grow_forest
-from circuitsim.compact.workspace import Forest
+from circuitsim.engine.steps import begin, close, copy, finish, gather, same
 
 NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
@@ -19,9 +19,6 @@ TIGHT = 1e-12
 """Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
 ROUNDS = 40
 """Most linear circuits to solve before the general solver's dual method takes over."""
-ROUNDED = 1e-15
-"""What is left over at a node is rounding: this share of the currents there, of which each potential has a share of its
-own."""
 FEW = 50
 """Nodes up to which what is left over is always solved for once more: it takes a microsecond, and of so few numbers
 people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
@@ -29,15 +26,6 @@ SETTLED, SHARED, FREE, NO_REST, NOT_CONVEX = range(5)
 """How a sample ended: potentials and currents unique; currents may be shared among loops of diodes in other ways too;
 some potentials may be free, or voltage constraints close a loop; the diodes did not come to rest or a part has no path
 to earth; negative conductances outweigh the others."""
-
-
-def offsets(plan, kind, first, value, offset):
-    """Fill in the potential of each node against its super-node's root, V."""
-    offset[:] = 0.0
-    for k in range(plan.tree_node.size):
-        u, v, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
-        held = value[e] if kind[e] == VOLTAGE else 0.0
-        offset[v] = offset[u] + held if first[e] == v else offset[u] - held
 
 
 def take_conductances(plan, value, space):
@@ -103,22 +91,6 @@ def refactor(plan, space, closed):
     return oldest
 
 
-def same(one, other):
-    """Whether two rows are equal."""
-    equal = True
-    for e in range(one.size):
-        if one[e] != other[e]:
-            equal = False
-            break
-    return equal
-
-
-def copy(source, target):
-    """Copy one row over another."""
-    for k in range(target.size):
-        target[k] = source[k]
-
-
 def far_away(plan, space, factor):
     """Fill in +1 or −1 for every coordinate of a part that a net current drives away, 0 elsewhere."""
     far = space.far
@@ -137,155 +109,12 @@ def far_away(plan, space, factor):
                     break
 
 
-def demands(plan, g, v, injected, need, size):
-    """Current that must leave each node through sources and diodes, A, and the scale of its rounding."""
-    for k in range(v.size):
-        need[k] = injected[k]
-        size[k] = abs(injected[k])
-    for r in range(g.size):
-        a, b = plan.resistor_first[r], plan.resistor_second[r]
-        if v[a] == 0.0 and v[b] == 0.0:
-            continue  # nearly all of them, before there are potentials
-        current = g[r] * (v[a] - v[b])
-        reach = abs(g[r]) * (abs(v[a]) + abs(v[b]))
-        need[a] -= current
-        need[b] += current
-        size[a] += reach
-        size[b] += reach
-
-
-def gather(plan, at_node, total):
-    """Fill in the sums of an amount over the nodes of each coordinate (n + 1,)."""
-    total[:] = 0.0
-    for k in range(at_node.size):
-        total[plan.coordinate[k]] += at_node[k]
-
-
-def diode_ends(plan, chosen, some, a, b):
-    """Fill in the chosen diodes, and the coordinates of their anodes and cathodes; returns how many there are."""
-    count = 0
-    for d in range(chosen.size):
-        if chosen[d]:
-            some[count] = d
-            a[count] = plan.coordinate[plan.anode[d]]
-            b[count] = plan.coordinate[plan.cathode[d]]
-            count += 1
-    return count
-
-
-def close(plan, space, closed):
-    """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
-
-    Trees are rooted where most conductance meets: what is left over from rounding stays there (`forest_currents`).
-    """
-    node, parent, edge, last = space.forest
-    some, root = space.some, space.root
-    if space.grown[0] > 0 and same(space.spanned, closed):
-        found = space.grown[0] - 1
-        return Forest(node[:found], parent[:found], edge[:found], last)
-    count = diode_ends(plan, closed, some, space.a, space.b)
-    found = grow_forest(
-        plan.n + 1, count, space.a, space.b, plan.n, space.strength, space.tracks, node, parent, edge, root
-    )  # fmt: skip
-    for k in range(plan.n + 1):
-        last[k] = k
-    for k in range(plan.n + 1):
-        last[root[k]] = max(last[root[k]], k)
-    for k in range(plan.n + 1):
-        last[k] = last[root[k]]
-    if found < count:
-        closed[:] = False
-    for k in range(found):
-        edge[k] = some[edge[k]]
-        closed[edge[k]] = True
-    for e in range(closed.size):
-        space.spanned[e] = closed[e]
-    space.grown[0] = found + 1
-    return Forest(node[:found], parent[:found], edge[:found], last)
-
-
-def group_potentials(plan, forest, offset, w):
-    """Fill in the potentials of the coordinates against their groups' roots that make the ends of conducting diodes
-    equal, V."""
-    w[:] = 0.0
-    for k in range(forest.node.size):
-        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
-        bound = offset[c] - offset[a]
-        u, v = forest.parent[k], forest.node[k]
-        w[v] = w[u] + bound if plan.coordinate[a] == v else w[u] - bound
-
-
-def node_potentials(plan, forest, x, offset, v):
-    """Node potentials, V; the ends of conducting diodes exactly equal."""
-    for k in range(v.size):
-        v[k] = x[plan.coordinate[k]] + offset[k]
-    for k in range(forest.node.size):
-        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
-        if plan.coordinate[a] == forest.node[k]:
-            v[a] = v[c]
-        else:
-            v[c] = v[a]
-
-
-def forest_currents(plan, forest, space, flow):
-    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding in ``space.noise``.
-
-    Returns
-    -------
-    bool
-        Whether only rounding is left over, at every group of coordinates that conducting diodes join.
-    """
-    need, size = space.change, space.w
-    gather(plan, space.need, need)
-    gather(plan, space.size, size)
-    flow[:] = 0.0
-    for k in range(forest.node.size - 1, -1, -1):
-        d, u, v = forest.diode[k], forest.parent[k], forest.node[k]
-        flow[d] = need[v] if plan.coordinate[plan.anode[d]] == v else -need[v]
-        space.noise[d] = size[v]
-        need[u] += need[v]
-        size[u] += size[v]
-        need[v] = 0.0
-    rounded = True
-    for k in range(plan.n):
-        rounded = rounded and abs(need[k]) <= ROUNDED * size[k]
-    return rounded
-
-
-def begin(plan, injected, offset, forest, space, v):
-    """Potentials that only voltage sources and conducting diodes set, others zero; fills in v and the workspace's x,
-    need and size."""
-    group_potentials(plan, forest, offset, space.x)
-    for k in range(v.size):
-        v[k] = space.x[plan.coordinate[k]] + offset[k]
-    demands(plan, space.g, v, injected, space.need, space.size)
-
-
-def improve(plan, injected, offset, forest, space, factor, v):
-    """Solve for what the nodes need, in place: the linear circuit after `begin`, then steps of iterative refinement."""
-    x, change = space.x, space.change
-    gather(plan, space.need, change)
-    change[plan.n] = 0.0
-    substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.stranded)
-    for k in range(x.size):
-        x[k] += change[forest.last[k]]
-    node_potentials(plan, forest, x, offset, v)
-    demands(plan, space.g, v, injected, space.need, space.size)
-
-
-def judge(plan, v, space, flow, closed):
-    """Which diodes should conduct next, in ``space.wanted``; returns whether any is wrong now."""
-    far, noise, wanted = space.far, space.noise, space.wanted
-    wrong = False
-    for d in range(closed.size):
-        a, c = plan.anode[d], plan.cathode[d]
-        if closed[d]:
-            wanted[d] = flow[d] >= -NOISE * noise[d]
-        else:
-            away = far[plan.coordinate[a]] - far[plan.coordinate[c]]
-            wanted[d] = away > 0.0 or (away == 0.0 and v[a] - v[c] > NOISE * (abs(v[a]) + abs(v[c])))
-        wrong |= wanted[d] != closed[d]
-    return wrong
+def solve_linear(plan, space, factor):
+    """Solve for what the nodes need, with a factor at hand: changes of the coordinates' potentials in ``space.change``,
+    V."""
+    gather(plan, space.need, space.change)
+    space.change[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.stranded)
 
 
 def settle(plan, injected, offset, rounds, space, closed, v, flow):
@@ -322,14 +151,15 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
         factor = refactor(plan, space, closed)
         if factor < 0:
             return NOT_CONVEX, count
+        space.x[:] = 0.0
         begin(plan, injected, offset, forest, space, v)
         refined = False
         while True:
-            improve(plan, injected, offset, forest, space, factor, v)
+            solve_linear(plan, space, factor)
             if not refined:
                 far_away(plan, space, factor)
-            rounded = forest_currents(plan, forest, space, flow) and v.size > FEW
-            wrong = judge(plan, v, space, flow, closed)
+            wrong, rounded = finish(plan, injected, offset, forest, space, v, flow, closed, NOISE)
+            rounded = rounded and v.size > FEW
             if refined or rounded or (wrong and count <= rounds):
                 break
             refined = True
@@ -367,15 +197,8 @@ def uniqueness(plan, v, flow, closed, space):
         if closed[d] or not nearly(v, plan.anode[d], plan.cathode[d], TIGHT):
             continue
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
-        while joined[a] != a:
-            joined[a] = joined[joined[a]]
-            a = joined[a]
-        while joined[c] != c:
-            joined[c] = joined[joined[c]]
-            c = joined[c]
-        if a == c:
+        if not unite(joined, a, c):
             return SHARED
-        joined[max(a, c)] = min(a, c)
     return SETTLED
 
 

@@ -20,11 +20,11 @@ from circuitsim.compact.settle import (
     SETTLED,
     SHARED,
     constraint_currents,
-    offsets,
     solve_sample,
     take_conductances,
 )
 from circuitsim.compact.workspace import kept, room, workspace
+from circuitsim.engine.steps import offsets
 
 OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR, UNCLEAR_SHARED = 5, 6, 7, 8
 """How a call of `solve_once` can end besides the ways of a sample (`circuitsim.compact.settle.SETTLED`): a resistance

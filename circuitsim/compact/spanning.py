@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
+from circuitsim._graphs import Tracks, incident
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.compact.plan import Tracks, incident
-from circuitsim.compact.settle import copy, same
+from circuitsim.engine.steps import copy, same
 
 LOWEST, HIGHEST = -1080, 1030
 """Range of the binary exponents of doubles."""

@@ -6,20 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.compact.plan import Tracks
+from circuitsim._graphs import Tracks
+from circuitsim.engine.steps import Forest
 
 FACTORS, FACTOR_ENTRIES = 6, 1 << 20
 """Most factors (one for each set of conducting diodes) kept at hand, and most numbers in them if they are more than
 two."""
-
-
-class Forest(NamedTuple):
-    """Conducting diodes as trees over coordinates, from the roots outwards (indices into ``plan.diode``)."""
-
-    node: np.ndarray
-    parent: np.ndarray
-    diode: np.ndarray
-    last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
 
 
 class Walk(NamedTuple):
