@@ -54,7 +54,6 @@ APART = (
     "settle_ports",
     "solve_samples",
     "least_norm",
-    "choose",
     "span",
     "by_magnitude",
     "join",

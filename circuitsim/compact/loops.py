@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import find
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.compact.plan import UPDATES, plan
 from circuitsim.compact.samples import solve_samples
@@ -79,20 +80,14 @@ def number_loops(made, on_loop, scale, part, number):
         if on_loop[d]:
             a, c = made.coordinate[made.anode[d]], made.coordinate[made.cathode[d]]
             number[a] = number[c] = 0
-            while part[a] != a:
-                part[a] = part[part[a]]
-                a = part[a]
-            while part[c] != c:
-                part[c] = part[part[c]]
-                c = part[c]
+            a, c = find(part, a), find(part, c)
             # The larger scale stands for both; of equals, the later one.
             if scale[a] < scale[c] or (scale[a] == scale[c] and a < c):
                 a, c = c, a
             part[c] = a
     count = 1
     for k in range(part.size):
-        while part[part[k]] != part[k]:
-            part[k] = part[part[k]]
+        part[k] = find(part, k)
         if number[k] == 0 and part[k] != k:
             number[k] = count
             count += 1

@@ -267,6 +267,12 @@ def conducts(closed, current, current_noise, forward, forward_noise, away):
     return away > 0.0 or (away == 0.0 and forward > forward_noise)
 
 
+def next_set(closed, current, least_current, forward, least_voltage, away, wanted):
+    """`conducts` for all diodes: fills in ``wanted`` (d,)."""
+    for d in range(closed.size):
+        wanted[d] = conducts(closed[d], current[d], least_current[d], forward[d], least_voltage[d], away[d])
+
+
 def judge(plan, v, space, flow, closed, share):
     """Which diodes should conduct next, in ``space.wanted``; returns whether any is wrong now.
 
