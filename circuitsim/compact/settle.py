@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._graphs import unite
-from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.compact.linear import assemble, factorise, lower, substitute
 from circuitsim.engine.steps import begin, close, copy, finish, gather, same
 
@@ -42,6 +41,7 @@ def take_conductances(plan, value, space):
     space.stamp[:] = 0
     space.grown[0] = 0
     space.walked[0] = 0
+    space.stubs.count[0] = 0
 
 
 def refactor(plan, space, closed):
@@ -250,23 +250,6 @@ def solve_sample(plan, rounds, space, closed, v, merged):
         if not last:
             break
     return status, count
-
-
-def branch_currents(plan, kind, first, second, value, v, flow, need, current):
-    """Every element's current in SPICE signs, A: Ohm's law, the sources, the diodes; then what is left at the nodes
-    flows through the voltage constraints (leaf elimination from the leaves of their trees).
-    """
-    for e in range(kind.size):
-        if kind[e] == RESISTOR and value[e] != 0.0:
-            current[e] = (v[first[e]] - v[second[e]]) / value[e]
-        elif kind[e] == CURRENT:
-            current[e] = value[e]
-        else:
-            current[e] = 0.0
-    for d in range(flow.size):
-        current[plan.diode[d]] = max(flow[d], 0.0)
-    need[:] = 0.0
-    constraint_currents(plan, first, second, need, current)
 
 
 def constraint_currents(plan, first, second, need, current):

@@ -16,6 +16,7 @@ from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, 
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
 from circuitsim.engine.search import PATIENCE, Change, Search
+from circuitsim.errors import ConvergenceError
 
 NODAL = 3 * PATIENCE
 """Most iterations on node potentials in doubles."""
@@ -41,8 +42,10 @@ def solve_active_set(
     Raises
     ------
     ConvergenceError
-        The dual method failed too.
+        The dual method failed too, or ``limit`` is zero.
     """
+    if limit < 1:
+        raise ConvergenceError("no linear circuit may be solved")
     search, previous, done = Search(closed.size > 0), None, 0
     if nodal.suits(net):
         closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))

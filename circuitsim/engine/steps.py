@@ -147,18 +147,6 @@ def gather(plan, at_node, total):
         total[plan.coordinate[k]] += at_node[k]
 
 
-def diode_ends(plan, chosen, some, a, b):
-    """Fill in the chosen diodes, and the coordinates of their anodes and cathodes; returns how many there are."""
-    count = 0
-    for d in range(chosen.size):
-        if chosen[d]:
-            some[count] = d
-            a[count] = plan.coordinate[plan.anode[d]]
-            b[count] = plan.coordinate[plan.cathode[d]]
-            count += 1
-    return count
-
-
 def close(plan, space, closed):
     """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
 
@@ -169,7 +157,12 @@ def close(plan, space, closed):
     if space.grown[0] > 0 and same(space.spanned, closed):
         found = space.grown[0] - 1
         return Forest(node[:found], parent[:found], edge[:found], last)
-    count = diode_ends(plan, closed, some, space.a, space.b)
+    count = 0
+    for d in range(closed.size):
+        if closed[d]:
+            space.a[count], space.b[count] = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+            some[count] = d
+            count += 1
     found = grow_forest(
         plan.n + 1, count, space.a, space.b, plan.n, space.strength, space.tracks, node, parent, edge, root
     )  # fmt: skip
@@ -188,16 +181,6 @@ def close(plan, space, closed):
         space.spanned[e] = closed[e]
     space.grown[0] = found + 1
     return Forest(node[:found], parent[:found], edge[:found], last)
-
-
-def group_potentials(plan, forest, offset, w):
-    """Fill in the potentials of the coordinates that make conducting diodes zero-voltage branches, V; those of the
-    trees' roots are given."""
-    for k in range(forest.node.size):
-        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
-        bound = offset[c] - offset[a]
-        u, v = forest.parent[k], forest.node[k]
-        w[v] = w[u] + bound if plan.coordinate[a] == v else w[u] - bound
 
 
 def node_potentials(plan, forest, x, offset, v):
@@ -222,9 +205,14 @@ def forest_at_hand(space):
 def begin(plan, injected, offset, forest, space, v):
     """Potentials that voltage sources and conducting diodes set, given those of the trees' roots in ``space.x``; fills
     in v and the state's need and size."""
-    group_potentials(plan, forest, offset, space.x)
+    x = space.x
+    for k in range(forest.node.size):
+        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
+        bound = offset[c] - offset[a]
+        u, w = forest.parent[k], forest.node[k]
+        x[w] = x[u] + bound if plan.coordinate[a] == w else x[u] - bound
     for k in range(v.size):
-        v[k] = space.x[plan.coordinate[k]] + offset[k]
+        v[k] = x[plan.coordinate[k]] + offset[k]
     demands(plan, space.g, v, injected, space.need, space.size)
 
 
