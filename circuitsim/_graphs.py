@@ -31,12 +31,12 @@ def unite(leader, a, b):
     return a != b
 
 
-def choose_forest(first, second, edges, leader, kept):
-    """Fill in the edges of a spanning forest, the earlier of ``edges`` where there is a choice (Kruskal 1956).
-
-    ``leader`` are the sets of nodes joined before: each node its own at first. Returns the number of edges.
-    """
-    count = 0
+def choose_forest(n, first, second, edges, kept):
+    """Fill in the edges of a spanning forest over n nodes, the earlier of ``edges`` where there is a choice (Kruskal
+    1956); returns their number."""
+    leader, count = np.empty(n, np.int64), 0
+    for k in range(n):
+        leader[k] = k
     for k in range(edges.size):
         if unite(leader, first[edges[k]], second[edges[k]]):
             kept[count] = edges[k]

@@ -38,11 +38,9 @@ def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Call
     """
     if size <= COMPILED and not (alike and loaded()):
         return function
-    from circuitsim._jit import cached
-
     compiled = _compiled(function)
     _items[function] += size
-    return compiled if _items[function] > _patience or cached(compiled) else function
+    return compiled if _items[function] > _patience or _at_hand(function) else function
 
 
 def compile_all() -> None:
@@ -64,6 +62,14 @@ def register() -> None:
     for function in vars(_graphs).values():
         if isinstance(function, FunctionType) and function.__module__ == _graphs.__name__:
             register_jitable(function)
+
+
+@cache
+def _at_hand(function: Callable[..., Any]) -> bool:
+    """Whether a cache on disk has the kernel, as of the first time this is asked."""
+    from circuitsim._jit import cached
+
+    return cached(_compiled(function))
 
 
 @cache

@@ -171,10 +171,7 @@ def take_tree(plan, space, kind, first, second, value, closed):
         return space.walked[1]
     n = space.walk.above.size
     kept = np.empty(n, np.int64)
-    leader = np.empty(n, np.int64)
-    for k in range(n):
-        leader[k] = k
-    count = choose_forest(first, second, candidates(plan, value, closed), leader, kept)
+    count = choose_forest(n, first, second, candidates(plan, value, closed), kept)
     found = span(first, second, kept[:count], space.walk)
     space.walked[0] = 1
     space.walked[1] = find_live(plan, kind, first, second, value, space.walk) if found == n else -1

@@ -94,7 +94,7 @@ def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only
 def _exchanged(net: Network, point: LinearPoint, equal: np.ndarray) -> np.ndarray:
     """Currents of all diodes (d,), A, after exchanges in the trees of conducting ones among the diodes ``equal``."""
     d, size, coordinate = net.diodes, net.structure.n + 1, net.structure.coordinate
-    carriers = np.concatenate([net.ascending, net.sources])
+    carriers = np.concatenate([net.structure.resistors, net.sources])
     current = point.current[carriers]
     need = np.bincount(coordinate[net.second[carriers]], current, size)
     need -= np.bincount(coordinate[net.first[carriers]], current, size)

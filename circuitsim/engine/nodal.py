@@ -53,9 +53,9 @@ class Start(NamedTuple):
 
 
 def suits(net: Network) -> bool:
-    """Whether resistances are similar enough, and resistors and sources lead from every node to ground."""
+    """Whether there are diodes and similar resistances, and resistors and sources lead from every node to ground."""
     r = net.ascending
-    return bool(net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
+    return bool(net.diodes.size and net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
 
 
 def topology(structure: Structure) -> steps.Topology:
@@ -90,7 +90,7 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
         start(plan, injected, offset, state, on, v)
         branch = net.branch[d[on]]
         factored = net.laplacian.factor(branch[branch >= 0], factored)
-        state.change[:] = factored.correct(state.change[:-1])[0]
+        state.change[:] = factored.solve(state.change[:-1])
         conducting = np.zeros(m, dtype=bool)
         conducting[d[on]] = True
         state.forest.last[:] = representative(net, conducting)

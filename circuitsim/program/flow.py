@@ -31,7 +31,7 @@ class RootedForest(NamedTuple):
 def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
     kept = np.empty(min(n, edges.size), dtype=np.int64)
-    count = kernel(choose_forest, max(n, edges.size), alike=True)(tail, head, edges, np.arange(n + 1), kept)
+    count = kernel(choose_forest, max(n, edges.size), alike=True)(n + 1, tail, head, edges, kept)
     return kept[:count]
 
 
