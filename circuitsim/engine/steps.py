@@ -1,12 +1,12 @@
 """The steps of an active-set iteration, once for both drivers: plain functions on arrays, interpreted or compiled.
 
     start                   conducting diodes contracted to rooted trees; potentials within trees; net currents to carry
-    (linear solve)          small driver: scalar factor (`circuitsim.compact.settle`);
+    (linear solve)          small driver: scalar factor (`circuitsim.engine.small.active_set`);
                             large driver: any linear solver (`circuitsim.engine.nodal`)
     finish                  potentials; currents of conducting diodes by leaf elimination; diodes that leave and enter
 
-``plan`` is a `Topology` or has its members (`circuitsim.compact.plan.Plan`); ``space`` is a `State` or has its members
-(`circuitsim.compact.workspace.Workspace`).
+``plan`` is a `Topology` or has its members, as a `Plan` of the small driver; ``space`` is a `State` or has its members,
+as a `Workspace`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class State(NamedTuple):
     x: np.ndarray  # (n + 1,): potentials of the coordinates, V
     change: np.ndarray  # (n + 1,): net currents to carry, A; after the linear solve, changes of potential, V
     w: np.ndarray  # (n + 1,)
-    far: np.ndarray  # (n + 1,): sign of the net current of floating components
+    driven: np.ndarray  # (n + 1,): sign of the net current of floating components
     need: np.ndarray  # (n_nodes,): current that must leave each node through sources and diodes, A
     size: np.ndarray  # (n_nodes,): scale of its rounding, A
     noise: np.ndarray  # (d,): scale of the rounding of the diodes' currents, A
@@ -147,7 +147,7 @@ def gather(plan, at_node, total):
         total[plan.coordinate[k]] += at_node[k]
 
 
-def close(plan, space, closed):
+def contract_diodes(plan, space, closed):
     """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
 
     Trees are rooted where most conductance meets: what is left over from rounding stays there (`forest_currents`).
@@ -196,7 +196,7 @@ def node_potentials(plan, forest, x, offset, v):
 
 
 def forest_at_hand(space):
-    """The forest that `close` has left."""
+    """The forest that `contract_diodes` has left."""
     node, parent, diode, last = space.forest
     found = space.grown[0] - 1
     return Forest(node[:found], parent[:found], diode[:found], last)
@@ -218,7 +218,7 @@ def begin(plan, injected, offset, forest, space, v):
 
 def start(plan, injected, offset, space, closed, v):
     """The step before a linear solve, from the potentials in ``space.x``: ``space.change`` is what it has to carry."""
-    begin(plan, injected, offset, close(plan, space, closed), space, v)
+    begin(plan, injected, offset, contract_diodes(plan, space, closed), space, v)
     gather(plan, space.need, space.change)
 
 
@@ -261,16 +261,16 @@ def next_set(closed, current, least_current, forward, least_voltage, away, wante
         wanted[d] = conducts(closed[d], current[d], least_current[d], forward[d], least_voltage[d], away[d])
 
 
-def judge(plan, v, space, flow, closed, share):
+def kkt_violations(plan, v, space, flow, closed, share):
     """Which diodes should conduct next, in ``space.wanted``; returns whether any is wrong now.
 
     Currents and voltages below ``share`` of what they are sums of are zero.
     """
-    far, noise, wanted = space.far, space.noise, space.wanted
+    driven, noise, wanted = space.driven, space.noise, space.wanted
     wrong = False
     for d in range(closed.size):
         a, c = plan.anode[d], plan.cathode[d]
-        away = far[plan.coordinate[a]] - far[plan.coordinate[c]]
+        away = driven[plan.coordinate[a]] - driven[plan.coordinate[c]]
         reach = share * (abs(v[a]) + abs(v[c]))
         wanted[d] = conducts(closed[d], flow[d], share * noise[d], v[a] - v[c], reach, away)
         wrong |= wanted[d] != closed[d]
@@ -283,7 +283,7 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
     Parameters
     ----------
     share : float
-        See `judge`.
+        See `kkt_violations`.
 
     Returns
     -------
@@ -296,7 +296,7 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
     node_potentials(plan, forest, space.x, offset, v)
     demands(plan, space.g, v, injected, space.need, space.size)
     rounded = forest_currents(plan, forest, space, flow)
-    return judge(plan, v, space, flow, closed, share), rounded
+    return kkt_violations(plan, v, space, flow, closed, share), rounded
 
 
 def finish_at_hand(plan, injected, offset, space, closed, v, share):

@@ -10,9 +10,9 @@ import numpy as np
 
 from circuitsim._graphs import find
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.compact.plan import UPDATES, plan
-from circuitsim.compact.samples import solve_samples
-from circuitsim.compact.settle import NOISE, ROUNDS
+from circuitsim.engine.small.active_set import NOISE, ROUNDS
+from circuitsim.engine.small.plan import UPDATES, plan
+from circuitsim.engine.small.samples import solve_samples
 from circuitsim.engine.steps import gather
 
 IDLE, CARRIES, ON_LOOP = 0, 1, 2
@@ -101,8 +101,8 @@ def share(made, space, state):
     ----------
     made : Plan
     space : Workspace
-        As `circuitsim.compact.settle.solve_sample` left it: the diodes whose ends are equal, a forest that spans them,
-        what the nodes need, and currents on that forest, which are changed.
+        As `solve_sample` left it: the zero-voltage diodes, a forest that spans them, what the nodes need, and currents
+        on that forest, which are changed.
     state : (d,) float array
         What each diode does on that forest, `IDLE` or `CARRIES`; changed for those on loops, with `ON_LOOP` added.
 

@@ -1,7 +1,7 @@
-"""The operating point of one sample: primal–dual active sets on a `Plan`, then every branch current.
+"""The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel.
 
-What comes back is a claim. Whoever asked proves it with the certificate, or hands the circuit to the general solver,
-which knows about loops, ties and free potentials.
+The steps are those of the large driver (`circuitsim.engine.steps`). The certificate decides about the result; where it
+fails, and for loops, ties and potentials that are not unique, the engine follows.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._graphs import unite
-from circuitsim.compact.linear import assemble, factorise, lower, substitute
-from circuitsim.engine.steps import begin, close, copy, finish, gather, same
+from circuitsim.engine.small.linear import assemble, factorise, lower, substitute
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.steps import begin, contract_diodes, copy, finish, gather, same
 
 NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
@@ -21,10 +22,6 @@ ROUNDS = 40
 FEW = 50
 """Nodes up to which what is left over is always solved for once more: it takes a microsecond, and of so few numbers
 people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
-SETTLED, SHARED, FREE, NO_REST, NOT_CONVEX = range(5)
-"""How a sample ended: potentials and currents unique; currents may be shared among loops of diodes in other ways too;
-some potentials may be free, or voltage constraints close a loop; the diodes did not come to rest or a part has no path
-to earth; negative conductances outweigh the others."""
 
 
 def take_conductances(plan, value, space):
@@ -91,21 +88,21 @@ def refactor(plan, space, closed):
     return oldest
 
 
-def far_away(plan, space, factor):
+def floating_net_currents(plan, space, factor):
     """Fill in +1 or −1 for every coordinate of a part that a net current drives away, 0 elsewhere."""
-    far = space.far
-    far[:] = 0.0
+    driven = space.driven
+    driven[:] = 0.0
     if space.held[factor]:
         return
     fill = plan.rows.size
     weight, multiplier, pivot = space.weight[factor], space.multiplier[factor], space.pivot[factor]
     for k in range(plan.n - 1, -1, -1):
         if pivot[k] == 0.0:
-            far[k] = np.sign(space.stranded[k])
+            driven[k] = np.sign(space.floating_current[k])
         elif weight[fill + k] == 0.0:
             for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
                 if multiplier[q] > 0.0:
-                    far[k] = far[plan.rows[q]]
+                    driven[k] = driven[plan.rows[q]]
                     break
 
 
@@ -114,10 +111,10 @@ def solve_linear(plan, space, factor):
     V."""
     gather(plan, space.need, space.change)
     space.change[plan.n] = 0.0
-    substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.stranded)
+    substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
 
 
-def settle(plan, injected, offset, rounds, space, closed, v, flow):
+def solve_active_set(plan, injected, offset, rounds, space, closed, v, flow):
     """Find which diodes conduct, and the node potentials.
 
     Parameters
@@ -141,23 +138,23 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
     Returns
     -------
     status, rounds : int
-        `SETTLED` (whether uniquely is another question: `uniqueness`), `NO_REST` or `NOT_CONVEX`; the linear circuits
-        solved.
+        An `Outcome`: ``CONVERGED`` (whether uniquely is another question: `uniqueness`), ``MAX_ITERATIONS`` or
+        ``NONCONVEX``; the linear circuits solved.
     """
     count = 0
     while True:
         count += 1
-        forest = close(plan, space, closed)
+        forest = contract_diodes(plan, space, closed)
         factor = refactor(plan, space, closed)
         if factor < 0:
-            return NOT_CONVEX, count
+            return Outcome.NONCONVEX, count
         space.x[:] = 0.0
         begin(plan, injected, offset, forest, space, v)
         refined = False
         while True:
             solve_linear(plan, space, factor)
             if not refined:
-                far_away(plan, space, factor)
+                floating_net_currents(plan, space, factor)
             wrong, rounded = finish(plan, injected, offset, forest, space, v, flow, closed, NOISE)
             rounded = rounded and v.size > FEW
             if refined or rounded or (wrong and count <= rounds):
@@ -168,27 +165,28 @@ def settle(plan, injected, offset, rounds, space, closed, v, flow):
         copy(space.wanted, closed)
     if rounds > 0:
         stray = wrong
-        for k in range(space.far.size):
-            stray = stray or space.far[k] != 0.0
+        for k in range(space.driven.size):
+            stray = stray or space.driven[k] != 0.0
         if stray:
-            return NO_REST, count
-    return SETTLED, count
+            return Outcome.MAX_ITERATIONS, count
+    return Outcome.CONVERGED, count
 
 
 def uniqueness(plan, v, flow, closed, space):
-    """`SETTLED`, `SHARED` or `FREE`: whether other potentials or other currents are an operating point too.
+    """An `Outcome`: whether other potentials (``SINGULAR``) or other currents (``NONUNIQUE_CURRENTS``) are an operating
+    point too.
 
     Potentials are unique where every coordinate is held by resistors and by diodes that really carry something, which
     ``space.carries`` tells afterwards; currents where the diodes whose ends are equal (but for rounding) close no loop.
     """
     if not plan.regular:
-        return FREE
+        return Outcome.SINGULAR
     carries = space.carries
     for d in range(closed.size):
         carries[d] = closed[d] and abs(flow[d]) > NOISE * space.noise[d]
     factor = refactor(plan, space, carries)
     if factor < 0 or not space.held[factor]:
-        return FREE
+        return Outcome.SINGULAR
     # The closed diodes are a forest, rooted when it was grown: which of the others would join two of its trees?
     joined = space.tracks.put
     for k in range(plan.n + 1):
@@ -198,8 +196,8 @@ def uniqueness(plan, v, flow, closed, space):
             continue
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
         if not unite(joined, a, c):
-            return SHARED
-    return SETTLED
+            return Outcome.NONUNIQUE_CURRENTS
+    return Outcome.CONVERGED
 
 
 def nearly(v, anode, cathode, share):
@@ -224,25 +222,26 @@ def solve_sample(plan, rounds, space, closed, v, merged):
     Returns
     -------
     status, rounds : int
-        See `SETTLED`; the linear circuits solved.
+        An `Outcome`; the linear circuits solved.
     """
-    last, status, count, started = False, NO_REST, 0, False
+    last, status, count, started = False, Outcome.MAX_ITERATIONS, 0, False
     for d in range(closed.size):
         started = started or closed[d]
-    while True:  # one call of `settle`, since wherever it stands it is compiled anew
-        rest, tried = settle(plan, space.injected, space.offset, 0 if last else rounds, space, closed, v, space.flow)
+    while True:  # one call of `solve_active_set`, since wherever it stands it is compiled anew
+        limit = 0 if last else rounds
+        rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
         if last:
             break
         count += tried
-        if rest == NO_REST and started:
+        if rest == Outcome.MAX_ITERATIONS and started:
             started = False
             closed[:] = False
             continue
-        status = uniqueness(plan, v, space.flow, closed, space) if rest == SETTLED else rest
-        if status == SETTLED:
+        status = uniqueness(plan, v, space.flow, closed, space) if rest == Outcome.CONVERGED else rest
+        if status == Outcome.CONVERGED:
             last = not same(closed, space.carries)
             copy(space.carries, closed)
-        elif merged and status == SHARED:
+        elif merged and status == Outcome.NONUNIQUE_CURRENTS:
             for d in range(closed.size):
                 space.equal[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
                 last = last or space.equal[d] != closed[d]

@@ -1,8 +1,8 @@
 """What a small circuit's topology settles once: coordinates, an order of elimination, and where every number goes.
 
-A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits (see
-`circuitsim.compact.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage constraints.
-Anything else is flagged, for the general solver.
+A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits
+(`circuitsim.engine.small.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage
+constraints. Anything else is flagged, for the large driver.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.compact.order import eliminate
+from circuitsim.engine.small.order import eliminate
 
 LONG = 24
 """Consecutive rows from which on vector instructions beat what it takes to set them up."""
@@ -43,8 +43,8 @@ class Plan(NamedTuple):
     diode, diode_slot, anode, cathode : int arrays
         The same for diodes.
     col_ptr, rows : int arrays
-        Pattern of the factor by columns, rows ascending, earth left out. Slots 0 … fill − 1 are its entries; slot
-        fill + k is what joins coordinate k to earth.
+        Pattern of the factor by columns, rows ascending, ground left out. Slots 0 … fill − 1 are its entries; slot
+        fill + k is what joins coordinate k to ground.
     run : (n,) int array
         Slot of each column from which on its rows are consecutive, if these are many; else its end.
     row_ptr, row_col, row_slot : int arrays

@@ -12,12 +12,12 @@ import numpy as np
 
 from circuitsim._graphs import choose_forest
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
-from circuitsim.compact.branches import carry
-from circuitsim.compact.currents import ACCURATE
-from circuitsim.compact.proof import prove_branches
-from circuitsim.compact.spanning import candidates, find_live, span
-from circuitsim.compact.workspace import Walk
 from circuitsim.engine.double_double import add, multiply
+from circuitsim.engine.small.branches import carry
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.spanning import candidates, find_live, span
+from circuitsim.engine.small.workspace import Walk
 from circuitsim.engine.tree import tree_currents, tree_potentials
 
 PASSES = 4
@@ -25,7 +25,7 @@ PASSES = 4
 
 
 class Branches(NamedTuple):
-    """What a circuit without diodes has of a `circuitsim.compact.plan.Plan`."""
+    """What a circuit without diodes has of a `circuitsim.engine.small.plan.Plan`."""
 
     tree_edge: np.ndarray  # voltage constraints
     resistor: np.ndarray  # of other than zero ohm
@@ -74,7 +74,7 @@ def linear_samples(
     walk : Walk
         From `spanning_tree`.
     value, inputs, x
-        As in `circuitsim.compact.samples.solve_samples`.
+        As in `circuitsim.engine.small.samples.solve_samples`.
     coordinate : (n_nodes,) int array
         Super-node of each node.
     potential : (n + 1, end − begin) float array
