@@ -54,6 +54,8 @@ class _ElementColumns:
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
+        self.factors: dict[int, float] = {}
+        """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -142,7 +144,7 @@ class Elaborator:
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
         return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
-                                self.names)  # fmt: skip
+                                self.names, self.out.factors)  # fmt: skip
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -289,7 +291,7 @@ class Elaborator:
         out.value.extend(scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
-            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k])
+            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k], k + offset)
         for k in bisected(frame.following, start, stop):
             self.followers.take(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
@@ -297,6 +299,9 @@ class Elaborator:
         if frame.multiplier != 1.0:
             for k in range(start, stop):
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
+                factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
+                if factor != 1.0:
+                    out.factors[k + offset] = factor
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
         """Note which files the elements ``start`` to ``stop`` come from."""
