@@ -169,7 +169,8 @@ class Analyses:
         if len(numbers) == 1:
             numbers = [0.0, *numbers]
         step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
-        if min(step, start) < 0 or stop <= start:
+        start = max(start, 0.0)  # LTspice takes a start before 0 for 0
+        if step < 0 or stop <= start:
             raise CardError("range", ".tran needs 0 ≤ start < stop and a step that is not negative", words[0].offset,
                             ".tran step stop [start]")  # fmt: skip
         stores = memory(self.circuit)

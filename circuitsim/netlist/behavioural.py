@@ -6,7 +6,7 @@ import re
 
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.expression import PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.expression import LOCAL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import Parts, good_name
 from circuitsim.netlist.scope import Scope, Special, Value
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, tokens
@@ -16,6 +16,7 @@ from circuitsim.units import short
 LETTERS = "beg"
 _FORMULA = {"b": re.compile(r"\b([vi])\s*=\s*", re.I), "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
             "g": re.compile(r"\b(value|cur)\s*=?\s*(?=[{'])", re.I)}  # fmt: skip
+_LAPLACE = re.compile(r"\blaplace\s*=\s*", re.I)
 _NAMES = {
     "b": "a behavioural source", "e": "a voltage-controlled voltage source",
     "g": "a voltage-controlled current source",
@@ -37,7 +38,8 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     """
     start = card.start()
     letter = card.text[start].lower()
-    found = _FORMULA[letter].search(card.text, start)
+    laplace = _LAPLACE.search(card.text, start) if letter != "b" else None
+    found = laplace or _FORMULA[letter].search(card.text, start)
     head = tokens(card, start) if found is None else tokens(_cut(card, found.start()), start)
     words = [t for t in head if t.kind != MARK]
     parts.check_name(scope, words[0], card)
@@ -47,6 +49,8 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     first, second = parts.node(scope, words[1]), parts.node(scope, words[2])
     if found is None:
         code = _linear(parts, scope, card, words, letter)
+    elif laplace is not None:
+        code = _controlled(scope, card, words, _gain_at_dc(scope, card, laplace.end()), letter)
     else:
         code = _formula(scope, card, found.end())
     current = letter == "g" or (letter == "b" and found is not None and found[1].lower() == "i")
@@ -62,27 +66,40 @@ def _cut(card: Card, end: int) -> Card:
     return Card(card.source, card.line, card.text[:end], card.pieces)
 
 
-def _formula(scope: Scope, card: Card, at: int) -> Code:
+def _formula(scope: Scope, card: Card, at: int, arguments: tuple[str, ...] = ()) -> Code:
     """The formula at ``at``, in braces, in quotes or bare to the end of the card."""
     text = card.text
     if text[at : at + 1] in ("{", "'"):
         token = delimited(text, at)
-        return expression(card, token.offset, token.offset + len(token.text), scope, (), True)
-    return expression(card, at, len(text), scope, (), True)
+        return expression(card, token.offset, token.offset + len(token.text), scope, arguments, not arguments)
+    return expression(card, at, len(text), scope, arguments, not arguments)
+
+
+def _gain_at_dc(scope: Scope, card: Card, at: int) -> Code:
+    """The transfer function of ``LAPLACE=`` at s = 0."""
+    code = _formula(scope, card, at, ("s",))
+    code.program = [(PUSH, 0.0, o) if i == LOCAL else (i, argument, o) for i, argument, o in code.program]
+    return code
 
 
 def _linear(parts: Parts, scope: Scope, card: Card, words: list[Token], letter: str) -> Code:
     """``Ename a b plus minus gain``: the formula gain · v(plus, minus)."""
-    if letter == "b" or len(words) != 6 or any(w.kind != WORD or not good_name(w.text) for w in words[3:5]):
+    gain = words.pop() if letter != "b" and len(words) == 6 else None
+    value: Value = 0.0 if gain is None else constant(value_of(gain, card, scope))
+    if gain is not None and not isinstance(value, Code):
+        code = Code(card, scope, gain.offset)
+        code.program = [(PUSH, value, gain.offset)]
+        value = code
+    return _controlled(scope, card, words if gain is not None else [words[0]], value, letter)
+
+
+def _controlled(scope: Scope, card: Card, words: list[Token], gain: Value, letter: str) -> Code:
+    """The formula ``gain`` · v(plus, minus) with the controlling nodes among the words."""
+    if len(words) != 5 or any(w.kind != WORD or not good_name(w.text) for w in words[3:]) or not isinstance(gain, Code):
         raise CardError("unsupported", f"{short(words[0].text)} is {_NAMES[letter]} in a form that is not read",
                         words[0].offset, _FORMS[letter])  # fmt: skip
-    gain: Value = constant(value_of(words[5], card, scope))
-    code = Code(card, scope, words[5].offset)
-    if isinstance(gain, Code):
-        code.program, code.names = list(gain.program), dict(gain.names)
-    else:
-        code.program = [(PUSH, gain, words[5].offset)]
+    code = Code(card, scope, gain.start)
     signal = Signal("v", words[3].text, words[4].text)
-    code.signals = [signal]
-    code.program += [(SIGNAL, signal, words[3].offset), ("*", None, words[5].offset)]
+    code.names, code.signals = dict(gain.names), [signal]
+    code.program = [*gain.program, (SIGNAL, signal, words[3].offset), ("*", None, gain.start)]
     return code

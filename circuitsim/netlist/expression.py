@@ -20,7 +20,7 @@ PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(
 _BLANK = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&|\|\||[-+*/%\\^<>!?:(),]")
+_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&|\|\||[-+*/%\\^<>!?:(),{}]")
 _SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
 SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
@@ -204,10 +204,11 @@ class _Reader:
             self.emit((NEGATE, None, at))
 
     def operand(self, depth: int) -> None:
-        if self.token == "(":
+        if self.token in ("(", "{"):
+            close = ")" if self.token == "(" else "}"
             self.take()
             self.ternary(self.deeper(depth))
-            self.expect(")")
+            self.expect(close)
             return
         character = self.text[self.at : min(self.at + 1, self.stop)]
         if character.isdecimal() or character == ".":
@@ -303,7 +304,8 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        return f"{name!r} draws a random number", "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
+        hint = "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
+        return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
         return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"

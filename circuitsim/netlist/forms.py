@@ -125,6 +125,9 @@ N     .param f(x)={x*2} // R1 in 0 {f(1k)}
 NLXP  R1 in 0 {1k*sqrt(2)*max(1,2)}
 NLXP  R1 in 0 {1 > 0 ? 1k : 2k}
 LXP   R1 in 0 {if(1 > 0, 1k, 2k)}
+X     R1 in 0 {1k*{2+1}}
+LX    R1 in 0 {table(1, 0, 1k, 2, 3k)}
+X     R1 in 0 {fmod(7k, 4k)}
 X     R1 in 0 {1k*EXP/PI}
 NLXP  R1 in 0 {1k*(1+temp/100)}
 X     V1 a 0 {VT} // R1 a 0 1
@@ -143,6 +146,7 @@ NXP   R1 in 0 rm 1k // .model rm R(r=2)
 NXP   C1 in 0 cm L=10u W=1u // .model cm C(cj=1u)
 N     C1 in 0 -1u
 L     R1 in 0 1k tol=1 pwr=0.25
+L     R1 in 0 1k noiseless
 NLXP  C1 in 0 1u ic=2
 L     C1 in 0 1u Rser=0.1 Lser=1n V=50 Irms=1
 L     C1 in 0 1u Rpar=1MEG
@@ -163,6 +167,7 @@ N     V1 a 0 AM(1 1 1k 10k) // R1 a 0 1
 N     V1 a 0 AC SIN(0 1 1k) // R1 a 0 1
 N     V1 a 0 TRNOISE(1m 1u 0 0) // R1 a 0 1
 N     V1 a 0 TRRANDOM(1 1m 0 1 2) // R1 a 0 1
+L     V1 a 0 SINE(0 1 1k) // R1 a 0 1
 L     V1 a 0 PWL file=data.txt // R1 a 0 1
 L     V1 a 0 5 Rser=1 Cpar=1n // R1 a 0 1
 NLX   B1 a 0 V={2*3} // R1 a 0 1
@@ -173,6 +178,7 @@ NLXP  E1 a 0 in 0 2 // R1 a 0 1
 NLXP  E1 a 0 out 0 2 // R1 a 0 1
 NLXP  E1 a 0 VALUE={v(in)*2} // R1 a 0 1
 NLXP  G1 0 a in 0 1m // R1 a 0 1
+LP    E1 a 0 in 0 LAPLACE={1/(1+1m*s)} // R1 a 0 1
 NLXP  E1 a 0 POLY(1) in 0 0 2 // R1 a 0 1
 NLXP  F1 a 0 Vbase 2 // R1 a 0 1
 NLXP  H1 a 0 Vbase 2 // R1 a 0 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from circuitsim.units import SMALLEST
@@ -38,6 +39,24 @@ def clamp(x: float, low: float, high: float) -> float:
 def choose(condition: float, yes: float, no: float) -> float:
     """``yes`` where the condition is not zero."""
     return yes if condition else no
+
+
+def with_sign(x: float, y: float | None = None) -> float:
+    """The sign of ``x`` (−1, 0, 1); with ``y`` the magnitude of ``x`` with the sign of ``y``, as in Xyce and HSPICE."""
+    return (x > 0) - (x < 0) if y is None else math.copysign(abs(x), y)
+
+
+def interpolated(x: float, *points: float) -> float:
+    """The value at ``x`` of the polygon through pairs of abscissa and value; constant outside."""
+    places, values = points[0::2], points[1::2]
+    if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+        raise ValueError("table needs pairs with growing first numbers")
+    if x <= places[0]:
+        return values[0]
+    for k in range(1, len(places)):
+        if x <= places[k]:
+            return values[k - 1] + (values[k] - values[k - 1]) * (x - places[k - 1]) / (places[k] - places[k - 1])
+    return values[-1]
 
 
 OPERATORS: dict[str, Callable[[float, float], Any]] = {
@@ -85,7 +104,15 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
         ("pwr", lambda x, y: math.pow(abs(x), y), 2, 2),
         ("min", lambda *x: min(x), 1, 10**9),
         ("max", lambda *x: max(x), 1, 10**9),
-        ("sgn sign", lambda x: (x > 0) - (x < 0), 1, 1),
+        ("sgn", lambda x: (x > 0) - (x < 0), 1, 1),
+        ("sign", with_sign, 1, 2),
+        ("fmod mod", modulo, 2, 2),
+        ("cbrt", math.cbrt, 1, 1),
+        ("pwrs", lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, 2),
+        ("u stp buf", lambda x: x > 0, 1, 1),
+        ("inv", lambda x: x <= 0, 1, 1),
+        ("uramp", lambda x: max(x, 0.0), 1, 1),
+        ("table", interpolated, 3, 10**9),
         ("int", math.trunc, 1, 1),
         ("floor", math.floor, 1, 1),
         ("ceil", math.ceil, 1, 1),

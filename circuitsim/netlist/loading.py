@@ -104,6 +104,10 @@ def declare_stepped(reader: DeckReader) -> None:
             reader.top.parameters[name.text.lower()] = constant(value_of(first, card, reader.top))
         except (CardError, ExpressionError):
             continue  # reported where the card is evaluated
+        if name.text.lower() in reader.top.index:
+            own = short(name.text)
+            reader.reporter.warning("parameter", f".step param {own} steps a parameter, not the element of that name",
+                                    card, name.offset, f".step {own} … steps the element", [name.text])  # fmt: skip
         message = f"{short(name.text)} has no .param: outside the sweep it is {short(first.text)}, the first of .step"
         reader.reporter.gather("assumed", message, card, name.offset, name.text)
 

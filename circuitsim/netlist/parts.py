@@ -20,7 +20,7 @@ from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
-    ("area", "pj", "off", "ic", "scale", "ac", "noisy", "nt", "bv_max")
+    ("area", "pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max")
 )
 """Instance parameters without effect on the operating point of an ideal circuit."""
 
@@ -219,6 +219,9 @@ class Parts:
             elif word in ignored:
                 self.no_effect(word, card, key.offset, name.text)
             else:
+                if word == "file":
+                    raise CardError("unsupported", f"{short(name.text)}: points in a file are not read", key.offset,
+                                    "write them on the card: PWL(t1 v1 t2 v2 …)")  # fmt: skip
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
                                 f"known: {', '.join((*own, 'm'))}")  # fmt: skip
         sorted_.pairs[:] = others

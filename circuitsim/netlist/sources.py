@@ -10,7 +10,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Scope, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import FUNCTIONS, MAY_BE_EMPTY, UNSETTLED, Waveform, checked_waveform
+from circuitsim.netlist.waveform import ALIASES, FUNCTIONS, MAY_BE_EMPTY, UNSETTLED, Waveform, checked_waveform
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def _words(
     while k < len(words):
         token = words[k]
         word = token.text.lower() if token.kind == WORD else ""
+        word = ALIASES.get(word, word)
         k += 1
         if word == "dc":
             if k < len(words) and numeric(words[k]):
@@ -74,6 +75,8 @@ def _words(
                 k += 1
         elif word in ("ac", "distof1", "distof2"):
             k += len(list(takewhile(numeric, words[k : k + 2])))
+            parts.no_effect(word, card, token.offset, name.text)
+        elif word in ("load", "noiseless"):
             parts.no_effect(word, card, token.offset, name.text)
         elif word in FUNCTIONS or word in UNSETTLED:
             stop = next((j for j in range(k, len(words)) if not numeric(words[j])), len(words))

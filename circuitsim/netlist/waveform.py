@@ -125,6 +125,9 @@ FUNCTIONS: dict[str, tuple[int, int | None, Callable[[Sequence[float], float, Gr
     "trnoise": (1, None, lambda x, t, _: _mean(0.0, t)),
     "trrandom": (2, None, lambda x, t, _: _mean(_get(x, 4), t)),
 }
+ALIASES = {"sine": "sin"}
+"""Other names of functions; LTspice writes SINE."""
+
 UNSETTLED = frozenset(("external",))
 MAY_BE_EMPTY = frozenset(("sin", "pulse", "exp", "sffm", "am"))
 """Functions that old decks name without numbers beside AC: they are 0 at DC."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ def test_the_page_holds_the_table():
 def test_the_readme_holds_the_figures():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"of the {forms.table().splitlines()[0][:-1]} (" in text
-    assert f"{len(decks())} decks in their styles" in text
+    said = re.search(r"over (\d+) decks in their styles", text)
+    assert said is not None and 0.8 * len(decks()) <= int(said[1]) <= len(decks())
 
 
 @pytest.mark.parametrize(

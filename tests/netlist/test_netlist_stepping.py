@@ -64,6 +64,11 @@ def test_a_stepped_parameter_needs_no_param_card():
     assert deck.elaborate({"x": 100})["R1"].value == 200
 
 
+def test_a_stepped_name_of_an_element_is_warned_of():
+    (problem,) = read_deck_text("t\nR2 a 0 1\n.step param R2 list 1 2\n").problems
+    assert "not the element of that name" in problem.message
+
+
 @pytest.mark.parametrize(
     ("start", "stop", "count", "factor", "expected"),
     [(1, 1000, 1, 10, [1, 10, 100, 1000]), (1, 50, 1, 10, [1, 10]), (-1, -8, 1, 2, [-1, -2, -4, -8]),
