@@ -65,6 +65,8 @@ class ElementValues:
         if model is not None and special.details is not None and special.details.bare:
             stated = None
         plain = None if stated is None else number(stated, frame)
+        if plain is not None and (special.details is None or (model is None and special.details.plain)):
+            return plain, 1.0
         return self.physical(frame, k, special, plain, model, name)
 
     def model(self, frame: Frame, details: Details, name: str) -> Model | None:

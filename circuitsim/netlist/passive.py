@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from circuitsim.circuit.elements import ELEMENTS, RESISTOR
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Value
-from circuitsim.netlist.tokens import WORD, CardError, Fields, Token
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
 
@@ -44,6 +44,11 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
     CardError, ExpressionError
     """
     row = ELEMENTS[code]
+    if len(sorted_.words) == 1 and not sorted_.pairs and sorted_.words[0].kind == EXPRESSION:
+        token = sorted_.words[0]
+        formula = constant(value_of(token, card, scope))
+        parts.warn_letters(card, name, token, formula, code)
+        return Stated(token.offset, formula, None)
     keyed = [value for key, value in sorted_.pairs if key.text.lower() in row.keywords]
     named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
     words = [w for w in sorted_.words

@@ -69,6 +69,11 @@ class Details(NamedTuple):
     bare: bool = False
     references: tuple[int, ...] = ()
 
+    @property
+    def plain(self) -> bool:
+        """Whether a name is all that it has."""
+        return self.bare and not self.numbers
+
 
 class Special(NamedTuple):
     """What an element needs evaluated: its value (None: its model's), its multiplier (1.0 if it has none), details."""
