@@ -236,3 +236,29 @@ def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> No
         line.update(done, 10)
     line.close()
     assert sys.stderr.getvalue() == ""
+
+
+def test_names_of_swept_things_are_those_of_the_analysis() -> None:
+    from circuitsim.analysis import sweep as package
+    analysis = sys.modules[package.__module__]
+    for name in ("PARAMETER", "TEMPERATURE", "TIME"):
+        assert getattr(sweep_command, name) == getattr(analysis, name)
+
+
+def test_a_transient_is_a_sweep_over_time(command: Command, deck) -> None:
+    path = deck("t\nV1 in 0 PULSE(0 4 1 1 1 1)\nR1 in out 1\nR2 out 0 1\n.tran 1 3\n.plot tran v(out) (0,5)\n"
+                ".print dc v(in)\n")  # fmt: skip
+    rows = frame(command("sweep", path).out)
+    assert rows["time"].tolist() == [0, 1, 2, 3] and rows["v(out)"].tolist() == [0, 0, 2, 2]
+    assert list(rows) == ["time", "status", "v(out)"]
+    assert command("solve", path).err == "note: run by circuitsim sweep my.cir: .tran\n"
+    stored = command("sweep", deck("t\nV1 a 0 1\nC1 a 0 1u\nR1 a 0 1\n.tran 1 3\n"))
+    assert stored.code == 2 and ".tran (line 5): C1 stores energy" in stored.err
+
+
+def test_tables_and_models_of_steps(command: Command, deck) -> None:
+    path = deck("t\nV1 a 0 3\nR1 a b 1\nD1 b 0 dm\n.model dm D(vfwd=1 ron=0)\n.data t V1 R1 3 1 5 2 .enddata\n"
+                ".dc data=t\n.step dm:vfwd list 1 2\n.print dc v(b) i(R1)\n")  # fmt: skip
+    rows = frame(command("sweep", path).out)
+    assert rows["V1"].tolist() == [3, 5, 3, 5] and rows["R1"].tolist() == [1, 2, 1, 2]
+    assert rows["v(b)"].tolist() == [1, 1, 2, 2] and rows["i(R1)"].tolist() == [2, 2, 1, 1.5]
