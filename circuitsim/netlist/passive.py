@@ -45,14 +45,14 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
     """
     row = ELEMENTS[code]
     if len(sorted_.words) == 1 and not sorted_.pairs and sorted_.words[0].kind == EXPRESSION:
-        token = sorted_.words[0]
-        formula = constant(value_of(token, card, scope))
-        parts.warn_letters(card, name, token, formula, code)
-        return Stated(token.offset, formula, None)
+        only = sorted_.words[0]
+        formula = constant(value_of(only, card, scope))
+        parts.warn_letters(card, name, only, formula, code)
+        return Stated(only.offset, formula, None)
     keyed = [value for key, value in sorted_.pairs if key.text.lower() in row.keywords]
-    model = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
+    any_name = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
     words = [w for w in sorted_.words
-             if (model and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]  # fmt: skip
+             if (any_name and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]  # fmt: skip
     token, model = value_and_model(card, name, words, keyed, sorted_, code)
     numbers = {
         key.text.lower(): Count(card, value.offset, constant(value_of(value, card, scope)))
