@@ -66,19 +66,15 @@ class Formula:
     text : str
         The expression, without its braces.
     circuit : Circuit
-    parameters : mapping of str to float
-        Names with values.
     """
 
     unit = ""
 
-    def __init__(self, text: str, circuit: Circuit, parameters: Mapping[str, float]) -> None:
-        from circuitsim.netlist.evaluate import Environment
+    def __init__(self, text: str, circuit: Circuit) -> None:
         from circuitsim.netlist.expression import ExpressionError
         from circuitsim.netlist.formula import parse_formula
 
         self.text = text.strip()
-        self.environment = Environment(None, {}, ({name.lower(): value for name, value in parameters.items()},))
         try:
             self.code = parse_formula(self.text)
             self.probes = {s: _checked(s.kind, s.first, s.second, self.text, circuit) for s in self.code.signals}
@@ -90,30 +86,28 @@ class Formula:
     def __str__(self) -> str:
         return "{" + self.text + "}"
 
-    def value(self, known: Mapping[Signal, float]) -> float:
-        """The value where the quantities have these values.
+    def value(self, known: Mapping[Signal, float], names: Mapping[str, float]) -> float:
+        """The value where the quantities and the names of parameters have these values.
 
         Raises
         ------
         UsageError
             It has none (a division by zero).
         """
-        from circuitsim.netlist.evaluate import Evaluator
+        from circuitsim.netlist.evaluate import Environment, Evaluator
         from circuitsim.netlist.expression import ExpressionError
 
         try:
-            return Evaluator(signals=known.__getitem__).value(self.code, self.environment)
+            return Evaluator(signals=known.__getitem__).value(self.code, Environment(None, {}, (dict(names),)))
         except ExpressionError as error:
             raise UsageError(f"{self}: {error.message}") from None
 
 
-def parse_probes(
-    text: str, circuit: Circuit, parameters: Mapping[str, float] = MappingProxyType({})
-) -> list[Probe | Formula]:
+def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
     """The quantities that ``text`` names, separated by blanks or commas.
 
     ``v(x1*)`` means all that begin so, ``x1:r1`` is ``x1.r1``, ``r1:r`` the value of an element. An expression in
-    braces may read ``parameters``.
+    braces may also read the deck's parameters.
 
     Raises
     ------
@@ -137,7 +131,7 @@ def parse_probes(
             end = text.find("}", at)
             if end < 0:
                 raise UsageError(f"{text[at:]!r}: a '{{' without its '}}'")
-            probes.append(Formula(text[at + 1 : end], circuit, parameters))
+            probes.append(Formula(text[at + 1 : end], circuit))
             at = end + 1
         elif found and not found[3] and ("*" in found[2] or "?" in found[2]):
             at = found.end()
@@ -211,8 +205,10 @@ def all_probes(circuit: Circuit) -> list[Probe]:
 class Reader:
     """Reads many probes from operating points of one circuit, as one vector."""
 
-    def __init__(self, probes: Sequence[Probe | Formula], circuit: Circuit) -> None:
-        self.size = len(probes)
+    def __init__(
+        self, probes: Sequence[Probe | Formula], circuit: Circuit, names: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
+        self.size, self.names = len(probes), names
         kinds = [p.kind if isinstance(p, Probe) else "" for p in probes]
         every = (*UNITS, VALUE)
         where = {kind: np.array([k for k, own in enumerate(kinds) if own == kind], np.int64) for kind in every}
@@ -242,5 +238,5 @@ class Reader:
         values[self._powers] = point.powers[self._absorbers]
         values[self._values] = point.circuit.arrays().value[self._valued]
         for k, formula, signals, reader in self._formulas:
-            values[k] = formula.value(dict(zip(signals, reader.read(point).tolist())))
+            values[k] = formula.value(dict(zip(signals, reader.read(point).tolist())), self.names)
         return values

@@ -319,8 +319,7 @@ def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list
     circuit = source if isinstance(source, Circuit) else source.circuit
     if columns is None:
         return [*all_probes(circuit)]
-    known = {} if isinstance(source, Circuit) else source.parameters
-    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit, known)
+    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit)
     if not found:
         raise UsageError("no columns: name at least one, for instance v(out)")
     return found
@@ -359,7 +358,9 @@ def _points(
     groups = itertools.groupby(enumerate(rows), key=lambda item: tuple(item[1][k] for k in settings))
     for setting, group in groups:
         circuit, following = _elaborated(source, [axes[k] for k in settings], setting)
-        ready, reader = prepared(circuit, *how), Reader(probes, circuit)
+        formulas = following is not None and any(isinstance(probe, Formula) for probe in probes)
+        names = following.names() if following is not None and formulas else {}
+        ready, reader = prepared(circuit, *how), Reader(probes, circuit, names)
         for row, values in group:
             yield row, _values_at(axes, values, following), ready, reader
 

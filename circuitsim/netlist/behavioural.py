@@ -6,7 +6,7 @@ import re
 
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.expression import LOCAL, PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.expression import CALL, LOCAL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import Parts, good_name
 from circuitsim.netlist.scope import Scope, Special, Value
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, tokens
@@ -17,6 +17,7 @@ LETTERS = "beg"
 _FORMULA = {"b": re.compile(r"\b([vi])\s*=\s*", re.I), "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
             "g": re.compile(r"\b(value|cur)\s*=?\s*(?=[{'])", re.I)}  # fmt: skip
 _LAPLACE = re.compile(r"\blaplace\s*=\s*", re.I)
+_TABLE = re.compile(r"\btable\s*=?\s*(?=[{'])", re.I)
 _NAMES = {
     "b": "a behavioural source", "e": "a voltage-controlled voltage source",
     "g": "a voltage-controlled current source",
@@ -39,7 +40,8 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     start = card.start()
     letter = card.text[start].lower()
     laplace = _LAPLACE.search(card.text, start) if letter != "b" else None
-    found = laplace or _FORMULA[letter].search(card.text, start)
+    pairs = _TABLE.search(card.text, start) if letter != "b" else None
+    found = laplace or pairs or _FORMULA[letter].search(card.text, start)
     head = tokens(card, start) if found is None else tokens(_cut(card, found.start()), start)
     words = [t for t in head if t.kind != MARK]
     parts.check_name(scope, words[0], card)
@@ -51,6 +53,8 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
         code = _linear(parts, scope, card, words, letter)
     elif laplace is not None:
         code = _controlled(scope, card, words, _gain_at_dc(scope, card, laplace.end()), letter)
+    elif pairs is not None:
+        code = _polygon(scope, card, pairs.end())
     else:
         code = _formula(scope, card, found.end())
     current = letter == "g" or (letter == "b" and found is not None and found[1].lower() == "i")
@@ -79,6 +83,20 @@ def _gain_at_dc(scope: Scope, card: Card, at: int) -> Code:
     """The transfer function of ``LAPLACE=`` at s = 0."""
     code = _formula(scope, card, at, ("s",))
     code.program = [(PUSH, 0.0, o) if i == LOCAL else (i, argument, o) for i, argument, o in code.program]
+    return code
+
+
+def _polygon(scope: Scope, card: Card, at: int) -> Code:
+    """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
+    token = delimited(card.text, at)
+    code = expression(card, token.offset, token.offset + len(token.text), scope, (), True)
+    numbers = [t for t in tokens(card, token.end) if t.kind != MARK]
+    for number in numbers:
+        value = constant(value_of(number, card, scope))
+        if isinstance(value, Code):
+            raise CardError("unsupported", "the points of TABLE must be numbers", number.offset, "write the numbers")
+        code.program.append((PUSH, value, number.offset))
+    code.program.append((CALL, ("table", 1 + len(numbers)), at))
     return code
 
 

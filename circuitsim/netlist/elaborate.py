@@ -143,9 +143,16 @@ class Elaborator:
 
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
-        return FollowingSources(
-            circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants, self.out.factors
-        )
+        return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
+                                self.names, self.out.factors)  # fmt: skip
+
+    def names(self) -> dict[str, float]:
+        """The constants and the deck's own parameters, by name in lower case."""
+        values = {
+            name: value if isinstance(value, float) else self.evaluator.value(value, self.environment)
+            for name, value in self.top.parameters.items()
+        }
+        return {**self.evaluator.constants, **values, **self.environment.values}
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""

@@ -179,6 +179,7 @@ NLXP  E1 a 0 out 0 2 // R1 a 0 1
 NLXP  E1 a 0 VALUE={v(in)*2} // R1 a 0 1
 NLXP  G1 0 a in 0 1m // R1 a 0 1
 LP    E1 a 0 in 0 LAPLACE={1/(1+1m*s)} // R1 a 0 1
+LXP   E1 a 0 TABLE {v(in)} = (0,0) (5,1) // R1 a 0 1
 NLXP  E1 a 0 POLY(1) in 0 0 2 // R1 a 0 1
 NLXP  F1 a 0 Vbase 2 // R1 a 0 1
 NLXP  H1 a 0 Vbase 2 // R1 a 0 1

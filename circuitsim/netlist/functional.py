@@ -39,14 +39,18 @@ class FollowingSources:
         By position.
     constants : mapping of str to float
         The constants of expressions.
+    names : callable
+        The constants and the deck's parameters with the values that this circuit has, for expressions of columns.
     factors : dict of int to float
         Position → value of an element over the value on its card, where they differ (``m=``, temperature).
     """
 
     def __init__(
         self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
-        constants: Mapping[str, float], factors: Mapping[int, float] = MappingProxyType({}),
+        constants: Mapping[str, float], names: Callable[[], Mapping[str, float]],
+        factors: Mapping[int, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
+        self.names = names
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self.factors = factors
         self._paths: dict[int, tuple[int, int, float]] | None = None

@@ -219,7 +219,7 @@ class Parts:
             elif word in ignored:
                 self.no_effect(word, card, key.offset, name.text)
             else:
-                if word == "file":
+                if word in ("file", "wavefile"):
                     raise CardError("unsupported", f"{short(name.text)}: points in a file are not read", key.offset,
                                     "write them on the card: PWL(t1 v1 t2 v2 …)")  # fmt: skip
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,

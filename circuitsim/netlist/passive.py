@@ -50,9 +50,9 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
         parts.warn_letters(card, name, only, formula, code)
         return Stated(only.offset, formula, None)
     keyed = [value for key, value in sorted_.pairs if key.text.lower() in row.keywords]
-    any_name = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
+    named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
     words = [w for w in sorted_.words
-             if (any_name and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]  # fmt: skip
+             if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]  # fmt: skip
     token, model = value_and_model(card, name, words, keyed, sorted_, code)
     numbers = {
         key.text.lower(): Count(card, value.offset, constant(value_of(value, card, scope)))

@@ -71,6 +71,17 @@ def test_formulas_of_sources_at_each_time():
     assert (other["v(c)"][0], other["v(d)"][0]) == pytest.approx((3, 6))
 
 
+def test_expressions_of_columns_read_what_is_swept():
+    deck = read_deck_text("t\n.param r=1 q={2*r}\nV1 a 0 6\nR1 a b {q}\nR2 b 0 1\n")
+    found = sweep(deck, {"r": [1.0, 2.5], "temp": [27.0, 50.0]}, "v(b) {v(b)*(1+q)} {r+temp} {i(R1)*R} R1:r")
+    assert found["v(b)"] == pytest.approx([2, 1, 2, 1])
+    assert found["{v(b)*(1+q)}"] == pytest.approx([6, 6, 6, 6])
+    assert found["{r+temp}"] == pytest.approx([28, 29.5, 51, 52.5])
+    assert found["R1:r"] == pytest.approx([2, 5, 2, 5])
+    with pytest.raises(UsageError, match="no parameter is called 'z'"):
+        sweep(deck, {"r": [1.0]}, "{z}")
+
+
 def test_forms_of_other_programs():
     circuit = read_deck_text(
         "t\nV1 a 0 SINE(2 1 1k)\nE1 b 0 a 0 LAPLACE=.5/((1e-3*s+1)*(s+1))\nE2 c 0 VALUE={{if(v(a)>1,{3},0)}}\n"
