@@ -45,10 +45,10 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
     """
     row = ELEMENTS[code]
     if len(sorted_.words) == 1 and not sorted_.pairs and sorted_.words[0].kind == EXPRESSION:
-        token = sorted_.words[0]
-        formula = constant(value_of(token, card, scope))
-        parts.warn_letters(card, name, token, formula, code)
-        return Stated(token.offset, formula, None)
+        only = sorted_.words[0]
+        formula = constant(value_of(only, card, scope))
+        parts.warn_letters(card, name, only, formula, code)
+        return Stated(only.offset, formula, None)
     keyed = [value for key, value in sorted_.pairs if key.text.lower() in row.keywords]
     named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
     words = [w for w in sorted_.words
