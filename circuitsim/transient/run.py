@@ -222,14 +222,15 @@ class _Run:
         z = expm(step * self.mode.system) @ self.z
         x = self.mode.dependent @ z
         before = self.mode.conducting
-        self.time = min(self.corner, stop) if last else self.time + step
+        bound = min(self.corner, stop)
+        self.time = bound if last else min(self.time + step, bound)
         self.w = z[self.mode.states.size :]
         tied = np.zeros(self.diodes.size, dtype=bool)
         conducting = before
         if found.diode >= 0:
             tied[found.diode] = True
             conducting = before ^ tied
-        corner = last and self.time >= self.corner
+        corner = self.time >= self.corner
         if corner:
             self._pieces(self.time)
         if not (corner or found.diode >= 0):

@@ -101,28 +101,39 @@ class PiecewiseLinear(_Waveform):
         Ascending, s; two equal times are a step.
     values : sequence of float
         V or A.
+    repeat_from : float, optional
+        The corners from this time on repeat for ever (SPICE's ``r=``), s.
 
     Raises
     ------
     UsageError
-        Times that descend, or as many values are not given.
+        Times that descend, not as many values as times, or nothing that repeats.
     """
 
-    def __init__(self, times: Sequence[float], values: Sequence[float]) -> None:
+    def __init__(self, times: Sequence[float], values: Sequence[float], repeat_from: float | None = None) -> None:
         self.times, self.values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
         if self.times.shape != self.values.shape or not self.times.size or (np.diff(self.times) < 0.0).any():
             raise UsageError("a piecewise-linear waveform needs as many values as times, and times in ascending order")
+        self.repeat_from = repeat_from
+        if repeat_from is not None and not repeat_from < self.times[-1]:
+            raise UsageError("a piecewise-linear waveform repeats from a time before its last corner")
 
     def piece(self, time: float) -> Piece:
         """The line at ``time``."""
-        k = int(np.searchsorted(self.times, time, side="right"))
+        late = 0.0
+        if self.repeat_from is not None and time >= self.times[-1]:
+            period = float(self.times[-1]) - self.repeat_from
+            late = period * (math.floor((time - float(self.times[-1])) / period) + 1.0)
+            late += period if time - late >= self.times[-1] else 0.0
+        own = time - late
+        k = int(np.searchsorted(self.times, own, side="right"))
         if k == 0:
-            return constant(float(self.values[0]), float(self.times[0]))
+            return constant(float(self.values[0]), float(self.times[0]) + late)
         if k == self.times.size:
             return constant(float(self.values[-1]))
         t0, t1, y0, y1 = self.times[k - 1], self.times[k], self.values[k - 1], self.values[k]
         slope = (y1 - y0) / (t1 - t0)
-        return ramp(float(y0 + slope * (time - t0)), float(slope), (float(y0), float(y1)), float(t1))
+        return ramp(float(y0 + slope * (own - t0)), float(slope), (float(y0), float(y1)), float(t1 + late))
 
 
 class Pulse(_Waveform):
@@ -133,20 +144,21 @@ class Pulse(_Waveform):
     low, high : float
         V or A.
     delay, rise, fall, width, period : float
-        s; ``rise`` and ``fall`` of zero are steps; an infinite ``period`` is a single pulse.
+        s; ``rise`` and ``fall`` of zero are steps; an infinite ``period`` is a single pulse. A pulse longer than its
+        period is cut short.
 
     Raises
     ------
     UsageError
-        Negative times, or a period shorter than the pulse.
+        Negative times, or a period of zero.
     """
 
     def __init__(
         self, low: float, high: float, delay: float = 0.0, rise: float = 0.0, fall: float = 0.0,
         width: float = math.inf, period: float = math.inf,
     ) -> None:  # fmt: skip
-        if min(rise, fall, width) < 0.0 or not rise + width + fall <= period:
-            raise UsageError("a pulse needs times that are not negative and a period no shorter than the pulse")
+        if min(rise, fall, width) < 0.0 or not period > 0.0:
+            raise UsageError("a pulse needs times that are not negative and a positive period")
         self.low, self.high, self.delay, self.rise, self.fall = low, high, delay, rise, fall
         self.width, self.period = width, period
 
@@ -154,20 +166,23 @@ class Pulse(_Waveform):
         """The edge or level at ``time``."""
         if time < self.delay:
             return constant(self.low, self.delay)
-        count = 0.0 if math.isinf(self.period) else math.floor((time - self.delay) / self.period)
-        if not math.isinf(self.period) and time >= self.delay + (count + 1.0) * self.period:
-            count += 1.0
+        count = 0.0
+        if not math.isinf(self.period):
+            count = math.floor((time - self.delay) / self.period)
+            count += time >= self.delay + (count + 1.0) * self.period
         start = self.delay + (count * self.period if count else 0.0)
-        top, down = start + self.rise, start + self.rise + self.width
-        bottom, end = down + self.fall, self.delay + (count + 1.0) * self.period
+        top, end = start + self.rise, self.delay + (count + 1.0) * self.period
+        down = top + self.width
+        bottom = down + self.fall
+        levels = (self.low, self.high)
         if time < top:
             slope = (self.high - self.low) / self.rise
-            return ramp(self.low + slope * (time - start), slope, (self.low, self.high), top)
+            return ramp(self.low + slope * (time - start), slope, levels, min(top, end))
         if time < down:
-            return constant(self.high, down)
+            return constant(self.high, min(down, end))
         if time < bottom:
             slope = (self.low - self.high) / self.fall
-            return ramp(self.high + slope * (time - down), slope, (self.low, self.high), bottom)
+            return ramp(self.high + slope * (time - down), slope, levels, min(bottom, end))
         return constant(self.low, end)
 
 
@@ -241,3 +256,41 @@ class Exponential(_Waveform):
         system = np.diag([0.0, *(-rate for rate in rates)])
         state = np.array([level, *parts])
         return Piece(end, system, state, np.ones(1 + len(parts)), np.full(state.size, np.abs(state).max()))
+
+
+class AmplitudeModulation(_Waveform):
+    """SPICE's AM(amplitude offset signal carrier delay): amplitude · (offset + sin 2πf_s t) · sin 2πf_c t.
+
+    Parameters
+    ----------
+    amplitude : float
+        V or A.
+    offset : float
+    signal, carrier : float
+        Hz.
+    delay : float
+        s; before it the value is zero.
+    """
+
+    def __init__(self, amplitude: float, offset: float, signal: float, carrier: float, delay: float = 0.0) -> None:
+        self.amplitude, self.offset = amplitude, offset
+        self.signal, self.carrier, self.delay = signal, carrier, delay
+
+    def piece(self, time: float) -> Piece:
+        """Three sines: the carrier and its two side bands."""
+        if time < self.delay:
+            return constant(0.0, self.delay)
+        half = 0.5 * self.amplitude
+        lines = (
+            (self.carrier, self.amplitude * self.offset, 0.0),
+            (self.carrier - self.signal, half, 0.5 * math.pi),
+            (self.carrier + self.signal, -half, 0.5 * math.pi),
+        )
+        system, state, scale = np.zeros((6, 6)), np.zeros(6), np.zeros(6)
+        for k, (frequency, size, phase) in enumerate(lines):
+            omega = 2.0 * math.pi * frequency
+            angle = omega * (time - self.delay) + phase
+            system[2 * k, 2 * k + 1], system[2 * k + 1, 2 * k] = omega, -omega
+            state[2 * k : 2 * k + 2] = size * math.sin(angle), size * math.cos(angle)
+            scale[2 * k : 2 * k + 2] = abs(size)
+        return Piece(math.inf, system, state, np.array([1.0, 0.0] * 3), scale)
