@@ -17,7 +17,7 @@ from circuitsim.transient.jumps import capacitor_jump, inductor_jump
 from circuitsim.transient.modes import Mode, Parts, Role, mode_of
 from circuitsim.transient.proof import certify
 from circuitsim.transient.result import Energies, Event, Segment, TransientResult, evaluate
-from circuitsim.transient.select import Germs, State, contradicted, germs, select, slack_rows
+from circuitsim.transient.select import NOISE, State, contradicted, germs, select, slack_rows
 from circuitsim.transient.waveforms import Constant, Piece, Waveform
 from circuitsim.transient.windows import (
     NODES,
@@ -128,7 +128,7 @@ class _Run:
         self.windows: dict[tuple[bytes, int], Window] = {}
         self.powers = np.zeros(3)
         self.lost, self.still = 0.0, 0
-        self.largest = np.zeros(role.size)
+        self.largest = np.zeros(2)
         self._pieces(0.0)
 
     # ------------------------------------------------------------------ beginning
@@ -156,7 +156,7 @@ class _Run:
                 raise UsageError(f"{name} is neither a capacitor nor an inductor: it has no initial value")
             x[k] = level
         self.x0 = x
-        self.lost += self._enter(conducting, x, np.zeros(self.diodes.size, dtype=bool))
+        self.lost += self._enter(conducting, x, np.zeros(self.diodes.size, dtype=bool), True)
 
     def _pieces(self, time: float) -> None:
         """The pieces of all source waveforms from ``time`` s on."""
@@ -174,36 +174,47 @@ class _Run:
             self.modes[key] = mode_of(self.parts, self.diodes, conducting, self.sources, self.system, self.rows)
         return self.modes[key]
 
-    def _enter(self, conducting: np.ndarray, x: np.ndarray, tied: np.ndarray) -> float:
-        """Select the mode from here on, after a jump where one is due; returns the energy lost, J."""
+    def _enter(self, conducting: np.ndarray, x: np.ndarray, tied: np.ndarray, step: bool) -> float:
+        """Select the mode from here on, after a jump where states may ``step``; returns the energy lost, J."""
         lost = 0.0
-        for _ in range(4):
+        for attempt in range(3):
+            if step or attempt:
+                x, gone = self._jumped(x)
+                lost += gone
             at = self._state(x)
             mode, found = select(conducting, self._mode, self.diodes, at, tied, self.time)
             if not contradicted(mode, at):
                 self.mode, self.germs, self.x = mode, found, x
                 self.z = at.z(mode)
                 return lost
-            values = np.zeros(x.size)
-            values[self.sources] = self.rows @ self.w
-            jumps = []
-            if (self.parts.role == Role.CAPACITOR).any():
-                jumps.append(capacitor_jump(self.parts, x, values, self.diodes))
-            if (self.parts.role == Role.INDUCTOR).any():
-                jumps.append(inductor_jump(self.parts, x, values, self.diodes))
-            after = np.sum([jump.x for jump in jumps], axis=0)
-            delivered = sum(jump.delivered for jump in jumps)
-            self.powers += [delivered, 0.0, abs(delivered)]
-            lost += delivered + self._stored(x) - self._stored(after)
-            x, conducting = after, mode.conducting
+            conducting = mode.conducting
         raise ConvergenceError(f"states do not agree with the sources at {self.time:g} s, also after jumps")
 
+    def _jumped(self, x: np.ndarray) -> tuple[np.ndarray, float]:
+        """The states after a jump, and the energy lost in it, J; the same states where nothing contradicts them."""
+        values = np.zeros(x.size)
+        values[self.sources] = self.rows @ self.w
+        after, delivered = np.zeros(x.size), 0.0
+        if (self.parts.role == Role.CAPACITOR).any():
+            jump = capacitor_jump(self.parts, x, values, self.diodes)
+            after, delivered = after + jump.x, delivered + jump.delivered
+        if (self.parts.role == Role.INDUCTOR).any():
+            jump = inductor_jump(self.parts, x, values, self.diodes)
+            after, delivered = after + jump.x, delivered + jump.delivered
+        if (np.abs(after - x) <= NOISE * self._state(x).x_scale).all():
+            return x, 0.0
+        self.powers += [delivered, 0.0, abs(delivered)]
+        return after, delivered + self._stored(x) - self._stored(after)
+
     def _state(self, x: np.ndarray) -> State:
-        """The state with its scales: the largest capacitor voltage and inductor current so far."""
-        for role in (Role.CAPACITOR, Role.INDUCTOR):
-            mine = self.parts.role == role
-            self.largest[mine] = max(self.largest[mine].max(initial=0.0), np.abs(x[mine]).max(initial=0.0))
-        return State(x, self.w, self.largest, self.w_scale)
+        """The state, with the largest voltage and the largest current so far as its scales."""
+        roles, values = self.parts.role, np.abs(self.rows) @ self.w_scale
+        for kind, source, k in ((Role.CAPACITOR, Role.VOLTAGE, 0), (Role.INDUCTOR, Role.CURRENT, 1)):
+            given = values[roles[self.sources] == source].max(initial=0.0)
+            self.largest[k] = max(self.largest[k], given, np.abs(x[roles == kind]).max(initial=0.0))
+        scale = np.where(roles == Role.CAPACITOR, self.largest[0], 0.0)
+        scale[roles == Role.INDUCTOR] = self.largest[1]
+        return State(x, self.w, scale, self.w_scale)
 
     def _stored(self, x: np.ndarray) -> float:
         """Energy in capacitors and inductors, J."""
@@ -215,15 +226,15 @@ class _Run:
         left = min(self.corner, stop) - self.time
         found = self._window(left)
         last = found.diode < 0 and found.length >= left
-        step = left if last else found.length
-        self.still = 0 if step > 4.0 * np.spacing(self.time) else self.still + 1
+        since = left if last else found.length
+        self.still = 0 if since > 4.0 * np.spacing(self.time) else self.still + 1
         if self.still > AT_ONCE:
             raise ConvergenceError(f"more than {AT_ONCE} events at {self.time:g} s: diodes change without end")
-        z = expm(step * self.mode.system) @ self.z
+        z = expm(since * self.mode.system) @ self.z
         x = self.mode.dependent @ z
         before = self.mode.conducting
         bound = min(self.corner, stop)
-        self.time = bound if last else min(self.time + step, bound)
+        self.time = bound if last else min(self.time + since, bound)
         self.w = z[self.mode.states.size :]
         tied = np.zeros(self.diodes.size, dtype=bool)
         conducting = before
@@ -231,13 +242,17 @@ class _Run:
             tied[found.diode] = True
             conducting = before ^ tied
         corner = self.time >= self.corner
+        step = False
         if corner:
+            values, sizes = self.rows @ self.w, np.abs(self.rows) @ self.w_scale
             self._pieces(self.time)
+            sizes = np.maximum(sizes, np.abs(self.rows) @ self.w_scale)
+            step = bool((np.abs(self.rows @ self.w - values) > NOISE * sizes).any())
         if not (corner or found.diode >= 0):
             self.x, self.z = x, z
             self.germs = germs(self.mode, self.diodes, self._state(x), tied)
             return
-        lost = self._enter(conducting, x, tied)
+        lost = self._enter(conducting, x, tied, step)
         self.lost += lost
         changed = np.flatnonzero(self.mode.conducting != before)
         if changed.size or lost:
@@ -271,6 +286,8 @@ class _Run:
             end, error = self._refined(rows[diode], share * length, size[diode])
         else:
             diode = -1
+        self.largest[0] = max(self.largest[0], np.abs(mode.voltage @ states).max(initial=0.0))
+        self.largest[1] = max(self.largest[1], np.abs(mode.current @ states).max(initial=0.0))
         self.segments.append(Segment(self.time, mode, self.z))
         self._integrate(mode, states, 2.0 * end / length - 1.0, length)
         return _Found(end, diode, error)
