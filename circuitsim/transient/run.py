@@ -33,6 +33,9 @@ STATES = 60
 """Most capacitors and inductors: matrix exponentials cost the cube of their number."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
+FLOOR = 1e-3
+"""Scale of currents against the largest voltage in the smallest resistance, of voltages against the largest current in
+the largest one."""
 HALVINGS = 100
 """Shortest window against the time left: 2 to this negative power."""
 ROLES = {RESISTOR: Role.RESISTOR, DIODE: Role.BLOCKING, VOLTAGE: Role.VOLTAGE, CURRENT: Role.CURRENT,
@@ -212,6 +215,11 @@ class _Run:
         for kind, source, k in ((Role.CAPACITOR, Role.VOLTAGE, 0), (Role.INDUCTOR, Role.CURRENT, 1)):
             given = values[roles[self.sources] == source].max(initial=0.0)
             self.largest[k] = max(self.largest[k], given, np.abs(x[roles == kind]).max(initial=0.0))
+        # Where nothing flows yet, currents are the rounding of voltages in the smallest resistance, and vice versa.
+        ohms = self.parts.value[self.resistors]
+        v, i = self.largest
+        self.largest[0] = max(v, FLOOR * i * ohms.max(initial=0.0))
+        self.largest[1] = max(i, FLOOR * v / ohms.min(initial=np.inf))
         scale = np.where(roles == Role.CAPACITOR, self.largest[0], 0.0)
         scale[roles == Role.INDUCTOR] = self.largest[1]
         return State(x, self.w, scale, self.w_scale)
