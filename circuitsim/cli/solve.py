@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
+    from circuitsim.netlist.deck import Analysis
 
 EPILOG = """\
 formats:
@@ -59,8 +64,9 @@ def run(args: argparse.Namespace) -> int:
             deliver(dumps(failure(error, circuit)), args.output)
         raise
     report([*deck.problems, *deck.notes, *point.warnings])
-    if any(type(analysis).__name__ in ("DcSweep", "ParameterStep") for analysis in deck.analyses):
-        print(f"note: .dc and .step are run by: circuitsim sweep {args.deck}", file=sys.stderr)
+    asked = dict.fromkeys(word for analysis in deck.analyses if (word := sweeping(analysis, circuit)))
+    if asked:
+        print(f"note: run by circuitsim sweep {args.deck}: {', '.join(asked)}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
 
@@ -71,6 +77,23 @@ def run(args: argparse.Namespace) -> int:
 
         draw(point, args.plot)
     return 0
+
+
+def sweeping(analysis: Analysis, circuit: Circuit) -> str:
+    """The card of an analysis that has more than one operating point; empty for the others."""
+    from circuitsim.netlist.deck import DcSweep, Step, Temperature, Transient
+    from circuitsim.netlist.transient import memory
+
+    match analysis:
+        case DcSweep():
+            return ".dc"
+        case Step():
+            return ".step"
+        case Temperature(values) if len(values) > 1:
+            return ".temp"
+        case Transient() if not memory(circuit):
+            return ".tran"
+    return ""
 
 
 def _formatted(point: dict, form: str) -> str:

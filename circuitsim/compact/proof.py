@@ -8,33 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, update_maximum
+from circuitsim.certificate import CLEAR, current_scale, net_currents, update_maximum
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.engine.double_double import add
+from circuitsim.engine.double_double import add, multiply
 from circuitsim.engine.tree import tree_potentials
 
 AIM = 1e-10
 """A simple bound on the errors that is below this needs no sharper one."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
-
-
-def balances(kind, first, second, current, at_node):
-    """Fill in the net current of each node and the largest |current| there, A, in two rows; returns the worst net
-    current and its largest share of the latter."""
-    at_node[:] = 0.0
-    for e in range(kind.size):
-        c = current[e]
-        if c != 0.0:
-            a, b = first[e], second[e]
-            at_node[0, a] += c
-            at_node[0, b] -= c
-            c = abs(c)
-            at_node[1, a], at_node[1, b] = max(at_node[1, a], c), max(at_node[1, b], c)
-    worst = share = 0.0
-    for k in range(at_node.shape[1]):
-        worst, share = update_maximum(worst, share, abs(at_node[0, k]), at_node[1, k])
-    return worst, share
 
 
 def loop_scale(walk, by, drop, a, b):
@@ -48,9 +30,14 @@ def loop_scale(walk, by, drop, a, b):
     return most
 
 
-def error_bound(first, second, ohms, current, largest, total, power):
-    """Bound on the error of any current against the largest one at its ends, given the sum of the residuals' currents
-    ``total``, A, and of their powers, W.
+def tied_scale(e, size, local, above_first, above_second):
+    """`current_scale` of an element of the tree, A; of others ``local``: they tie nothing by themselves."""
+    return current_scale(size, local) if e in (above_first, above_second) else local
+
+
+def error_bound(first, second, ohms, current, largest, by, total, power):
+    """Bound on the error of any current against its `circuitsim.certificate.current_scale`, given the sum of the
+    residuals' currents ``total``, A, and of their powers, W.
 
     A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
     """
@@ -58,19 +45,20 @@ def error_bound(first, second, ohms, current, largest, total, power):
     for e in range(ohms.size):
         if current[e] != 0.0:
             error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
-            bound = max(bound, error / max(largest[first[e]], largest[second[e]]))
+            local = max(largest[first[e]], largest[second[e]])
+            bound = max(bound, error / tied_scale(e, abs(current[e]), local, by[first[e]], by[second[e]]))
     return bound
 
 
-def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, worst, relative):
+def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
     """The certificate of branch currents; fills in drops and potentials.
 
     Parameters
     ----------
     walk : Walk
         The spanning tree.
-    current : (m,) float array
-        Branch currents, A.
+    current, low : (m,) float arrays
+        Branch currents, A, and what rounding them to doubles leaves over.
     v : (n_nodes,) float array
         Filled, V: node 0 at zero.
     drop : (m,) float array
@@ -83,15 +71,15 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     Returns
     -------
     float
-        Bound on the error of any current against the largest one at its ends, for currents of the tree that follow from
-        those of the chords in pairs of doubles (`error_bound`). Infinite where a sign is within
-        `circuitsim.certificate.CLEAR` of rounding.
+        Bound on the error of any current against its `circuitsim.certificate.current_scale`, for currents of the tree
+        that follow from those of the chords in pairs of doubles (`error_bound`). Infinite where the sign of a voltage
+        is within `circuitsim.certificate.CLEAR` of rounding.
     """
     m, n = kind.size, v.size
     worst[:] = 0.0
     relative[:] = 0.0
-    worst[0], relative[0] = balances(kind, first, second, current, at_node)
-    ohms, emf, none, v_low, by = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
+    worst[0], relative[0], _ = net_currents(first, second, current, at_node)
+    ohms, emf, v_low, by = np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
     for e in range(m):
         if kind[e] == VOLTAGE:
             emf[e] = value[e]
@@ -101,38 +89,39 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     for j in range(n):
         by[walk.order[j]] = walk.edge[j]
     v[0] = 0.0
-    tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, none, v, v_low)
-    kvl = kvl_share = forward = forward_share = reverse = reverse_share = 0.0
+    tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
+    kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
     total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
     for e in range(m):
         a, b, c = first[e], second[e], current[e]
-        between = add(v[a], v_low[a], -v[b], -v_low[b])[0]
+        between, between_low = add(v[a], v_low[a], -v[b], -v_low[b])
         local = max(at_node[1, a], at_node[1, b])
         if c != 0.0:
-            least = min(least, local)
-            clear = clear and abs(c) >= CLEAR * local
+            least = min(least, tied_scale(e, abs(c), local, by[a], by[b]))
         if kind[e] == DIODE and c == 0.0:
             drop[e] = between
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
             if between > 0.0:
                 scale = max(between, loop_scale(walk, by, drop, a, b))
-                forward, forward_share = update_maximum(forward, forward_share, between, scale)
+                forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
         elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
             drop[e] = between
         else:
             left, size = abs(drop[e] - between), abs(drop[e])
             if ohms[e] != 0.0:
-                total += left / abs(ohms[e])
-                power += left * left / abs(ohms[e])
+                d, d_low = multiply(ohms[e], c, low[e])
+                rest = abs(add(d, d_low, -between, -between_low)[0])
+                total += rest / abs(ohms[e])
+                power += rest * rest / abs(ohms[e])
             scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
-            kvl, kvl_share = update_maximum(kvl, kvl_share, left, scale)
+            kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
         if kind[e] == DIODE:
-            reverse, reverse_share = update_maximum(reverse, reverse_share, max(-c, 0.0), local)
+            reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
         printed, size = abs(drop[e] - (v[a] - v[b])), abs(drop[e])
         if printed > AGREES * size:
-            kvl, kvl_share = update_maximum(kvl, kvl_share, printed, max(size, abs(v[a]), abs(v[b])))
+            kvl, kvl_relative = update_maximum(kvl, kvl_relative, printed, max(size, abs(v[a]), abs(v[b])))
     worst[1], worst[3], worst[4] = kvl, forward, reverse
-    relative[1], relative[3], relative[4] = kvl_share, forward_share, reverse_share
+    relative[1], relative[3], relative[4] = kvl_relative, forward_relative, reverse_relative
     for j in range(1, n):
         u, p = walk.order[j], walk.parent[j]
         # Zero by balance or by rounding?
@@ -141,4 +130,4 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
         return np.inf
     if not total > AIM * least:
         return total / least if least < np.inf else total
-    return error_bound(first, second, ohms, current, at_node[1], total, power)
+    return error_bound(first, second, ohms, current, at_node[1], by, total, power)

@@ -26,12 +26,20 @@ from circuitsim.netlist.problems import NOTE_KINDS
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.reading import Reading
     from circuitsim.netlist.roles import Roles
 
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
 
 
-def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Deck:
+def read_deck(
+    path: str | os.PathLike[str],
+    allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
+) -> Deck:
     """Read the deck in a file (``-`` is standard input).
 
     Parameters
@@ -40,6 +48,14 @@ def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.Pat
         The deck.
     allow_include : iterable of str or path-like
         Folders outside the deck's own from which it may include files.
+    title : bool
+        Whether the first line is the title, as in every SPICE program; False: it is a card.
+    libraries : iterable of str or path-like
+        Files whose models, sub-circuits, functions and parameters count where the deck has none of that name.
+    search : iterable of str or path-like
+        Folders in which included files are looked for by their own name, whatever folder the deck names.
+    rkm : bool
+        Whether ``2K2`` is 2.2k (IEC 60062), which a note says; otherwise it is refused.
 
     Raises
     ------
@@ -50,7 +66,8 @@ def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.Pat
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include])
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include],
+                        _reading(title, libraries, search, rkm))  # fmt: skip
 
 
 def read_deck_text(
@@ -58,19 +75,27 @@ def read_deck_text(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
 ) -> Deck:
     """Read a deck from its text.
 
     Parameters
     ----------
     text : str
-        The deck; its first line is the title.
+        The deck.
     file : str
         The name that messages give it.
     folder : str or path-like, optional
         Where its ``.include`` cards look; without it they are refused unless ``allow_include`` names a folder.
     allow_include : iterable of str or path-like
         Further folders from which it may include files.
+    title : bool
+        Whether the first line is the title; False: it is a card.
+    libraries, search, rkm
+        As for `read_deck`.
 
     Raises
     ------
@@ -80,12 +105,23 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed)
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed,
+                        _reading(title, libraries, search, rkm))  # fmt: skip
 
 
-def load(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Circuit:
+def _reading(
+    title: bool, libraries: Iterable[str | os.PathLike[str]], search: Iterable[str | os.PathLike[str]], rkm: bool
+) -> Reading:
+    from circuitsim.netlist.reading import Reading
+
+    return Reading(title, tuple(os.fspath(p) for p in libraries), tuple(os.fspath(p) for p in search), rkm)
+
+
+def load(
+    path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
+) -> Circuit:
     """The circuit of the deck in a file; as `read_deck`."""
-    return read_deck(path, allow_include).circuit
+    return read_deck(path, allow_include, title).circuit
 
 
 def loads(
@@ -93,9 +129,10 @@ def loads(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
 ) -> Circuit:
     """The circuit of a deck's text; as `read_deck_text`."""
-    return read_deck_text(text, file, folder, allow_include).circuit
+    return read_deck_text(text, file, folder, allow_include, title).circuit
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None) -> str:

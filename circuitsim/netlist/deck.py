@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.errors import Location, Problem
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
+    from circuitsim.netlist.functional import FollowingSources
+
+    Elaborate = Callable[[Mapping[str, float], float | None], tuple[Circuit, FollowingSources]]
+
+
+class Target(Enum):
+    """What a range varies."""
+
+    ELEMENT = "element"
+    PARAMETER = "parameter"
+    TEMPERATURE = "temperature"
 
 
 class DcRange(NamedTuple):
-    """Values that one source or parameter runs through.
+    """Values that one source, element or parameter runs through.
 
     Attributes
     ----------
     name : str
-        The element or the parameter.
+        The element, the parameter of the deck, ``model:parameter``, or ``temp``.
     start, stop, step : float
-        As written; for a list the first, the last and 0.
+        As written; the step is 0 for a list, decades and octaves.
     values : sequence of float
         The values themselves, the stop included where a step ends on it.
     location : Location
+    target : Target
+    elements : tuple of str
+        The names that take the values together; empty for the one called ``name``.
     """
 
     name: str
@@ -30,6 +45,25 @@ class DcRange(NamedTuple):
     stop: float
     step: float
     values: Sequence[float]
+    location: Location
+    target: Target = Target.ELEMENT
+    elements: tuple[str, ...] = ()
+
+
+class TableRange(NamedTuple):
+    """A table (``.data``): several names that take the values of its rows together.
+
+    Attributes
+    ----------
+    name : str
+        The table.
+    ranges : tuple of DcRange
+        One a column, all of one length.
+    location : Location
+    """
+
+    name: str
+    ranges: tuple[DcRange, ...]
     location: Location
 
 
@@ -40,35 +74,56 @@ class OperatingPointRequest(NamedTuple):
 
 
 class DcSweep(NamedTuple):
-    """``.dc``: one source, or two; the first runs fastest, as in SPICE."""
+    """``.dc``: one range or several; the first runs fastest, as in SPICE."""
 
-    sweeps: tuple[DcRange, ...]
+    sweeps: tuple[DcRange | TableRange, ...]
     location: Location
 
 
-class ParameterStep(NamedTuple):
-    """``.step param``."""
+class Step(NamedTuple):
+    """``.step``: an outer loop around ``.dc`` and ``.tran``."""
 
-    sweep: DcRange
+    sweep: DcRange | TableRange
+    location: Location
+
+
+class Transient(NamedTuple):
+    """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open."""
+
+    step: float
+    stop: float
+    start: float
     location: Location
 
 
 class Temperature(NamedTuple):
-    """``.temp``; ideal elements do not change with it."""
+    """``.temp``, °C: the temperature of the deck; several values are a sweep, the first is the operating point's."""
 
     values: tuple[float, ...]
     location: Location
 
 
 class Output(NamedTuple):
-    """``.print`` or ``.save``: the words behind it, as written."""
+    """``.print``, ``.plot``, ``.probe`` or ``.save``.
+
+    Attributes
+    ----------
+    card : str
+        Its name without the dot.
+    analysis : str
+        The analysis it is for, in lower case: ``dc``, ``tran`` …; empty for all.
+    requests : tuple of str
+        Quantities, as written.
+    location : Location
+    """
 
     card: str
+    analysis: str
     requests: tuple[str, ...]
     location: Location
 
 
-Analysis = OperatingPointRequest | DcSweep | ParameterStep | Temperature | Output
+Analysis = OperatingPointRequest | DcSweep | Step | Transient | Temperature | Output
 
 
 class Directive(NamedTuple):
@@ -97,9 +152,16 @@ class Deck:
         Its ``*!`` comments.
     parameters : dict of str to float
         The deck's own parameters (not those of sub-circuits), as written, with their values.
+    temperature : float
+        Of the circuit, °C.
+    following : FollowingSources
+        The sources of ``circuit`` whose values follow time or other sources.
     """
 
-    __slots__ = ("_elaborate", "analyses", "circuit", "directives", "notes", "parameters", "problems", "title")
+    __slots__ = (
+        "_elaborate", "analyses", "circuit", "directives", "following", "notes", "parameters", "problems",
+        "temperature", "title",
+    )  # fmt: skip
 
     circuit: Circuit
     title: str
@@ -108,13 +170,16 @@ class Deck:
     analyses: tuple[Analysis, ...]
     directives: tuple[Directive, ...]
     parameters: dict[str, float]
+    temperature: float
+    following: FollowingSources
 
     def __init__(
         self, circuit: Circuit, problems: tuple[Problem, ...], notes: tuple[Problem, ...],
         analyses: tuple[Analysis, ...], directives: tuple[Directive, ...], parameters: dict[str, float],
-        elaborate: Callable[[Mapping[str, float]], Circuit],
+        elaborate: Elaborate, following: FollowingSources, temperature: float = 27.0,
     ) -> None:  # fmt: skip
         set_ = object.__setattr__
+        set_(self, "following", following)
         set_(self, "title", circuit.title)
         set_(self, "circuit", circuit)
         set_(self, "problems", problems)
@@ -122,23 +187,39 @@ class Deck:
         set_(self, "analyses", analyses)
         set_(self, "directives", directives)
         set_(self, "parameters", parameters)
+        set_(self, "temperature", temperature)
         set_(self, "_elaborate", elaborate)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Deck does not change; {name} was set when it was read")
 
-    def elaborate(self, parameters: Mapping[str, float] | None = None) -> Circuit:
+    def elaborate(self, parameters: Mapping[str, float] | None = None, temperature: float | None = None) -> Circuit:
         """The circuit with other values for some of the deck's parameters; the text is not read again.
+
+        Parameters
+        ----------
+        parameters : dict of str to float, optional
+            Other values by name.
+        temperature : float, optional
+            °C; the deck's own if it is not given.
 
         Raises
         ------
         UsageError
-            No such parameter, or a value that is not finite.
+            No such parameter, a value that is not finite, a temperature below absolute zero.
         NetlistError
             An element's value is out of range with these parameters.
         """
-        elaborate: Callable[[Mapping[str, float]], Circuit] = self._elaborate  # type: ignore[attr-defined]
-        return elaborate(parameters or {})
+        return self.elaborate_with_sources(parameters, temperature)[0]
+
+    def elaborate_with_sources(
+        self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
+    ) -> tuple[Circuit, FollowingSources]:
+        """As `elaborate`, with the sources whose values follow time or other sources."""
+        if not parameters and temperature is None:
+            return self.circuit, self.following
+        elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
+        return elaborate(parameters or {}, temperature)
 
     def __repr__(self) -> str:
         return f"Deck({self.circuit!r}, {len(self.analyses)} analyses)"

@@ -8,6 +8,7 @@ recursion over parameters, so that a chain of a hundred thousand parameters is a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from circuitsim.netlist import limits
@@ -20,9 +21,11 @@ from circuitsim.netlist.expression import (
     NEGATE,
     NOT,
     PUSH,
+    SIGNAL,
     TRUTH,
     Code,
     ExpressionError,
+    Signal,
     unknown_function,
     unknown_name,
 )
@@ -80,9 +83,20 @@ class Environment:
 
 
 class Evaluator:
-    """Runs expressions; one an elaboration, whose work it bounds."""
+    """Runs expressions; one an elaboration, whose work it bounds.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    constants : mapping of str to float
+        Names with a value where no parameter is called so.
+    signals : callable, optional
+        The value of a quantity of the solution, for expressions that read some; its ValueError says why it has none.
+    """
+
+    def __init__(
+        self, constants: Mapping[str, float] = CONSTANTS, signals: Callable[[Signal], float] | None = None
+    ) -> None:
+        self.constants, self.signals = constants, signals
         self.work = 0
         self.depth = 0
 
@@ -107,7 +121,7 @@ class Evaluator:
             user, where, name, at = stack[-1]
             owner = where.owner(name)
             if owner is None or name in owner.values:
-                if owner is None and name not in CONSTANTS:
+                if owner is None and name not in self.constants:
                     message, hint = unknown_name(name)
                     raise ExpressionError("parameter", message, at, hint, user)
                 if owner is not None and owner is not where:
@@ -133,7 +147,7 @@ class Evaluator:
         waiting = [
             (body, home, other, at)
             for other, at in body.names.items()
-            if other not in CONSTANTS or home.owner(other) is not None
+            if other not in self.constants or home.owner(other) is not None
             if (known := home.owner(other)) is None or other not in known.values
         ]  # fmt: skip
         key = (id(owner), name)
@@ -157,8 +171,8 @@ class Evaluator:
         owner = environment.owner(name)
         if owner is not None and name in owner.values:
             return owner.values[name]
-        if owner is None and name in CONSTANTS:
-            return CONSTANTS[name]
+        if owner is None and name in self.constants:
+            return self.constants[name]
         # Only a function's body comes here: its free names are those of the expression that calls it.
         self.deeper(code, at)
         single = Code(code.card, code.scope, at)
@@ -192,6 +206,8 @@ class Evaluator:
                 push(self.read(argument, at, code, environment))
             elif instruction == LOCAL:
                 push(arguments[argument])
+            elif instruction == SIGNAL:
+                push(self.signal(argument, at, code))
             elif instruction == NEGATE:
                 push(-pop())
             elif instruction in (NOT, TRUTH):
@@ -209,6 +225,16 @@ class Evaluator:
                 right, left = pop(), pop()
                 push(self.apply(instruction, OPERATORS[instruction], (left, right), at, code))
         return float(pop())
+
+    def signal(self, signal: Signal, at: int, code: Code) -> float:
+        """The value of a quantity of the solution."""
+        try:
+            if self.signals is not None:
+                return self.signals(signal)
+            why = "it depends on the solution"
+        except ValueError as error:
+            why = str(error)
+        raise ExpressionError("unsupported", why, at, "see docs/netlist.md for what a source may depend on", code)
 
     def call(
         self, name: str, values: tuple[float, ...], at: int, code: Code, environment: Environment, stop: int

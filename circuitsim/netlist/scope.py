@@ -14,26 +14,70 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
-from circuitsim.netlist.tokens import Token
+from circuitsim.netlist.tokens import CardError, Token
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
 
 
 class Wave(NamedTuple):
-    """A time function whose numbers have to be evaluated first."""
+    """A time function whose numbers may need evaluation; ``repeat`` and ``delay`` are ``r=`` and ``td=`` of PWL."""
 
     name: str
     numbers: list[Value]
+    offset: int
+    repeat: Value | None = None
+    delay: Value = 0.0
 
 
-class Special(NamedTuple):
-    """What an element needs evaluated: its value, its multiplier (1.0 if it has none)."""
+class Count(NamedTuple):
+    """A number beside the value of an element's card (``m=``, ``tc1=``)."""
 
     card: Card
     offset: int
-    value: Value | Wave
+    value: Value
+
+
+class ModelUse(NamedTuple):
+    """An element that names a model (or, if there is none of that name, an area or a parameter)."""
+
+    card: Card
+    offset: int
+    element: str
+    model: str
+
+
+class Details(NamedTuple):
+    """What a resistor, capacitor, inductor or line states beside its value.
+
+    Attributes
+    ----------
+    letter : str
+        First letter of its card, which tells the law of its value (`circuitsim.netlist.physical.LAWS`).
+    numbers : dict of str to Count
+        Its temperature coefficients, temperature, scale and size.
+    model : ModelUse or None
+    bare : bool
+        Whether the model's name is all that is stated: without such a model it is a parameter's.
+    references : tuple of int
+        Local nodes that have to be one: the reference nodes of a line's ports.
+    """
+
+    letter: str
+    numbers: dict[str, Count]
+    model: ModelUse | None
+    bare: bool = False
+    references: tuple[int, ...] = ()
+
+
+class Special(NamedTuple):
+    """What an element needs evaluated: its value (None: its model's), its multiplier (1.0 if it has none), details."""
+
+    card: Card
+    offset: int
+    value: Value | Wave | None
     multiplier: Value
+    details: Details | None = None
 
 
 class Call(NamedTuple):
@@ -60,29 +104,12 @@ class Model(NamedTuple):
     pairs: tuple[tuple[Token, Token], ...]
 
 
-class Count(NamedTuple):
-    """``m=`` or ``n=`` on the card of an element with a model."""
-
-    card: Card
-    offset: int
-    value: Value
-
-
 class DeviceUse(NamedTuple):
     """What elements are whose model makes them devices: the row of the element table, and the card's values by name."""
 
     row: ElementModel
     model: Model
     values: dict[str, tuple[int, Value]]
-
-
-class ModelUse(NamedTuple):
-    """An element that names a model (or, if there is none of that name, an area)."""
-
-    card: Card
-    offset: int
-    element: str
-    model: str
 
 
 class Scope:
@@ -104,14 +131,22 @@ class Scope:
         Names as first written, by number.
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
+    deferred : list
+        Cards of a library's sub-circuit that are not supported, which matter where it is called.
+    readings : list or None
+        Numbers such as ``2K2`` that were read, one list for all scopes; None where they are refused.
+    waves : dict of int to Wave
+        Position → time function of a source.
+    formulas : dict of int to Code
+        Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
     """
 
     __slots__ = (
-        "calls", "card", "cards", "counts", "defaults", "first", "functions", "index", "kind", "lines", "modelled",
-        "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
-        "specials", "subcircuits", "uses", "value",
+        "calls", "card", "cards", "counts", "defaults", "deferred", "first", "formulas", "functions", "index", "kind",
+        "lines", "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports",
+        "readings", "second", "spans", "specials", "subcircuits", "uses", "value", "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -126,6 +161,10 @@ class Scope:
         self.index: dict[str, int] = {}
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
+        self.waves: dict[int, Wave] = {}
+        self.deferred: list[tuple[Card, CardError]] = []
+        self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
+        self.formulas: dict[int, Code] = {}
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}

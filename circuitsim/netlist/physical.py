@@ -1,0 +1,151 @@
+"""Values of resistors and capacitors from what their cards and models state: size, scale and temperature.
+
+As ngspice 39 computes them (tested against it)::
+
+    R = stated value, else RSH (L − 2 SHORT)/(W − 2 NARROW), else R of the model
+    R(T) = R (1 + TC1 ΔT + TC2 ΔT²), or R · 1.01^(TCE ΔT) where the card or the model states TCE;  ΔT = T − TNOM
+
+What the card states has precedence over the model's. A capacitor is open at DC: its value is only kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from circuitsim.netlist.temperature import Temperatures
+
+SIZE = 10e-6
+"""Length and width of a resistor where neither card nor model states them, m."""
+
+OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
+"""Numbers of a resistor's, capacitor's or inductor's card beside its value."""
+
+TYPES = {
+    "R": ("R", "RES"), "C": ("C", "CAP"), "L": ("L", "IND"), "O": ("LTRA",), "Y": ("TXL",), "U": ("URC",),
+    "T": (),
+}  # fmt: skip
+"""Types of the ``.model`` cards that elements with these letters take."""
+
+ACTING = {
+    "R": frozenset(("r", "res", "rsh", "narrow", "short", "dw", "dlr", "defw", "w", "l", "tc1", "tc2", "tce", "tnom",
+                    "t_measured")),
+    "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl")),
+    "L": frozenset(("ind", "l")),
+    "O": frozenset(("r", "g", "len")),
+    "Y": frozenset(("r", "length")),
+    "U": frozenset(("rperl", "isperl")),
+}  # fmt: skip
+"""Parameters of these models that are read."""
+
+IDLE = frozenset(("kf", "af", "lf", "wf", "ef", "bv_max", "noise", "level", "temp"))
+"""Parameters of these models without effect on any steady state."""
+
+
+Numbers = Mapping[str, float]
+
+
+def resistance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance of one resistor, Ω.
+
+    Parameters
+    ----------
+    stated : float or None
+        Value on its card, Ω, at the nominal temperature.
+    own, model : mapping of str to float
+        Other numbers of its card (`OWN`) and of its model (`ACTING`), by name.
+    temperatures : Temperatures
+
+    Raises
+    ------
+    ValueError
+        Nothing states its value, or the temperature takes it to zero or below; the message is for the user.
+    """
+    base = nominal_resistance(stated, own, model)
+    temperature = temperatures.of(own)
+    rise = temperature - model.get("tnom", model.get("t_measured", temperatures.nominal))
+    factor = thermal_factor(own, model, rise)
+    if base > 0.0 and factor <= 0.0:
+        raise ValueError(f"its temperature coefficients make the resistance {base * factor:g} Ω at {temperature:g} °C")
+    return base * factor * own.get("scale", 1.0)
+
+
+def nominal_resistance(stated: float | None, own: Numbers, model: Numbers) -> float:
+    """The resistance before scale and temperature, Ω; raises as `resistance`."""
+    if stated is not None:
+        return stated
+    length = own.get("l", model.get("l", SIZE))
+    width = own.get("w", model.get("defw", model.get("w", SIZE)))
+    sheet = model.get("rsh", 0.0)
+    if sheet * length * width > 0.0:
+        long = length - 2.0 * model.get("short", model.get("dlr", 0.0))
+        wide = width - 2.0 * model.get("narrow", model.get("dw", 0.0))
+        if long < 0.0 or wide <= 0.0:
+            raise ValueError(f"SHORT and NARROW leave {long:g} m of its length and {wide:g} m of its width")
+        return sheet * long / wide
+    for name in ("r", "res"):
+        if name in model:
+            return model[name]
+    raise ValueError("neither its card nor its model states a resistance")
+
+
+def thermal_factor(own: Numbers, model: Numbers, rise: float) -> float:
+    """Resistance over its value at the nominal temperature, ``rise`` kelvins above it."""
+    if "tce" in own or "tce" in model:
+        return float(1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise))
+    linear = own.get("tc", own.get("tc1", model.get("tc1", 0.0)))
+    square = own.get("tc2", model.get("tc2", 0.0))
+    return 1.0 + (square * rise + linear) * rise
+
+
+def capacitance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The capacitance of one capacitor at the nominal temperature, F; 0 where nothing states it."""
+    if stated is None:
+        stated = model.get("cap", model.get("c"))
+    if stated is None:
+        long = own.get("l", model.get("defl", 0.0)) - model.get("short", 0.0)
+        wide = own.get("w", model.get("defw", SIZE)) - model.get("narrow", 0.0)
+        stated = model.get("cj", 0.0) * wide * long + 2.0 * model.get("cjsw", 0.0) * (wide + long)
+    return stated * own.get("scale", 1.0)
+
+
+def inductance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The inductance of one inductor at the nominal temperature, H; 0 where nothing states it."""
+    return (model.get("ind", model.get("l", 0.0)) if stated is None else stated) * own.get("scale", 1.0)
+
+
+def lossless_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of a ``T`` line: none."""
+    return 0.0
+
+
+def lossy_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of an ``O`` line, Ω: R · LEN."""
+    if model.get("g", 0.0) != 0.0:
+        raise ValueError("the conductance G of a lossy line is not supported")
+    if "len" not in model:
+        raise ValueError("its model states no LEN")
+    return model.get("r", 0.0) * model["len"]
+
+
+def single_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of a ``Y`` line, Ω: R · length; its card's LEN before the model's."""
+    length = own.get("len", own.get("length", model.get("length")))
+    if length is None:
+        raise ValueError("neither its card nor its model states a length")
+    return model.get("r", 0.0) * length
+
+
+def uniform_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of a ``U`` line, Ω: RPERL (1 kΩ/m) · L."""
+    if "isperl" in model:
+        raise ValueError("a line of diodes (ISPERL) is not supported")
+    if "l" not in own:
+        raise ValueError("its card states no length L")
+    return model.get("rperl", 1000.0) * own["l"]
+
+
+LAWS: dict[str, Callable[[float | None, Numbers, Numbers, Temperatures], float]] = {
+    "R": resistance, "C": capacitance, "L": inductance, "O": lossy_line, "Y": single_line, "U": uniform_line,
+    "T": lossless_line,
+}  # fmt: skip
+"""First letter of a card → its value from what the card states, other numbers of the card, its model, temperatures."""
