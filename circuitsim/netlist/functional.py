@@ -38,13 +38,16 @@ class FollowingSources:
         By position.
     constants : mapping of str to float
         The constants of expressions.
+    initials : dict of int to float, optional
+        Initial voltages of capacitors, V, and currents of inductors, A (``ic=``), by position.
     """
 
     def __init__(
         self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
-        constants: Mapping[str, float],
+        constants: Mapping[str, float], initials: dict[int, float] | None = None,
     ) -> None:  # fmt: skip
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
+        self.initials = initials or {}
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
     def __bool__(self) -> bool:

@@ -74,6 +74,8 @@ class Mode(NamedTuple):
         currents of all inductors. `loops` are currents through loops of sources, capacitors and conducting diodes whose
         voltages do not add up, by equal infinitesimal resistances (Ω times A); `cuts` are voltages across cuts of
         sources, inductors and blocking diodes whose currents do not, by equal infinitesimal conductances (S times V).
+    source_loops, source_cuts : (m, s) float arrays
+        The same of loops and cuts without capacitors and inductors, as functions of w.
     """
 
     conducting: np.ndarray
@@ -84,6 +86,8 @@ class Mode(NamedTuple):
     dependent: np.ndarray
     loops: np.ndarray
     cuts: np.ndarray
+    source_loops: np.ndarray
+    source_cuts: np.ndarray
 
 
 class Tree(NamedTuple):
@@ -186,7 +190,6 @@ def mode_of(
     stack = np.vstack([np.eye(free.size)[of_free], block(free, opens).T[of_open]])
     vx = -_least(stack, np.vstack([np.zeros((int(of_free.sum()), k + s)), across[of_open]]))
     voc = across + block(free, opens).T @ vx
-    net = value[twigs[free]] + block(free, opens) @ j
     # Loops of conducting diodes: equal infinitesimal resistances share the current.
     carried = -(block(fixed, cl) @ icl + block(fixed, rl) @ irl + block(fixed, ll) @ il + block(fixed, opens) @ j)
     on_fixed = role[twigs[fixed]] == Role.CONDUCTING
@@ -205,26 +208,30 @@ def mode_of(
     dependent[twigs[ct]], dependent[links[cl]], dependent[coils] = vc, vcl, coil_current
     whole = np.vstack([dvc, di, np.hstack([np.zeros((s, k)), system])])
     states = np.concatenate([twigs[ct], links[ll]])
-    loops, cuts = _mismatches(tree, role, rows, sources)
-    return Mode(conducting.copy(), states, whole, voltage, current, dependent, loops, cuts)
+    loops, cuts = _mismatches(tree, role, rows, sources, True)
+    own_loops, own_cuts = (found[:, role.size :] for found in _mismatches(tree, role, rows, sources, False))
+    return Mode(conducting.copy(), states, whole, voltage, current, dependent, loops, cuts, own_loops, own_cuts)
 
 
-def _mismatches(tree: Tree, role: np.ndarray, rows: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`Mode.loops` and `Mode.cuts`."""
+def _mismatches(
+    tree: Tree, role: np.ndarray, rows: np.ndarray, sources: np.ndarray, storing: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """`Mode.loops` and `Mode.cuts`; those of sources alone without elements ``storing`` energy."""
     m, (twigs, links, f) = role.size, tree
     given = np.zeros((m, m + rows.shape[1]))
     given[sources, m:] = rows
-    storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
-    given[storing, storing] = 1.0
+    states = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
+    given[states, states] = 1.0
     loops, cuts = np.zeros((2, m, m + rows.shape[1]))
-    fixed = np.flatnonzero(role[twigs] <= Role.CAPACITOR)
-    closing = np.flatnonzero(role[links] <= Role.CAPACITOR)
+    last, first = (Role.CAPACITOR, Role.INDUCTOR) if storing else (Role.CONDUCTING, Role.BLOCKING)
+    fixed = np.flatnonzero(role[twigs] <= last)
+    closing = np.flatnonzero(role[links] <= last)
     g = f[np.ix_(fixed, closing)]
     gap = given[links[closing]] - g.T @ given[twigs[fixed]]
     loops[links[closing]] = -_solved(np.eye(closing.size) + g.T @ g, gap)
     loops[twigs[fixed]] = -g @ loops[links[closing]]
-    free = np.flatnonzero(role[twigs] >= Role.INDUCTOR)
-    cutting = np.flatnonzero(role[links] >= Role.INDUCTOR)
+    free = np.flatnonzero(role[twigs] >= first)
+    cutting = np.flatnonzero(role[links] >= first)
     h = f[np.ix_(free, cutting)]
     net = given[twigs[free]] + h @ given[links[cutting]]
     cuts[twigs[free]] = -_solved(np.eye(free.size) + h @ h.T, net)

@@ -72,11 +72,13 @@ def certify(
     in_loop = np.where(tree.cut != 0.0, v[tree.twigs][:, None], 0.0).max(axis=0, initial=ROUNDING * largest)
     in_loop = np.maximum(v[tree.links], in_loop)
     met = np.maximum(at_node[parts.first[diodes]], at_node[parts.second[diodes]])
-    wrong = np.maximum(_share(np.maximum(voltage[:, diodes], 0.0), largest), _share(np.maximum(-current[:, diodes], 0.0), met))
+    forward, reverse = np.maximum(voltage[:, diodes], 0.0), np.maximum(-current[:, diodes], 0.0)
+    wrong = np.maximum(_share(forward, largest), _share(reverse, met))
     both = np.minimum(_share(np.abs(voltage[:, diodes]), largest), _share(np.abs(current[:, diodes]), met))
+    law = _share(law, np.maximum(v[r], ROUNDING * np.maximum(largest, parts.value[r] * i.max(initial=0.0))))
     return TransientCertificate(
-        _largest(_share(net, at_node)), _largest(_share(around, in_loop)),
-        _largest(_share(law, np.maximum(v[r], ROUNDING * np.maximum(largest, parts.value[r] * i.max(initial=0.0))))), _largest(wrong), _largest(both), imbalance, tolerance,
+        _largest(_share(net, at_node)), _largest(_share(around, in_loop)), _largest(law),
+        _largest(wrong), _largest(both), imbalance, tolerance,
     )  # fmt: skip
 
 

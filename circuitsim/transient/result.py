@@ -1,4 +1,4 @@
-"""`TransientResult`: waveforms of a circuit over time, exact at any time, with their events, energies and certificate."""
+"""`TransientResult`: waveforms of a circuit at any time, with their events, energies and certificate."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg import expm
 
+from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import UsageError
 from circuitsim.transient.modes import Mode
 
@@ -129,7 +130,7 @@ class TransientResult:
     def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
         """Voltage between two nodes (n,), V, at the output times or others."""
         voltage, _ = self.at(self.times if times is None else times)
-        path = self._path(self.circuit.node_index(first), self.circuit.node_index(second))
+        path = self.path(first, second)
         return np.asarray(voltage[:, [k for k, _ in path]] @ np.array([sign for _, sign in path]))
 
     def current(self, element: str, times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
@@ -137,24 +138,40 @@ class TransientResult:
         _, current = self.at(self.times if times is None else times)
         return current[:, self.circuit.element_index(element)]
 
-    def _path(self, first: int, second: int) -> list[tuple[int, float]]:
-        """Elements from one node to another, with +1 along their direction."""
+    def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """For each diode its name and the spans of time, s, in which it conducts."""
+        diodes = np.flatnonzero(self.circuit.arrays().kind == DIODE)
+        spans: list[list[tuple[float, float]]] = [[] for _ in diodes]
+        ends = [segment.start for segment in self._segments[1:]] + [self.stop]
+        for segment, end in zip(self._segments, ends):
+            for own, conducts in zip(spans, segment.mode.conducting.tolist()):
+                if not conducts:
+                    continue
+                if own and own[-1][1] == segment.start:
+                    own[-1] = own[-1][0], end
+                else:
+                    own.append((segment.start, end))
+        return [(self.circuit.names[k], own) for k, own in zip(diodes.tolist(), spans)]
+
+    def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
+        """Elements that lead from one node to another, with +1 along their direction."""
+        start, end = self.circuit.node_index(first), self.circuit.node_index(second)
         arrays = self.circuit.arrays()
-        via: dict[int, tuple[int, int, float]] = {first: (first, -1, 0.0)}
+        via: dict[int, tuple[int, int, float]] = {start: (start, -1, 0.0)}
         around: dict[int, list[tuple[int, int, float]]] = {}
         for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
             around.setdefault(a, []).append((b, k, 1.0))
             around.setdefault(b, []).append((a, k, -1.0))
-        queue = [first]
+        queue = [start]
         for u in queue:
             for v, k, sign in around.get(u, ()):
                 if v not in via:
                     via[v] = (u, k, sign)
                     queue.append(v)
-        if second not in via:
-            raise UsageError("no elements lead from one node to the other: their voltage is not determined")
+        if end not in via:
+            raise UsageError(f"no elements lead from {first} to {second}: their voltage is not determined")
         found = []
-        while second != first:
-            second, k, sign = via[second]
+        while start != end:
+            end, k, sign = via[end]
             found.append((k, sign))
         return found

@@ -20,7 +20,6 @@ from circuitsim.transient.result import Energies, Event, Segment, TransientResul
 from circuitsim.transient.select import NOISE, State, contradicted, germs, select, slack_rows
 from circuitsim.transient.waveforms import Constant, Piece, Waveform
 from circuitsim.transient.windows import (
-    NODES,
     TO_COEFFICIENTS,
     Window,
     first_root,
@@ -31,6 +30,8 @@ from circuitsim.transient.windows import (
 
 STATES = 60
 """Most capacitors and inductors: matrix exponentials cost the cube of their number."""
+LARGEST_POINTS = 1_000_000
+"""Most output times."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
 FLOOR = 1e-3
@@ -82,8 +83,8 @@ def transient(
     """
     if not 0.0 < stop < np.inf:
         raise UsageError(f"a run ends at a positive time, not at {stop!r} s")
-    if points < 2:
-        raise UsageError("a run has at least two output times")
+    if not 2 <= points <= LARGEST_POINTS:
+        raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
     run = _Run(circuit, dict(waveforms or {}))
     run.begin(initial)
     while run.time < stop:
@@ -140,7 +141,7 @@ class _Run:
         x = np.zeros(self.parts.role.size)
         conducting = np.zeros(self.diodes.size, dtype=bool)
         if initial is None:
-            names = [self.circuit.names[k] for k in self.sources]
+            names = [self.circuit.names[k] for k in self.sources.tolist()]
             kind = self.circuit.arrays().kind
             values = {
                 name: waveform.value(0.0)
@@ -264,7 +265,7 @@ class _Run:
         self.lost += lost
         changed = np.flatnonzero(self.mode.conducting != before)
         if changed.size or lost:
-            names = tuple(("+" if self.mode.conducting[d] else "-") + self.circuit.names[self.diodes[d]] for d in changed)
+            names = tuple("-+"[int(self.mode.conducting[d])] + self.circuit.names[self.diodes[d]] for d in changed)
             self.events.append(Event(self.time, found.error, names, lost))
 
     def _window(self, left: float) -> _Found:

@@ -60,7 +60,7 @@ class Germs(NamedTuple):
     Attributes
     ----------
     order : (d,) int array
-        −1: infinite, 0: value, 1: first derivative …; `ORDERS` + 1: all zero.
+        −1: infinite, now or right after, 0: value, 1: first derivative …; `ORDERS` + 1: all zero.
     sign : (d,) float array
         +1: as the state asks, −1: violated, 0: all zero.
     """
@@ -93,6 +93,7 @@ def germs(mode: Mode, diodes: np.ndarray, at: State, tied: np.ndarray) -> Germs:
     found, size = mismatch(mode, diodes, at)
     clear = np.abs(found) > NOISE * size
     order[clear], sign[clear] = -1, np.sign(found[clear])
+    _leave_zero(mode, diodes, at, order, sign)
     rows, state = slack_rows(mode, diodes), z
     norm, error = np.abs(mode.system), STATE * at.scale(mode)
     for k in range(ORDERS + 1):
@@ -107,6 +108,22 @@ def germs(mode: Mode, diodes: np.ndarray, at: State, tied: np.ndarray) -> Germs:
         error = norm @ (error + STATE * np.abs(state))
         state = mode.system @ state
     return Germs(order, sign)
+
+
+def _leave_zero(mode: Mode, diodes: np.ndarray, at: State, order: np.ndarray, sign: np.ndarray) -> None:
+    """Fill in the diodes in loops and cuts of sources that add up now and no longer right after."""
+    rows = np.where(mode.conducting[:, None], mode.source_loops[diodes], -mode.source_cuts[diodes])
+    if not rows.any():
+        return
+    k = mode.states.size
+    system = mode.system[k:, k:]
+    state, error, norm = at.w, STATE * at.w_scale, np.abs(system)
+    for _ in range(ORDERS):
+        error = norm @ (error + STATE * np.abs(state))
+        state = system @ state
+        found, size = rows @ state, np.abs(rows) @ error
+        clear = (sign == 0.0) & (np.abs(found) > DERIVATIVE * size)
+        order[clear], sign[clear] = -1, np.sign(found[clear])
 
 
 def select(

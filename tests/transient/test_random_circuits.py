@@ -64,13 +64,12 @@ def implicit_euler(
     x = {name: initial.get(name, 0.0) for name, _ in kept}
     for step in range(1, steps + 1):
         values = {name: wave.value(step * h) for name, wave in waves.items()}
-        values |= {("I" if name[0] == "C" else "V") + name: (1 if name[0] == "C" else -1) * g * x[name] for name, g in kept}
-        point = prepared.solve(values)
         for name, g in kept:
-            i = image.element_index(name)
-            x[name] = float(point.drops[i] if name[0] == "C" else point.currents[i]) if point.drops is not None else (
-                point.voltage(*ends(image, i)) if name[0] == "C" else float(point.currents[i])
-            )  # fmt: skip
+            values[("I" if name[0] == "C" else "V") + name] = g * x[name] if name[0] == "C" else -g * x[name]
+        point = prepared.solve(values)
+        for name, _ in kept:
+            k = image.element_index(name)
+            x[name] = point.voltage(*ends(image, k)) if name[0] == "C" else float(point.currents[k])
     assert np.isfinite(list(x.values())).all()
     return x
 
