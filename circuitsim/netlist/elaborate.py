@@ -144,7 +144,7 @@ class Elaborator:
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
         return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
-                                self.names, self.out.factors)  # fmt: skip
+                                self.names, self.out.factors, self.followers.initials)  # fmt: skip
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -171,7 +171,7 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        following = sorted([*scope.waves, *scope.formulas])
+        following = sorted([*scope.waves, *scope.formulas, *scope.initials])
         return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
 
     def callers(self) -> tuple[str, ...]:

@@ -142,6 +142,8 @@ class Scope:
         Numbers such as ``2K2`` that were read, one list for all scopes; None where they are refused.
     waves : dict of int to Wave
         Position → time function of a source.
+    initials : dict of int to Value
+        Position → ``ic=`` of a capacitor or inductor.
     formulas : dict of int to Code
         Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
@@ -149,9 +151,36 @@ class Scope:
     """
 
     __slots__ = (
-        "calls", "card", "cards", "counts", "defaults", "deferred", "first", "formulas", "functions", "index", "kind",
-        "lines", "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports",
-        "readings", "second", "spans", "specials", "subcircuits", "uses", "value", "waves",
+        "calls",
+        "card",
+        "cards",
+        "counts",
+        "defaults",
+        "deferred",
+        "first",
+        "formulas",
+        "functions",
+        "index",
+        "initials",
+        "kind",
+        "lines",
+        "modelled",
+        "models",
+        "name",
+        "names",
+        "node_names",
+        "nodes",
+        "parameters",
+        "parent",
+        "ports",
+        "readings",
+        "second",
+        "spans",
+        "specials",
+        "subcircuits",
+        "uses",
+        "value",
+        "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -167,6 +196,7 @@ class Scope:
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
         self.waves: dict[int, Wave] = {}
+        self.initials: dict[int, Value] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
         self.formulas: dict[int, Code] = {}

@@ -261,8 +261,7 @@ def test_warnings_and_notes_with_their_place(command: Command, deck) -> None:
     firsts = [line for line in result.err.splitlines() if not line.startswith(" ")]
     assert firsts == [
         "warning: my.cir:3:8: R1: 1M is 1 milliohm: M is milli in SPICE",
-        "warning: my.cir:5:1: .tran: C1 stores energy, a transient analysis of it is not done; "
-        "the operating point is solved",
+        "warning: my.cir:5:1: .tran: C1 stores energy; circuitsim tran runs it, the operating point is solved",
         "note: my.cir:2:10: ac has no effect at the operating point (V1)",
     ]
 
