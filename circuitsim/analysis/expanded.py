@@ -18,6 +18,7 @@ from circuitsim.models import Device
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.batch import BatchSolution, BatchSolver
+    from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.solve import Prepared
 
 
@@ -39,7 +40,7 @@ class PreparedExpanded(NamedTuple):
 
     circuit: Circuit
     expansion: Expansion
-    inner: Prepared | PreparedAmplified
+    inner: Prepared | PreparedAmplified | PreparedControlled
     solver: str
     tolerance: float
 
@@ -101,7 +102,9 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     result = OperatingPoint(
         circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings, drops
     )
-    result.regions, result.elementary = regions, point
+    result.regions, result.elementary, result.uniqueness = regions, point, point.uniqueness
+    if point.other is not None:
+        result.other = collapsed(circuit, expansion, point.other, tolerance)
     return result
 
 

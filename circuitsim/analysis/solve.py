@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
@@ -140,7 +141,7 @@ def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
 
 def prepared(
     circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedExpanded:
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
     """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
@@ -153,7 +154,9 @@ def prepared(
     return _elementary(circuit, solver, float(tolerance))
 
 
-def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified:
+def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified | PreparedControlled:
+    if circuit.laws:
+        return prepared_controlled(circuit, tolerance)
     if circuit.amplified:
         image = without_amplifiers(circuit)
         return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, tolerance))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.branches import Branch
+from circuitsim.analysis.controlled import PreparedControlled
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import pandas
 
     from circuitsim.netlist import Deck
+
+Ready = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
 
 MAX_POINTS = 1_000_000
 MAX_VALUES = 50_000_000
@@ -284,24 +288,25 @@ def _run(
     table = np.full((len(probes), points), np.nan)
     failures: list[Failure] = []
     warnings: dict[str, Problem] = {}
+    branch = Branch()
     for row, values, ready, reader in _points(source, axes, varied, probes, how):
         try:
-            point = ready.solve(values)
+            point = ready.solve(values, branch.last)
         except (NoSteadyStateError, ConvergenceError) as error:
             failures.append(Failure(row, error))
         else:
             table[:, row] = reader.read(point)
-            for warning in point.warnings:
+            for warning in branch.take(values, point):
                 warnings.setdefault(str(warning), warning)
         if progress is not None:
             progress(row + 1, points)
-    return table, failures, list(warnings.values())
+    return table, failures, [*warnings.values(), *branch.warnings()]
 
 
 def _points(
     source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
     how: tuple[str, float],
-) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified | PreparedExpanded, Reader]]:  # fmt: skip
+) -> Iterator[tuple[int, dict[str, float], Ready, Reader]]:  # fmt: skip
     """Row, element values, and the prepared circuit, which only other parameters make anew."""
     elements = [k for k, axis in enumerate(axes) if not axis.parameter]
     parameters = [k for k, axis in enumerate(axes) if axis.parameter]

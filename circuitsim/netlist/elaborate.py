@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR, device_code
 from circuitsim.models import Device, Multiplier
+from circuitsim.netlist import controlled
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
@@ -49,6 +50,7 @@ class _ElementColumns:
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
+        self.pending: dict[int, controlled.PendingLaw] = {}
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -118,7 +120,7 @@ class Elaborator:
         self.check_names()
         return Circuit.from_columns(
             title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
-            Origins(out.lines, out.starts, out.files), out.devices,
+            Origins(out.lines, out.starts, out.files), out.devices, controlled.resolved(self),
         )  # fmt: skip
 
     def check_names(self) -> None:
@@ -260,8 +262,12 @@ class Elaborator:
             out.value[k + offset] = self.special(frame, k, scope.specials[k])
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
+        for k in bisected(sorted(scope.controlled), start, stop):
+            controlled.elaborate(self, frame, k, k + offset)
         if frame.multiplier != 1.0:
             for k in range(start, stop):
+                if k in scope.controlled:
+                    continue
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-_ENERGY = "a controlled source has no energy function in general"
-_TRANSISTOR = "only R, D, V, I, L, C and X are known"
+_TRANSISTOR = "only R, D, V, I, L, C, E, F, G, H, B and X are known"
 
 ELEMENTS: dict[str, tuple[str, str]] = {
     "a": ("an XSPICE code model", _TRANSISTOR),
-    "b": ("a behavioural source", _ENERGY),
-    "e": ("a voltage-controlled voltage source", _ENERGY),
-    "f": ("a current-controlled current source", _ENERGY),
-    "g": ("a voltage-controlled current source", _ENERGY),
-    "h": ("a current-controlled voltage source", _ENERGY),
     "j": ("a transistor (JFET)", _TRANSISTOR),
     "k": ("a coupling of inductors", "inductors are shorts at the operating point: leave it out"),
     "m": ("a transistor (MOSFET)", _TRANSISTOR),

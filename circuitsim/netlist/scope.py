@@ -106,11 +106,13 @@ class Scope:
         Model, in lower case → positions of all elements that name it.
     counts : dict of int to dict
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
+    controlled : dict of int to Controlled
+        Position → card of a controlled source (`circuitsim.netlist.controlled`).
     """
 
     __slots__ = (
-        "calls", "card", "cards", "counts", "defaults", "first", "functions", "index", "kind", "lines", "modelled",
-        "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
+        "calls", "card", "cards", "controlled", "counts", "defaults", "first", "functions", "index", "kind", "lines",
+        "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
         "specials", "subcircuits", "uses", "value",
     )  # fmt: skip
 
@@ -135,6 +137,7 @@ class Scope:
         self.uses: dict[str, list[ModelUse]] = {}
         self.modelled: dict[str, array[int]] = {}
         self.counts: dict[int, dict[str, Count]] = {}
+        self.controlled: dict[int, Any] = {}
 
     def node(self, word: str) -> int:
         """Local number of the node spelled ``word``, added if it is new."""
