@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.remarks import floating
+from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
@@ -208,7 +208,7 @@ def _point(
             x = _loaded(system, right, choice)
         for share in (0.0, NOISE):
             point = _measured(system, circuit, x, conducting, (tolerance, share))
-            if point.certificate.ok:
+            if point.certificate.certified:
                 return point
         # At a kink, rounding may have chosen the states: those with a wrong sign change.
         i, v = point.currents[system.eq.diode], point.drops[system.eq.diode]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.remarks import BY_KIND
+from circuitsim.analysis.solution_warnings import BY_KIND
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
@@ -102,7 +102,8 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     result = OperatingPoint(
         circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings, drops
     )
-    result.regions, result.elementary, result.uniqueness = regions, point, point.uniqueness
+    result.regions, result.elementary, result.device_parts = regions, point, expansion.parts
+    result.uniqueness = point.uniqueness
     if point.other is not None:
         result.other = collapsed(circuit, expansion, point.other, tolerance)
     return result

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from circuitsim.analysis.kinks import diode_margins
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
@@ -36,7 +37,7 @@ class Status(enum.Enum):
 
 
 class OperatingPoint:
-    """The steady state of a circuit, with its proof.
+    """The steady state of a circuit, with its certificate.
 
     Attributes
     ----------
@@ -51,16 +52,20 @@ class OperatingPoint:
     intervals : dict of str to (float or None, float or None)
         Nodes whose potential is not unique: its range, V, None where open.
     unique : (m,) bool array
-        Where a branch current is the only one possible; elsewhere it is the choice of least norm.
+        Where a branch current is the only one possible; elsewhere it is that of least norm.
     certificate : Certificate
     solver : dict
         The method, why it was chosen, and counts of its work.
     warnings : tuple of Problem
-        Remarks about the deck and the solution.
+        Notes about the deck and warnings about the solution.
     regions : mapping of int to Region
         Of each device (`circuitsim.models`), by element: where on its law it is.
     elementary : OperatingPoint or None
         With devices: that of the elementary elements they consist of, whose certificate this one has.
+    device_parts : mapping of int to sequence of int
+        Of each device, by element: the elementary elements it consists of.
+    transformed : OperatingPoint or None
+        With amplifiers: that of the circuit without them, in other coordinates.
     uniqueness : Uniqueness or None
         With controlled sources: whether it is the only operating point. Without any, potentials and currents are
         unique but for ``intervals`` and ``unique``.
@@ -70,6 +75,8 @@ class OperatingPoint:
 
     regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
+    device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
+    transformed: OperatingPoint | None = None
     uniqueness: Uniqueness | None = None
     other: OperatingPoint | None = None
 
@@ -99,6 +106,29 @@ class OperatingPoint:
         potentials are too coarse to resolve them."""
         arrays = self.circuit.arrays()
         return self.voltages[arrays.first] - self.voltages[arrays.second]
+
+    @cached_property
+    def margin(self) -> np.ndarray:
+        """Of each ideal diode its current or voltage relative to its own scale, the larger of the two (m,); of a device
+        the smallest of its ideal diodes; NaN for other elements. See `circuitsim.analysis.kinks`.
+        """
+        if self.transformed is not None:
+            return self.transformed.margin
+        if self.elementary is None:
+            return diode_margins(self.circuit.arrays(), self.voltages, self.currents, self.drops)
+        inner = self.elementary.margin
+        margin = inner[: len(self.circuit)].copy()
+        for k, places in self.device_parts.items():
+            margin[k] = np.fmin.reduce(inner[list(places)], initial=np.nan)
+        return margin
+
+    @property
+    def kink(self) -> np.ndarray:
+        """Diodes whose current and voltage both vanish at their scales (m,): ``margin`` within the tolerance.
+
+        Either state is correct there, and derivatives by source values and resistances are one-sided.
+        """
+        return self.margin <= self.certificate.tolerance
 
     @cached_property
     def powers(self) -> np.ndarray:
@@ -165,18 +195,21 @@ class OperatingPoint:
         """The operating point as plain values: the JSON object of ``circuitsim solve --format json``."""
         circuit = self.circuit
         columns = zip(
-            circuit.names, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(), self.unique.tolist()
-        )
+            circuit.names, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(), self.unique.tolist(),
+            self.margin.tolist(),
+        )  # fmt: skip
         branches = {}
-        for k, (name, voltage, current, power, unique) in enumerate(columns):
+        for k, (name, voltage, current, power, unique, margin) in enumerate(columns):
             branch: dict[str, object] = {"voltage": voltage, "current": current, "power": power}
             region = self.region(k)
             if region is not None:
                 branch["state"] = region.name
+            if not math.isnan(margin):
+                branch |= {"margin": margin, "kink": margin <= self.certificate.tolerance}
             branch["unique"] = unique
             branches[name] = branch
         return {
-            "schema": 1,
+            "schema": 2,
             "title": circuit.title,
             "status": self.status.value,
             "warnings": [warning_to_dict(w) for w in self.warnings],
@@ -199,7 +232,9 @@ class OperatingPoint:
         return {self.circuit.node_names[k]: float(self.voltages[k]) for k in self._shown_nodes()}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, unique."""
+        """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, kink,
+        unique.
+        """
         import pandas
 
         circuit = self.circuit
@@ -215,6 +250,7 @@ class OperatingPoint:
                 "current": self.currents,
                 "power": self.powers,
                 "state": [None if region is None else region.name for region in regions],
+                "kink": self.kink,
                 "unique": self.unique,
             },
             index=pandas.Index(list(circuit.names), name="element"),
