@@ -42,8 +42,7 @@ class Branch:
         found = list(self._jumps)
         if self._several:
             count, names = len(self._several), self._several[0].names
-            found.append(
-                Problem("several", f"{count} point{'s have' if count > 1 else ' has'} several operating points: the branch "
-                        "of the point before is followed", names=names)
-            )  # fmt: skip
+            some = "one point has" if count == 1 else f"{count} points have"
+            message = f"{some} several operating points: the branch of the point before is followed"
+            found.append(Problem("several", message, names=names))
         return found

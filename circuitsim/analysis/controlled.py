@@ -61,7 +61,7 @@ class _System:
         if key not in self.factors:
             if len(self.factors) >= KEPT:
                 self.factors.pop(next(iter(self.factors)))
-            self.factors[key] = Factor(self.pattern.matrix(conducting))
+            self.factors[key] = Factor(self.pattern.terms(conducting))
         return self.factors[key]
 
     def singular(self, rows: np.ndarray) -> NoOperatingPointError:
@@ -240,6 +240,10 @@ def _measured(
     eq = system.eq
     voltages, low = np.zeros(n), np.zeros(n)
     voltages[1:], low[1:] = x.high[: n - 1], x.low[: n - 1]
+    if noise:
+        grid = noise * np.exp2(np.ceil(np.log2(max(np.abs(voltages).max(), 1e-300))))
+        low = np.round(low / grid) * grid
+        voltages[np.abs(voltages) < grid] = 0.0
     drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
     inside = eq.own >= 0
     currents = np.zeros(kind.size)
@@ -253,9 +257,8 @@ def _measured(
     drops[held] = value[held]
     drops[eq.diode[conducting]] = 0.0
     currents[eq.diode[~conducting]] = 0.0
-    drops, currents, voltages = (
-        np.where(np.abs(a) > noise * np.abs(a).max(), a, 0.0) for a in (drops, currents, voltages)
-    )
+    least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * _least_conductance(circuit))
+    currents[np.abs(currents) < least] = 0.0
     certificate = certify_controlled(circuit.arrays(), circuit.laws, voltages, currents, drops, tolerance, low)
     info: dict[str, object] = {
         "name": "complementary-pivoting", "why": "controlled sources have no energy function",
@@ -266,6 +269,13 @@ def _measured(
     return OperatingPoint(
         circuit, voltages, currents, {}, np.ones(kind.size, dtype=bool), certificate, info, warnings, drops
     )
+
+
+def _least_conductance(circuit: Circuit) -> float:
+    """The least conductance of a resistor, S."""
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    ohms = value[(kind == RESISTOR) & (value > 0.0)]
+    return 1.0 / float(ohms.max()) if ohms.size else 0.0
 
 
 def _judged(

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+ROUNDING = 16.0 * np.finfo(float).eps
+"""Share of its terms that an unknown may be off by."""
+
+
 class StructureError(ArithmeticError):
     """Equations without unknowns of their own.
 
@@ -58,9 +62,11 @@ class Block:
     ) -> None:
         self.rows, self.columns, self.diodes, self.eq = rows, columns, diodes, eq
         self.whole = matrix[rows]
-        inner = self.whole[:, columns].toarray()
+        self.size = abs(self.whole)
+        self.inner = inner = self.whole[:, columns].toarray()
+        self.inner_size = np.abs(inner)
         left = np.exp2(-np.round(np.log2(np.abs(inner).max(axis=1))))
-        inner *= left[:, None]
+        inner = inner * left[:, None]
         right = np.exp2(-np.round(np.log2(np.abs(inner).max(axis=0))))
         inner *= right
         try:
@@ -70,6 +76,7 @@ class Block:
         if not np.abs(inverse).max() * np.abs(inner).max() * len(inner) < 1e15:
             raise ArithmeticError("singular")
         self.inverse = right[:, None] * inverse * left
+        self.inverse_size = np.abs(self.inverse)
         place = {int(r): k for k, r in enumerate(rows)}
         self.rows_of_diodes = np.array([place[int(r)] for r in eq.own[eq.diode[diodes]]], dtype=np.int64)
         self.loads = eq.load[diodes]
@@ -77,18 +84,23 @@ class Block:
         self._hybrid: Hybrid | None = None
         self._regular: bool | None = None
 
-    def linear(self, x: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The unknowns for z = 0, given those of earlier blocks in ``x`` (size,)."""
+    def linear(self, x: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The unknowns for z = 0, given those of earlier blocks in ``x`` (size,), and their possible rounding."""
         known = x.copy()
         known[self.columns] = 0.0
-        return np.asarray(self.inverse @ (right[self.rows] - self.whole @ known))
+        wanted = right[self.rows] - self.whole @ known
+        found = self.inverse @ wanted
+        found += self.inverse @ (wanted - self.inner @ found)
+        terms = np.abs(right[self.rows]) + self.size @ np.abs(known) + self.inner_size @ np.abs(found)
+        return found, ROUNDING * (self.inverse_size @ terms)
 
-    def ports(self, x: np.ndarray, found: np.ndarray) -> Ports:
-        """The ports, given earlier unknowns in ``x`` and the block's own for z = 0."""
-        whole = x.copy()
-        whole[self.columns] = found
+    def ports(self, x: np.ndarray, found: np.ndarray, doubt: np.ndarray) -> Ports:
+        """The ports, given earlier unknowns in ``x`` and the block's own for z = 0 with their possible rounding."""
+        whole, wide = x.copy(), ROUNDING * np.abs(x)
+        whole[self.columns], wide[self.columns] = found, doubt
         v0, i0 = port_values(self.eq, self.diodes, whole)
-        return Ports(v0, i0, *self._matrices)
+        dv, di = port_values(self.eq, self.diodes, wide, 1.0)
+        return Ports(v0, i0, *self._matrices, dv, di)
 
     @property
     def _matrices(self) -> tuple[np.ndarray, np.ndarray]:
@@ -111,13 +123,17 @@ class Block:
         return self._regular
 
 
-def port_values(eq: Equations, diodes: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Voltages of diodes, and their currents times ρ, from unknowns (size,) or columns of such."""
+def port_values(
+    eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Voltages of diodes, and their currents times ρ, from unknowns (size,) or columns of such; with ``sign`` 1 sums
+    in place of differences.
+    """
     plus, minus = eq.plus[diodes], eq.minus[diodes]
     zero = np.zeros((1, *x.shape[1:]))
     padded = np.concatenate([x, zero])  # −1 is ground
     load = eq.load[diodes].reshape(-1, *[1] * (x.ndim - 1))
-    return padded[plus] - padded[minus], load * x[eq.own[eq.diode[diodes]]]
+    return padded[plus] + sign * padded[minus], load * x[eq.own[eq.diode[diodes]]]
 
 
 def blocks(eq: Equations, pattern: Pattern) -> list[_Raw]:

@@ -43,20 +43,58 @@ class Pattern:
         rows = eq.own[eq.diode]
         row = np.concatenate([eq.row, rows, rows, rows])
         column = np.concatenate([eq.column, eq.plus, eq.minus, rows])
-        inside = column >= 0
-        self._row, self._column, self._inside, self._d = row[inside], column[inside], inside, d
+        order = np.argsort(row, kind="stable")
+        self._order = order[column[order] >= 0]
+        self._row, self._column, self._d = row[self._order], column[self._order], d
+        self._ends = np.searchsorted(self._row, np.arange(eq.size + 1))
 
     def matrix(self, conducting: np.ndarray | None) -> csr_matrix:
         """The matrix for diodes that conduct (d,) or block; for ``None`` all are loaded."""
-        from scipy.sparse import csr_matrix
+        return self.terms(conducting).matrix()
 
+    def terms(self, conducting: np.ndarray | None) -> Terms:
+        """The terms of its rows."""
         eq, d = self.eq, self._d
         v = np.ones(d) if conducting is None else conducting.astype(float)
         i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)
-        value = np.concatenate([eq.value, v, -v, i])[self._inside]
-        made = csr_matrix((value, (self._row, self._column)), shape=(eq.size, eq.size))
-        made.sum_duplicates()
-        return made
+        return Terms(np.concatenate([eq.value, v, -v, i])[self._order], self._column, self._row, self._ends)
+
+
+class Terms(NamedTuple):
+    """A matrix as the terms of its rows, not summed up: the conductances at a node round where they are.
+
+    Attributes
+    ----------
+    value, column, row : (nnz,) arrays
+        Sorted by row.
+    ends : (size + 1,) int array
+        Where each row begins, and the last one ends.
+    """
+
+    value: np.ndarray
+    column: np.ndarray
+    row: np.ndarray
+    ends: np.ndarray
+
+    def matrix(self) -> csr_matrix:
+        """The matrix in double precision."""
+        from scipy.sparse import csr_matrix
+
+        size = self.ends.size - 1
+        return csr_matrix((self.value, (self.row, self.column)), shape=(size, size))
+
+    def residual(self, x: Pair, right: np.ndarray) -> np.ndarray:
+        """right − matrix · x, each entry a correctly rounded sum."""
+        a, u = self.value, x.high[self.column]
+        product = a * u
+        a1, u1 = a * _SPLIT, u * _SPLIT
+        ah, uh = a1 - (a1 - a), u1 - (u1 - u)
+        al, ul = a - ah, u - uh
+        error = ((ah * uh - product) + ah * ul + al * uh) + al * ul
+        terms = np.stack([product, error, a * x.low[self.column]], axis=1).ravel().tolist()
+        ends = (3 * self.ends).tolist()
+        rows = zip(right.tolist(), ends, ends[1:])
+        return np.array([-math.fsum([-b, *terms[start:end]]) for b, start, end in rows])
 
 
 class Pair(NamedTuple):
@@ -93,11 +131,11 @@ class Factor:
         It is singular.
     """
 
-    def __init__(self, matrix: csr_matrix) -> None:
+    def __init__(self, terms: Terms) -> None:
         from scipy.sparse import diags
         from scipy.sparse.linalg import splu
 
-        self.matrix = matrix
+        self.terms, matrix = terms, terms.matrix()
         self.left, self.right = scales(matrix)
         scaled = (diags(self.left) @ matrix @ diags(self.right)).tocsc()
         with warnings.catch_warnings():
@@ -131,7 +169,7 @@ class Factor:
             raise ArithmeticError("singular")
         before = math.inf
         for turn in range(CORRECTIONS):
-            change = self.rough(_residual(self.matrix, Pair(high, low), right))
+            change = self.rough(self.terms.residual(Pair(high, low), right))
             size, most = np.abs(change), np.abs(high)
             if turn == 0 and (size > POOR * most.max(initial=0.0)).any():
                 raise ArithmeticError("singular")
@@ -150,17 +188,3 @@ def _added(high: np.ndarray, low: np.ndarray, change: np.ndarray) -> tuple[np.nd
     error = (high - (total - part)) + (change - part) + low
     result = total + error
     return result, error - (result - total)
-
-
-def _residual(matrix: csr_matrix, x: Pair, right: np.ndarray) -> np.ndarray:
-    """right − matrix · x, each entry a correctly rounded sum."""
-    a, u = matrix.data, x.high[matrix.indices]
-    product = a * u
-    a1, u1 = a * _SPLIT, u * _SPLIT
-    ah, uh = a1 - (a1 - a), u1 - (u1 - u)
-    al, ul = a - ah, u - uh
-    error = ((ah * uh - product) + ah * ul + al * uh) + al * ul
-    terms = np.stack([product, error, a * x.low[matrix.indices]], axis=1).ravel().tolist()
-    ends = (3 * matrix.indptr).tolist()
-    rows = zip(right.tolist(), ends, ends[1:])
-    return np.array([-math.fsum([-b, *terms[start:end]]) for b, start, end in rows])

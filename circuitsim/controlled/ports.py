@@ -25,12 +25,16 @@ class Ports(NamedTuple):
     v0, i0 : (d,) float arrays
         V.
     p, q : (d, d) float arrays
+    dv, di : (d,) float arrays
+        By what v0 and i0 may be off, V.
     """
 
     v0: np.ndarray
     i0: np.ndarray
     p: np.ndarray
     q: np.ndarray
+    dv: np.ndarray
+    di: np.ndarray
 
 
 class Hybrid(NamedTuple):
@@ -41,7 +45,9 @@ class Hybrid(NamedTuple):
     base : (d,) bool array
         Ports described by −v (y is ρ i); the others by ρ i (y is −v).
     constant : (d,) float array
-        V.
+        V; zero where rounding hides its sign.
+    clear : bool
+        Whether it hides none.
     matrix : (d, d) float array
         Without a unit.
     inverse : (d, d) float array
@@ -50,6 +56,7 @@ class Hybrid(NamedTuple):
 
     base: np.ndarray
     constant: np.ndarray
+    clear: bool
     matrix: np.ndarray
     inverse: np.ndarray
 
@@ -76,23 +83,25 @@ def base_of(p: np.ndarray) -> np.ndarray:
 
 def hybrid(ports: Ports) -> Hybrid:
     """The complementarity problem of the ports in a base of its own choice."""
-    v0, i0, p, q = ports
+    p, q = ports.p, ports.q
     base = base_of(p)
     sign = np.where(base, -1.0, 1.0)
     near, far = np.where(base[:, None], p, q), np.where(base[:, None], q, p)
-    near0, far0 = np.where(base, v0, i0), np.where(base, i0, v0)
     inverse = np.linalg.inv(near)
-    moved = far @ inverse
     # z of the base is sign (near0 + near z); y is −sign (far0 + far z).
-    return Hybrid(base, -sign * (far0 - moved @ near0), -sign[:, None] * moved * sign, inverse)
+    return Hybrid(base, np.zeros(base.size), True, -sign[:, None] * (far @ inverse) * sign, inverse)
 
 
 def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
-    """The same problem with other v₀ and i₀."""
+    """The problem for these v₀ and i₀."""
     base, sign = found.base, np.where(found.base, -1.0, 1.0)
     near0, far0 = np.where(base, ports.v0, ports.i0), np.where(base, ports.i0, ports.v0)
     far = np.where(base[:, None], ports.q, ports.p)
-    return found._replace(constant=-sign * (far0 - far @ (found.inverse @ near0)))
+    constant = -sign * (far0 - far @ (found.inverse @ near0))
+    near_doubt, far_doubt = np.where(base, ports.dv, ports.di), np.where(base, ports.di, ports.dv)
+    doubt = far_doubt + np.abs(far) @ (np.abs(found.inverse) @ near_doubt)
+    hidden = (np.abs(constant) <= doubt) & (doubt > 0.0)
+    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any())
 
 
 def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> np.ndarray | None:

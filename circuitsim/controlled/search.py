@@ -89,12 +89,12 @@ class Search:
         x, conducting = x.copy(), conducting.copy()
         while k < len(self.order):
             block = self.order[k]
-            found = block.linear(x, self.right)
+            found, doubt = block.linear(x, self.right)
             if not block.diodes.size:
                 x[block.columns] = found
                 k += 1
                 continue
-            ports = block.ports(x, found)
+            ports = block.ports(x, found, doubt)
             problem = block.problem(ports)
             solutions, jump = self._solutions(block, problem, ports)
             if len(solutions) > 1:
@@ -135,7 +135,7 @@ class Search:
             if only is not None:
                 return [only], False
         found = enumerated(q, m) if q.size <= ALL else searched(q, m)
-        self.proven = self.proven and found.complete
+        self.proven = self.proven and found.complete and problem.clear
         return _preferred(found, first, q, m), jump
 
 
