@@ -128,7 +128,7 @@ class PreparedControlled:
         right = right_side(arrays, circuit.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             before = None if start is None else _unknowns(system.eq, start)
-            outcome = Search(system.eq, system.order, right, before).run()
+            outcome = Search(system.pattern, system.order, right, before).run()
             if not outcome.choices:
                 raise _none(system, outcome)
             points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]

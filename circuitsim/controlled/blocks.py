@@ -14,14 +14,10 @@ import numpy as np
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Pattern
 from circuitsim.controlled.matrices import is_p_matrix
-from circuitsim.controlled.ports import Hybrid, Ports, hybrid, with_constant
+from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, hybrid, with_constant
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-
-ROUNDING = 16.0 * np.finfo(float).eps
-"""Share of its terms that an unknown may be off by."""
 
 
 class StructureError(ArithmeticError):
@@ -84,22 +80,23 @@ class Block:
         self._hybrid: Hybrid | None = None
         self._regular: bool | None = None
 
-    def linear(self, x: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The unknowns for z = 0, given those of earlier blocks in ``x`` (size,), and their possible rounding."""
+    def linear(self, x: np.ndarray, doubt: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The unknowns for z = 0, given those of earlier blocks in ``x`` (size,), and their possible rounding.
+
+        ``doubt`` (size,) is the possible rounding of earlier unknowns.
+        """
         known = x.copy()
         known[self.columns] = 0.0
         wanted = right[self.rows] - self.whole @ known
         found = self.inverse @ wanted
         found += self.inverse @ (wanted - self.inner @ found)
         terms = np.abs(right[self.rows]) + self.size @ np.abs(known) + self.inner_size @ np.abs(found)
-        return found, ROUNDING * (self.inverse_size @ terms)
+        return found, self.inverse_size @ (ROUNDING * terms + self.size @ doubt)
 
-    def ports(self, x: np.ndarray, found: np.ndarray, doubt: np.ndarray) -> Ports:
-        """The ports, given earlier unknowns in ``x`` and the block's own for z = 0 with their possible rounding."""
-        whole, wide = x.copy(), ROUNDING * np.abs(x)
-        whole[self.columns], wide[self.columns] = found, doubt
-        v0, i0 = port_values(self.eq, self.diodes, whole)
-        dv, di = port_values(self.eq, self.diodes, wide, 1.0)
+    def ports(self, x: np.ndarray, doubt: np.ndarray) -> Ports:
+        """The ports, given earlier unknowns and the block's own for z = 0, in ``x``, with their possible rounding."""
+        v0, i0 = port_values(self.eq, self.diodes, x)
+        dv, di = port_values(self.eq, self.diodes, doubt, 1.0)
         return Ports(v0, i0, *self._matrices, dv, di)
 
     @property

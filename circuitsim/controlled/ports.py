@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+ROUNDING = 16.0 * np.finfo(float).eps
+"""Share of its terms that a quantity may be off by."""
+
 
 class Ports(NamedTuple):
     """Voltages and currents of d ports (times ρ, V) as affine functions of z.
@@ -104,16 +107,19 @@ def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
     return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any())
 
 
-def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> np.ndarray | None:
-    """z of the ports where these z of the base are basic (the others are zero); None where that has no solution."""
-    d = basic.size
-    z = np.zeros(d)
+def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """z of the ports where these z of the base are basic (the others are zero), and its possible rounding.
+
+    None where the basis is singular.
+    """
+    z = np.zeros(basic.size)
     if basic.any():
         block = found.matrix[np.ix_(basic, basic)]
         try:
             z[basic] = np.linalg.solve(block, -found.constant[basic])
         except np.linalg.LinAlgError:
             return None
-    sign = np.where(found.base, -1.0, 1.0)
     near0 = np.where(found.base, ports.v0, ports.i0)
-    return np.asarray(found.inverse @ (sign * z - near0))
+    doubt = np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
+    moved = np.where(found.base, -z, z) - near0
+    return found.inverse @ moved, np.abs(found.inverse) @ doubt

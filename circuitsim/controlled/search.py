@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.controlled.blocks import Block, port_values
-from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.follow import followed
 from circuitsim.controlled.lemke import lemke
+from circuitsim.controlled.linear import Pattern
 from circuitsim.controlled.ports import Hybrid, Ports, ports_from_base
+from circuitsim.controlled.singular import contradicts
 from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, searched, values
 
 TRIED = 200
@@ -33,6 +34,29 @@ class Choice(NamedTuple):
     conducting: np.ndarray
     x: np.ndarray
     jumped: tuple[Block, ...]
+
+
+class _State(NamedTuple):
+    """Unknowns of the blocks so far with their possible rounding (size,), conducting diodes, blocks that jumped."""
+
+    x: np.ndarray
+    doubt: np.ndarray
+    conducting: np.ndarray
+    jumped: tuple[Block, ...]
+
+    def copy(self) -> _State:
+        return _State(self.x.copy(), self.doubt.copy(), self.conducting.copy(), self.jumped)
+
+    def taken(self, block: Block, problem: Hybrid, ports: Ports, basic: np.ndarray, jump: bool) -> _State:
+        """With these states of a block's diodes."""
+        found = ports_from_base(problem, ports, basic)
+        assert found is not None
+        z, doubt = found
+        state = self.copy()
+        state.x[block.columns] += block.response @ z
+        state.doubt[block.columns] += np.abs(block.response) @ doubt
+        state.conducting[block.diodes] = problem.conducting(basic)
+        return state._replace(jumped=(*self.jumped, block)) if jump else state
 
 
 class Outcome(NamedTuple):
@@ -58,7 +82,7 @@ class Search:
 
     Parameters
     ----------
-    eq : Equations
+    pattern : Pattern
     order : list of Block
     right : (size,) float array
     start : (size,) float array, optional
@@ -66,64 +90,55 @@ class Search:
     """
 
     def __init__(
-        self, eq: Equations, order: list[Block], right: np.ndarray, start: np.ndarray | None = None
+        self, pattern: Pattern, order: list[Block], right: np.ndarray, start: np.ndarray | None = None
     ) -> None:
-        self.eq, self.order, self.right, self.start = eq, order, right, start
+        self.pattern, self.eq, self.order, self.right, self.start = pattern, pattern.eq, order, right, start
         self.proven, self.failed, self.tried = True, -1, 0
 
     def run(self, wanted: int = 2) -> Outcome:
         """Up to ``wanted`` operating points."""
         choices = []
-        conducting = np.zeros(self.eq.diode.size, dtype=bool)
-        for choice in self._from(0, np.zeros(self.eq.size), conducting, ()):
+        size = self.eq.size
+        blocking = np.zeros(self.eq.diode.size, dtype=bool)
+        for choice in self._from(0, _State(np.zeros(size), np.zeros(size), blocking, ())):
             choices.append(choice)
             if len(choices) == wanted:
                 break
         failed = self.order[self.failed] if not choices and self.failed >= 0 else None
         return Outcome(choices, self.proven, failed)
 
-    def _from(
-        self, k: int, x: np.ndarray, conducting: np.ndarray, jumped: tuple[Block, ...]
-    ) -> Iterator[Choice]:
+    def _from(self, k: int, before: _State) -> Iterator[Choice]:
         """Operating points with the unknowns of the blocks before ``k``."""
-        x, conducting = x.copy(), conducting.copy()
+        state = before.copy()
         while k < len(self.order):
             block = self.order[k]
-            found, doubt = block.linear(x, self.right)
-            if not block.diodes.size:
-                x[block.columns] = found
-                k += 1
-                continue
-            ports = block.ports(x, found, doubt)
-            problem = block.problem(ports)
-            solutions, jump = self._solutions(block, problem, ports)
-            if len(solutions) > 1:
-                for number, basic in enumerate(solutions):
-                    self.tried += 1
-                    if self.tried > TRIED:
-                        self.proven = False
-                        return
-                    self._take(block, problem, ports, basic, found, x, conducting)
-                    yield from self._from(k + 1, x, conducting, (*jumped, block) if jump and not number else jumped)
-                return
-            if not solutions:
-                self.failed = max(self.failed, k)
-                return
-            self._take(block, problem, ports, solutions[0], found, x, conducting)
-            jumped = (*jumped, block) if jump else jumped
+            columns = block.columns
+            state.doubt[columns] = 0.0
+            state.x[columns], state.doubt[columns] = block.linear(state.x, state.doubt, self.right)
             k += 1
-        yield Choice(conducting, x, jumped)
+            if not block.diodes.size:
+                continue
+            ports = block.ports(state.x, state.doubt)
+            problem = block.problem(ports)
+            solutions, jump = self._solutions(block, problem, ports, state)
+            if not solutions:
+                self.failed = max(self.failed, k - 1)
+                return
+            if len(solutions) == 1:
+                state = state.taken(block, problem, ports, solutions[0], jump)
+                continue
+            for number, basic in enumerate(solutions):
+                self.tried += 1
+                if self.tried > TRIED:
+                    self.proven = False
+                    return
+                yield from self._from(k, state.taken(block, problem, ports, basic, jump and not number))
+            return
+        yield Choice(state.conducting, state.x, state.jumped)
 
-    def _take(
-        self, block: Block, problem: Hybrid, ports: Ports, basic: np.ndarray, found: np.ndarray, x: np.ndarray,
-        conducting: np.ndarray,
-    ) -> None:  # fmt: skip
-        z = ports_from_base(problem, ports, basic)
-        assert z is not None
-        x[block.columns] = found + block.response @ z
-        conducting[block.diodes] = problem.conducting(basic)
-
-    def _solutions(self, block: Block, problem: Hybrid, ports: Ports) -> tuple[list[np.ndarray], bool]:
+    def _solutions(
+        self, block: Block, problem: Hybrid, ports: Ports, state: _State
+    ) -> tuple[list[np.ndarray], bool]:
         """Basic variables of the solutions of a block, the preferred one first; whether a branch ended."""
         q, m = problem.constant, problem.matrix
         first, jump = None, False
@@ -134,7 +149,13 @@ class Search:
             only = first if first is not None else _one(q, m)
             if only is not None:
                 return [only], False
-        found = enumerated(q, m) if q.size <= ALL else searched(q, m)
+
+        def contradicted(basic: np.ndarray) -> bool:
+            conducting = state.conducting.copy()
+            conducting[block.diodes] = problem.conducting(basic)
+            return contradicts(block, self.pattern.terms(conducting), conducting, state.x, self.right)
+
+        found = enumerated(q, m, contradicted) if q.size <= ALL else searched(q, m)
         self.proven = self.proven and found.complete and problem.clear
         return _preferred(found, first, q, m), jump
 

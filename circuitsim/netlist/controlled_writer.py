@@ -22,7 +22,8 @@ def letter(circuit: Circuit, k: int) -> str:
     own = circuit.names[k][:1].upper()
     by_voltage = not law.currents
     by_current = not law.voltages and all(circuit.columns()[0][c.element] != RESISTOR for c in law.currents)
-    possible = "B" + ("E" if voltage else "G") * by_voltage + ("H" if voltage else "F") * (by_current and not by_voltage)
+    possible = "B" + ("E" if voltage else "G") * by_voltage
+    possible += ("H" if voltage else "F") * (by_current and not by_voltage)
     return own if own in possible else possible[-1]
 
 

@@ -112,8 +112,8 @@ class Scope:
 
     __slots__ = (
         "calls", "card", "cards", "controlled", "counts", "defaults", "first", "functions", "index", "kind", "lines",
-        "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
-        "specials", "subcircuits", "uses", "value",
+        "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second",
+        "spans", "specials", "subcircuits", "uses", "value",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:

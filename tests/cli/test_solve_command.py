@@ -244,7 +244,7 @@ def test_all_errors_of_a_deck_each_with_its_place(command: Command, deck) -> Non
         "error: my.cir:2:8: '1K5' is not a number\n    R1 a b 1K5\n           ^\n"
         "    hint: write 1.5k (the scale comes last)\n"
         "error: my.cir:3:1: Q1 is a transistor (bipolar), which is not supported\n    Q1 c b e\n    ^\n"
-        "    hint: only R, D, V, I, L, C and X are known\n"
+        "    hint: only R, D, V, I, L, C, E, F, G, H, B and X are known\n"
     )
 
 
