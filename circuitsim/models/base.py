@@ -61,6 +61,12 @@ class Parameter(NamedTuple):
         return f"the {what} {rule} ({f'{number:g} {self.unit}'.strip()})"
 
 
+TEMPERATURES = ("temp", "tnom")
+"""Values of a device whose law changes with temperature: its own, and that of its parameters, °C."""
+
+ROOM = 27.0
+"""Temperature where none is stated, °C, as in every SPICE program."""
+
 NO_PARAMETER = Parameter("")
 """Of an element without a value."""
 
@@ -124,6 +130,8 @@ class Device(ABC):
 
     def __init__(self, *, label: str = "", **values: float | None) -> None:
         own = {row.name: row.default for row in self.model.parameters} | dict.fromkeys(self.model.counts, 1.0)
+        if self.model.thermal:
+            own |= dict.fromkeys(TEMPERATURES, ROOM)
         for name, value in values.items():
             if name not in own:
                 raise ValueError(f"no parameter {name!r}; known: {', '.join(own)}")
@@ -255,6 +263,9 @@ class ElementModel(NamedTuple):
         Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
+    thermal : bool
+        Whether the device's law changes with temperature: it then has the values ``temp`` (its own temperature) and
+        ``tnom`` (that at which its parameters hold), °C, beside its parameters and counts.
     """
 
     letter: str
@@ -274,6 +285,7 @@ class ElementModel(NamedTuple):
     counts: tuple[str, ...] = ()
     refused: Mapping[str, str] | None = None
     dialect: str = ""
+    thermal: bool = False
 
     @property
     def parameter(self) -> str:

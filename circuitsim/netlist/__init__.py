@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
 
 
-def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Deck:
+def read_deck(
+    path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
+) -> Deck:
     """Read the deck in a file (``-`` is standard input).
 
     Parameters
@@ -40,6 +42,8 @@ def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.Pat
         The deck.
     allow_include : iterable of str or path-like
         Folders outside the deck's own from which it may include files.
+    title : bool
+        Whether the first line is the title, as in every SPICE program; False: it is a card.
 
     Raises
     ------
@@ -50,7 +54,7 @@ def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.Pat
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include])
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], title)
 
 
 def read_deck_text(
@@ -58,19 +62,22 @@ def read_deck_text(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
 ) -> Deck:
     """Read a deck from its text.
 
     Parameters
     ----------
     text : str
-        The deck; its first line is the title.
+        The deck.
     file : str
         The name that messages give it.
     folder : str or path-like, optional
         Where its ``.include`` cards look; without it they are refused unless ``allow_include`` names a folder.
     allow_include : iterable of str or path-like
         Further folders from which it may include files.
+    title : bool
+        Whether the first line is the title; False: it is a card.
 
     Raises
     ------
@@ -80,12 +87,14 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed)
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, title)
 
 
-def load(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Circuit:
+def load(
+    path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
+) -> Circuit:
     """The circuit of the deck in a file; as `read_deck`."""
-    return read_deck(path, allow_include).circuit
+    return read_deck(path, allow_include, title).circuit
 
 
 def loads(
@@ -93,9 +102,10 @@ def loads(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
 ) -> Circuit:
     """The circuit of a deck's text; as `read_deck_text`."""
-    return read_deck_text(text, file, folder, allow_include).circuit
+    return read_deck_text(text, file, folder, allow_include, title).circuit
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None) -> str:

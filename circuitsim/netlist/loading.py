@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.netlist.analyses import Analyses
-from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import ExpressionError
@@ -18,15 +16,13 @@ from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
+from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
+from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.units import short
 
-_CARD_LIKE = re.compile(
-    r"\s*(?:[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*$|\.(?:param|include|subckt|model|op)\b)", re.IGNORECASE
-)
 
-
-def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:
-    """The deck in the file ``path``."""
+def deck_of_file(path: str, allowed: Sequence[str], titled: bool) -> Deck:
+    """The deck in the file ``path``; ``titled``: whether its first line is a title."""
     try:
         data = read_bytes(path)
     except OSError as error:
@@ -37,37 +33,44 @@ def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:
     text, warning = decode(data, name)
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed), warning)
+    return _deck(Source(name, real, text), Files(root, allowed), warning, titled)
 
 
-def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str]) -> Deck:
-    """The deck that ``text`` is."""
+def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], titled: bool) -> Deck:
+    """The deck that ``text`` is; ``titled``: whether its first line is a title."""
     if "\0" in text:
         before = plain_lines(text[: text.index("\0")])
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         place = Source(file, "", plain_lines(text)).place(line, column)
         raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
-    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None)
+    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None, titled)
 
 
-def _deck(source: Source, files: Files, warning: Problem | None) -> Deck:
-    title = source.text.split("\n", 1)[0].strip()
+def _deck(source: Source, files: Files, warning: Problem | None, titled: bool) -> Deck:
+    title = source.text.split("\n", 1)[0].strip() if titled else ""
     reader = DeckReader(files)
     reporter = reader.reporter
     if warning is not None:
         reporter.place_warning(warning)
     if source.path:
         reader.open_files.append(source.path)
-    if _CARD_LIKE.match(title[:1000]):
-        reporter.warning("title", f"the first line is the title: {short(title)!r} is not read as a card",
-                         Card(source, 1, source.line(1)), None, "put a title line before it")  # fmt: skip
-    reader.read(source, 2)
+    reader.read(source, 2 if titled else 1)
     reader.close()
-    linker = Linker(reporter, reader.globals)
+    lost = forgotten(source, reader.top) if titled else None
+    if lost is not None:
+        reporter.place_warning(lost)
+    try:
+        return _linked(reader, title, source)
+    except NetlistError as error:
+        raise with_title(error, lost) from None
+
+
+def _linked(reader: DeckReader, title: str, source: Source) -> Deck:
+    linker = Linker(reader.reporter, reader.globals)
     linker.link(reader.top)
-    if reporter.failed:
+    if reader.reporter.failed:
         check_values(reader, linker)
-        reporter.finish()
+        reader.reporter.finish()
     return _elaborated(reader, linker, title, source)
 
 
@@ -79,18 +82,19 @@ def check_values(reader: DeckReader, linker: Linker) -> None:
 
 def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) -> Deck:
     reporter = reader.reporter
-    elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals)
+    temperatures = stated_temperatures(reader, reporter, {})
+    elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals, temperatures)
     circuit = elaborator.circuit(title)
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
     if not reporter.failed:
         check_amplifiers(circuit)
-    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit).read(reader.requests)
+    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures).read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
 
-    def elaborate(values: Mapping[str, float]) -> Circuit:
+    def elaborate(values: Mapping[str, float], temperature: float | None) -> Circuit:
         overrides = {}
         for name, value in values.items():
             if name.lower() not in reader.top.parameters:
@@ -99,13 +103,25 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
                 raise UsageError(f"parameter {name}: {value} is not finite")
             overrides[name.lower()] = float(value)
         again = Reporter()
-        other = Elaborator(again, linker, reader.top, overrides, reader.globals).circuit(title)
+        there = stated_temperatures(reader, again, overrides)
+        if temperature is not None:
+            if not ABSOLUTE_ZERO <= temperature < math.inf:
+                raise UsageError(f"{temperature} °C is no temperature above absolute zero")
+            there = there._replace(ambient=float(temperature))
+        other = Elaborator(again, linker, reader.top, overrides, reader.globals, there).circuit(title)
         again.finish()
         check_amplifiers(other)
         other.notes = circuit.notes
         return other
 
-    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate)
+    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate,
+                temperatures.ambient)  # fmt: skip
+
+
+def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
+    """The temperatures that the deck states with these values of its parameters."""
+    cards = [card for card in reader.requests if card.text[card.start() :].split(None, 1)[0].lower() == ".temp"]
+    return temperatures_of(cards, reader.options, reader.top, overrides, reporter)
 
 
 def check_amplifiers(circuit: Circuit) -> None:
