@@ -14,9 +14,10 @@ def stand_in(circuit: Circuit) -> Circuit:
     """
     if not circuit.laws:
         return circuit
-    kind, first, second, value = (column[:] for column in circuit.columns())
+    kind, first, second, value = circuit.columns()
+    kind, value = kind[:], value[:]
     for k, law in circuit.laws.items():
         kind[k] = CURRENT if law.quantity is Quantity.CURRENT else VOLTAGE
         value[k] = 1.0
-    columns = kind, first, second, value
+    columns = kind, first[:], second[:], value
     return Circuit.from_columns(circuit.title, columns, [str(n) for n in circuit.names], list(circuit.node_names))

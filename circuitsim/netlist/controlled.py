@@ -255,6 +255,7 @@ def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None
     try:
         pending, value = _law(elaborator, frame, spec, elaborator.out.kind[position], name)
     except ExpressionError as error:
+        error.message = f"{short(name)}: {error.message}"
         elaborator.reporter.expression(error, spec.card, [name], elaborator.callers())
         return
     except CardError as error:

@@ -42,7 +42,7 @@ def lines(circuit: Circuit, k: int, names: Sequence[str], nodes: Sequence[str]) 
         word = "V" if law.quantity is Quantity.VOLTAGE else "I"
         return [f"{head} {word}={_expression(circuit, law, gain, names, nodes)}"]
     controls = [f"{nodes[p]} {nodes[m]}" for _, p, m in law.voltages] + [names[c.element] for c in law.currents]
-    shares = [c.coefficient for c in (*law.voltages, *law.currents)]
+    shares = [c.coefficient for c in law.voltages] + [c.coefficient for c in law.currents]
     if len(controls) == 1 and law.constant == 0.0 and values[k] == values[k] and shares == [1.0]:
         return [f"{head} {controls[0]} {exact(gain)}"]
     terms = [exact(x) for x in (law.constant, *(gain * share for share in shares))]

@@ -7,6 +7,7 @@ import re
 from circuitsim.errors import NetlistError, Problem
 from circuitsim.netlist import definitions, includes, refused
 from circuitsim.netlist.cards import Card, uncommented
+from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter
@@ -47,7 +48,7 @@ def is_element(card: Card, top: Scope) -> bool:
     """Whether a line reads as an element between nodes of the deck."""
     words = card.text.replace("(", " ").replace(")", " ").replace(",", " ").split()
     letter = words[0][0].lower() if words else ""
-    if len(words) < 3 or not (letter == "x" or letter in CODES or letter in refused.ELEMENTS):
+    if len(words) < 3 or not (letter == "x" or letter in CODES or letter in refused.ELEMENTS or letter in LETTERS):
         return False
     if letter == "x":
         known = [word for word in words[1:] if word.lower() in top.subcircuits]
