@@ -13,7 +13,7 @@ from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.controlled.blocks import Block, StructureError, blocks
+from circuitsim.controlled.blocks import Block, StructureError, blocks, port_values
 from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations, equations, right_side
 from circuitsim.controlled.linear import Factor, Pair, Pattern
@@ -54,6 +54,11 @@ class _System:
             except ArithmeticError:
                 raise self.singular(rows) from None
         return made
+
+    @property
+    def regular(self) -> bool:
+        """Whether it is known already that there is one operating point, whatever the sources are."""
+        return "order" in self.__dict__ and all(block.known_regular for block in self.order)
 
     def factor(self, conducting: np.ndarray | None) -> Factor:
         """Factors of the matrix for these diodes, kept for the next time."""
@@ -127,6 +132,10 @@ class PreparedControlled:
         system = self.system(arrays)
         right = right_side(arrays, circuit.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            if system.regular:
+                found = _only(system, circuit, right, start, self.tolerance)
+                if found is not None:
+                    return found
             before = None if start is None else _unknowns(system.eq, start)
             outcome = Search(system.pattern, system.order, right, before).run()
             if not outcome.choices:
@@ -219,10 +228,32 @@ def _point(
     return None
 
 
+def _only(
+    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
+) -> OperatingPoint | None:
+    """The only operating point, by changing all diodes in a wrong state at once; None where that does not end."""
+    diode = system.eq.diode
+    conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
+    for _ in range(CHANGES):
+        try:
+            x = system.factor(conducting).solve(right)
+        except ArithmeticError:
+            return None
+        v, i = port_values(system.eq, np.arange(diode.size), x.high)
+        wrong = np.where(conducting, i < 0.0, v > 0.0)
+        if not wrong.any():
+            break
+        conducting = conducting ^ wrong
+    for share in (0.0, NOISE):
+        point = _measured(system, circuit, x, conducting, (tolerance, share))
+        if point.certificate.certified:
+            point.uniqueness = Uniqueness.UNIQUE
+            return point
+    return None
+
+
 def _loaded(system: _System, right: np.ndarray, choice: Choice) -> Pair:
     """The solution behind loaded ports, where that for the diodes' states alone is not unique."""
-    from circuitsim.controlled.blocks import port_values
-
     eq = system.eq
     v, i = port_values(eq, np.arange(eq.diode.size), choice.x)
     z = np.where(choice.conducting, -i, v)

@@ -113,6 +113,11 @@ class Block:
             self._hybrid = hybrid(ports)
         return with_constant(self._hybrid, ports)
 
+    @property
+    def known_regular(self) -> bool:
+        """Whether it is known already to have one solution for any sources."""
+        return not self.diodes.size or bool(self._regular)
+
     def regular(self, problem: Hybrid) -> bool:
         """Whether its matrix is a P-matrix: one solution for any sources."""
         if self._regular is None:
