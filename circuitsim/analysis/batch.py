@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch
 from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.quick import ROUNDS
 from circuitsim.analysis.solve import solve
@@ -365,7 +366,7 @@ def batched(
     inputs: Sequence[str] = (),
     outputs: Sequence[tuple[str, str]] = (),
     tolerance: float = TOLERANCE,
-) -> BatchSolver | ExpandedBatch:
+) -> BatchSolver | ControlledBatch | ExpandedBatch:
     """Analyse a circuit once for batches of samples.
 
     Parameters
@@ -391,8 +392,10 @@ def batched(
 
 def _elementary(
     circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> BatchSolver:
+) -> BatchSolver | ControlledBatch:
     """`batched` for a circuit of elementary elements."""
+    if circuit.laws:
+        return controlled_batch(circuit, inputs, outputs, tolerance)
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
     kind, first, second, value, n_nodes = circuit.arrays()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.batch import BatchSolution, BatchSolver
     from circuitsim.analysis.controlled import PreparedControlled
+    from circuitsim.analysis.controlled_batch import ControlledBatch
     from circuitsim.analysis.solve import Prepared
 
 
@@ -126,7 +127,7 @@ class ExpandedBatch:
 
     circuit: Circuit
     expansion: Expansion
-    inner: BatchSolver
+    inner: BatchSolver | ControlledBatch
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
         """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
