@@ -16,6 +16,7 @@ from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, 
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.search import PATIENCE, Change, Search
+from circuitsim.errors import ConvergenceError
 
 NODAL = 3 * PATIENCE
 """Most iterations on node potentials in doubles."""
