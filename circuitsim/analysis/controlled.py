@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.circuit import checked_value
@@ -18,6 +19,7 @@ from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations, equations, right_side
 from circuitsim.controlled.linear import Factor, Pair, Pattern
 from circuitsim.controlled.search import Choice, Outcome, Search
+from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, Problem, TopologyError
 
@@ -129,6 +131,10 @@ class PreparedControlled:
         """
         circuit = self._with(values)
         arrays = circuit.arrays()
+        if self.sections is not None:
+            found = sectioned(circuit, self.sections, self._convex, self.tolerance)
+            if found is not None:
+                return found
         system = self.system(arrays)
         right = right_side(arrays, circuit.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -142,6 +148,16 @@ class PreparedControlled:
                 raise _none(system, outcome)
             points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]
         return _judged(system, circuit, outcome, points, self.tolerance)
+
+    @cached_property
+    def sections(self) -> Sections | None:
+        """The convex sections of a circuit whose control graph has no loop."""
+        return sections(self.circuit.arrays(), self.circuit.laws)
+
+    def _convex(self, part: Circuit) -> OperatingPoint:
+        from circuitsim.analysis.solve import solve
+
+        return solve(part, tolerance=self.tolerance)
 
     def _with(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
         if values is None:

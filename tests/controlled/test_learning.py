@@ -1,4 +1,4 @@
-"""Derivatives of circuits with controlled sources: against finite differences, and against a chain of passive sections."""
+"""Derivatives of circuits with controlled sources: against finite differences, and a chain of passive sections."""
 
 from __future__ import annotations
 
