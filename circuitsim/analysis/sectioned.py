@@ -14,6 +14,7 @@ from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.sections import Hold, Section, Sections
 from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.errors import NoSteadyStateError
 
 Solve = Callable[[Circuit], OperatingPoint]
 
@@ -68,14 +69,14 @@ class _Whole:
         for k in step.elements.tolist():
             ends = int(first[k]), int(second[k])
             outside += [node for node in ends if node not in inside and node != GROUND]
-            name, names = self.circuit.names[k], [nodes[node] for node in ends]
+            name, (a, b) = self.circuit.names[k], (nodes[node] for node in ends)
             law = self.circuit.laws.get(k)
             if law is not None:
                 letter = "I" if law.quantity is Quantity.CURRENT else "V"
-                made.add(letter, name, *names, self.demanded(k, law))
+                made.add(letter, name, a, b, self.demanded(k, law))
             else:
                 letter = "RDVILC"[int(kind[k])]
-                made.add(letter, name, *names, None if kind[k] == DIODE else float(value[k]))
+                made.add(letter, name, a, b, None if kind[k] == DIODE else float(value[k]))
         for node in dict.fromkeys(outside):
             # No name of an element has a blank.
             made.voltage_source(f"v({nodes[node]}) of another section", nodes[node], "0", float(self.voltages[node]))
@@ -118,8 +119,14 @@ def sectioned(circuit: Circuit, found: Sections, solve: Solve, tolerance: float)
     for step in found.steps:
         if isinstance(step, Hold):
             whole.hold(step)
-        else:
+            continue
+        try:
             whole.section(step, solve)
+        except NoSteadyStateError as error:
+            if whole.intervals or not whole.unique.all():
+                return None  # another choice in an earlier section may lead to one
+            own = [name for name in error.elements if name in circuit]
+            raise type(error)(str(error), own, error.nodes) from None
     whole.held_currents()
     held = {GROUND, *(hold.node for hold in whole.holds)}
     kind, first, second, _, _ = whole.arrays

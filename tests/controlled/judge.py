@@ -11,7 +11,7 @@ from exact_controlled import all_points
 import circuitsim
 from circuitsim import Circuit, OperatingPoint
 from circuitsim.controlled.verdict import Uniqueness
-from circuitsim.errors import NoOperatingPointError
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError
 
 
 class Answer(enum.Enum):
@@ -21,7 +21,8 @@ class Answer(enum.Enum):
     SEVERAL = "several"
     UNKNOWN = "unknown"
     NONE = "none, proven"
-    SINGULAR = "not determined"
+    SINGULAR = "not determined, or none found"
+    UNCERTIFIED = "an error: not certified"
     SKIPPED = "skipped"
     """The oracle cannot decide: a state leaves currents or voltages open."""
 
@@ -33,11 +34,14 @@ def judged(circuit: Circuit) -> Answer:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             point = circuitsim.solve(circuit)
-    except NoOperatingPointError as error:
+    except NoSteadyStateError as error:
         if exact is None:
             return Answer.SINGULAR
-        assert not exact.points or not error.proven, f"missed {len(exact.points)} operating points: {error}"
-        return Answer.NONE if error.proven else Answer.SINGULAR
+        proven = error.proven if isinstance(error, NoOperatingPointError) else True
+        assert not exact.points or not proven, f"missed {len(exact.points)} operating points: {error}"
+        return Answer.NONE if proven else Answer.SINGULAR
+    except ConvergenceError:
+        return Answer.UNCERTIFIED
     if exact is None:
         return Answer.SKIPPED
     shown = [point] if point.other is None else [point, point.other]
