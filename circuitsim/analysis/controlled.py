@@ -14,10 +14,11 @@ from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.controlled.blocks import Block, StructureError, blocks, port_values
+from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
 from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations, equations, right_side
 from circuitsim.controlled.linear import Factor, Pair, Pattern
+from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.verdict import Uniqueness
@@ -43,24 +44,28 @@ class _System:
         self.factors: dict[bytes, Factor] = {}
 
     @cached_property
-    def order(self) -> list[Block]:
-        """The blocks, each behind those that it depends on."""
+    def raw(self) -> list[RawBlock]:
+        """Equations, unknowns and diodes of the blocks, each behind those that it depends on."""
         try:
-            raw = blocks(self.eq, self.pattern)
+            return blocks(self.eq, self.pattern)
         except StructureError as error:
             raise self.singular(error.rows) from None
+
+    @cached_property
+    def order(self) -> list[Block]:
+        """The blocks, ready for the search."""
         loaded, made = self.pattern.matrix(None), []
-        for rows, columns, diodes in raw:
+        for rows, columns, diodes in self.raw:
             try:
                 made.append(Block(rows, columns, loaded, self.eq, diodes))
             except ArithmeticError:
                 raise self.singular(rows) from None
         return made
 
-    @property
+    @cached_property
     def regular(self) -> bool:
-        """Whether it is known already that there is one operating point, whatever the sources are."""
-        return "order" in self.__dict__ and all(block.known_regular for block in self.order)
+        """Whether it is proven that there is one operating point, whatever the sources are."""
+        return all_regular(self.eq, self.pattern.terms(None), self.raw)
 
     def factor(self, conducting: np.ndarray | None) -> Factor:
         """Factors of the matrix for these diodes, kept for the next time."""
@@ -309,7 +314,7 @@ def _measured(
     certificate = certify_controlled(circuit.arrays(), circuit.laws, voltages, currents, drops, tolerance, low)
     info: dict[str, object] = {
         "name": "complementary-pivoting", "why": "controlled sources have no energy function",
-        "blocks": len(system.order), "iterations": 1, "linear": "sparse LU",
+        "blocks": len(system.raw), "iterations": 1, "linear": "sparse LU",
     }  # fmt: skip
     remarks = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
     warnings = (*circuit.notes, *remarks)

@@ -113,11 +113,6 @@ class Block:
             self._hybrid = hybrid(ports)
         return with_constant(self._hybrid, ports)
 
-    @property
-    def known_regular(self) -> bool:
-        """Whether it is known already to have one solution for any sources."""
-        return not self.diodes.size or bool(self._regular)
-
     def regular(self, problem: Hybrid) -> bool:
         """Whether its matrix is a P-matrix: one solution for any sources."""
         if self._regular is None:
@@ -138,7 +133,7 @@ def port_values(
     return padded[plus] + sign * padded[minus], load * x[eq.own[eq.diode[diodes]]]
 
 
-def blocks(eq: Equations, pattern: Pattern) -> list[_Raw]:
+def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     """The blocks in an order in which each depends on earlier ones only.
 
     Raises
@@ -168,13 +163,13 @@ def blocks(eq: Equations, pattern: Pattern) -> list[_Raw]:
     for k, block in enumerate(owner.tolist()):
         groups[block].append(k)
     return [
-        _Raw(members[ends[b] : ends[b + 1]], column_of[members[ends[b] : ends[b + 1]]],
+        RawBlock(members[ends[b] : ends[b + 1]], column_of[members[ends[b] : ends[b + 1]]],
              np.array(groups[b], dtype=np.int64))
         for b in order
     ]  # fmt: skip
 
 
-class _Raw(NamedTuple):
+class RawBlock(NamedTuple):
     """Equations, unknowns and diodes of a block."""
 
     rows: np.ndarray

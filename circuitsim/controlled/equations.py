@@ -116,8 +116,7 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
     found.add(own[held], b[held], -1.0)
     small = held[(kind[held] == RESISTOR) & (value[held] > 0.0)]
     found.add(own[small], own[small], -value[small])
-    for k, law in laws.items():
-        _controlled(found, arrays, own, k, law)
+    found.add(*_controlled(arrays, own, laws))
     pinned = references(arrays, laws)
     triplets = found.joined()
     for node in pinned.tolist():
@@ -161,25 +160,37 @@ def _roles(arrays: CircuitArrays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _controlled(
-    found: _Triplets, arrays: CircuitArrays, own: np.ndarray, k: int, law: Law
-) -> None:
-    """The row of controlled element ``k``: own quantity − gain · control = constant."""
+    arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law]
+) -> tuple[list[int], list[int], list[float]]:
+    """Triplets of the rows of controlled elements: own quantity − gain · control = constant."""
     kind, first, second, value, _ = arrays
-    row = own[k]
-    gain = 1.0 if np.isnan(value[k]) else float(value[k])
-    if law.quantity is Quantity.VOLTAGE:
-        found.add(row, [first[k] - 1, second[k] - 1], [1.0, -1.0])
-    elif law.quantity is Quantity.CURRENT:
-        found.add(row, row, 1.0)
-    for coefficient, plus, minus in law.voltages:
-        found.add(row, [plus - 1, minus - 1], [-gain * coefficient, gain * coefficient])
-    for coefficient, e in law.currents:
-        share = gain * coefficient
-        if own[e] >= 0:
-            found.add(row, own[e], -share)
-        elif kind[e] == RESISTOR:
-            g = share / value[e]
-            found.add(row, [first[e] - 1, second[e] - 1], [-g, g])
+    rows: list[int] = []
+    columns: list[int] = []
+    shares: list[float] = []
+
+    def voltage(row: int, plus: int, minus: int, share: float) -> None:
+        rows.extend((row, row))
+        columns.extend((plus - 1, minus - 1))
+        shares.extend((share, -share))
+
+    for k, law in laws.items():
+        row, gain = int(own[k]), 1.0 if np.isnan(value[k]) else float(value[k])
+        if law.quantity is Quantity.VOLTAGE:
+            voltage(row, int(first[k]), int(second[k]), 1.0)
+        elif law.quantity is Quantity.CURRENT:
+            rows.append(row)
+            columns.append(row)
+            shares.append(1.0)
+        for coefficient, plus, minus in law.voltages:
+            voltage(row, plus, minus, -gain * coefficient)
+        for coefficient, e in law.currents:
+            if own[e] >= 0:
+                rows.append(row)
+                columns.append(int(own[e]))
+                shares.append(-gain * coefficient)
+            elif kind[e] == RESISTOR:
+                voltage(row, int(first[e]), int(second[e]), -gain * coefficient / float(value[e]))
+    return rows, columns, shares
 
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:

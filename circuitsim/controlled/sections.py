@@ -58,9 +58,10 @@ def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
             return []
         return [("held", node)] if held[node] else [("part", owner[node])]
 
+    holder = {hold.element: node for node, hold in holds.items()}
     needs: dict[tuple[str, int], set[tuple[str, int]]] = {}
     for k, law in laws.items():
-        users = _users(k, holds, first, second, of_node)
+        users = _users(k, holder, first, second, of_node)
         for c in law.currents:
             ends = {owner[int(first[c.element])], owner[int(second[c.element])]} - {-1}
             if not ends:
@@ -94,13 +95,12 @@ def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
 
 
 def _users(
-    k: int, holds: Mapping[int, Hold], first: np.ndarray, second: np.ndarray,
+    k: int, holder: Mapping[int, int], first: np.ndarray, second: np.ndarray,
     of_node: Callable[[int], list[tuple[str, int]]],
 ) -> list[tuple[str, int]]:  # fmt: skip
     """What controlled element ``k`` acts on."""
-    held = [("held", node) for node, hold in holds.items() if hold.element == k]
-    if held:
-        return held
+    if k in holder:
+        return [("held", holder[k])]
     return [what for node in (int(first[k]), int(second[k])) for what in of_node(node) if what[0] == "part"]
 
 

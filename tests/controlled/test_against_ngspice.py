@@ -24,8 +24,8 @@ WITH_DIODES = {
     "super-diode, blocking": "V1 in 0 -2m\nE1 o 0 in out 1e3\nD1 o out\nR1 out 0 1k",
     "precision rectifier": "V1 in 0 1\nR1 in n 1k\nR2 n out 2k\nD1 out o\nD2 o n\nE1 o 0 0 n 1e4\nRL out 0 10k",
     "limits": "V1 in 0 3\nX1 in n out limited_opamp gain=1e3 low=-12 high=12\nR1 n 0 1k\nR2 n out 9k",
-    "behavioural": "V1 in 0 2\nR1 in a 1k\nD1 a b\nR2 b 0 1k\nB1 c 0 V=2*v(a,b)+3*v(b)-1k*i(V1)\nB2 0 c I={1m+2m*v(b)}\n"
-    "R3 c 0 1k",
+    "behavioural": "V1 in 0 2\nR1 in a 1k\nD1 a b\nR2 b 0 1k\nB1 c 0 V=2*v(a,b)+3*v(b)-1k*i(V1)\n"
+    "B2 0 c I={1m+2m*v(b)}\nR3 c 0 1k",
 }
 
 
