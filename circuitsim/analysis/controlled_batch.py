@@ -111,8 +111,13 @@ class ControlledBatch:
         return response, currents
 
     def stiffness_limit(self) -> float:
-        """There are no nudges: 0."""
-        return 0.0
+        """Refused: there are no nudges.
+
+        Raises
+        ------
+        UsageError
+        """
+        raise UsageError(no_energy(self.circuit))
 
 
 def no_energy(circuit: Circuit) -> str:

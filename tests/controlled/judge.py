@@ -24,7 +24,7 @@ class Answer(enum.Enum):
     SINGULAR = "not determined, or none found"
     UNCERTIFIED = "an error: not certified"
     SKIPPED = "skipped"
-    """The oracle cannot decide: a state leaves currents or voltages open."""
+    """A state leaves currents or voltages open, or at a kink the rounding of decimal values decides."""
 
 
 def judged(circuit: Circuit) -> Answer:
@@ -46,7 +46,7 @@ def judged(circuit: Circuit) -> Answer:
         return Answer.SKIPPED
     shown = [point] if point.other is None else [point, point.other]
     assert all(one.certificate.certified for one in shown)
-    if exact.open:
+    if exact.open or any(one.kink.any() for one in shown):
         return Answer.SKIPPED
     assert all(any(agrees(one, *other) for other in exact.points) for one in shown), "no exact operating point is near"
     if point.uniqueness is Uniqueness.UNIQUE:

@@ -108,3 +108,16 @@ def test_the_verdict_stands_in_json_and_table(tmp_path: Path, capsys: pytest.Cap
 def test_without_controlled_sources_there_is_no_verdict() -> None:
     told = circuitsim.solve(circuitsim.loads("divider\nV1 a 0 1\nR1 a 0 1k\n")).to_dict()
     assert "uniqueness" not in told
+
+
+def test_start_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deck, high = tmp_path / "my.cir", tmp_path / "high.json"
+    deck.write_text(SCHMITT.format(-6))
+    assert main(["solve", str(deck), "--format", "json", "--output", str(high)]) == 0
+    deck.write_text(SCHMITT.format(3))
+    capsys.readouterr()
+    assert main(["solve", str(deck), "--format", "json", "--start", str(high)]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"]["out"] == 10.0
+    high.write_text('{"nodes": {}}')
+    assert main(["solve", str(deck), "--start", str(high)]) == 2
+    assert "no operating point of this circuit" in capsys.readouterr().err
