@@ -35,11 +35,9 @@ def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Call
     """
     if size <= COMPILED and not (alike and loaded()):
         return function
-    from circuitsim._jit import cached
-
     compiled = _compiled(function)
     _items[function] += size
-    return compiled if _items[function] > _patience or cached(compiled) else function
+    return compiled if _items[function] > _patience or _at_hand(function) else function
 
 
 def compile_all() -> None:
@@ -51,6 +49,14 @@ def compile_all() -> None:
 def loaded() -> bool:
     """Whether this process has compiled kernels, so that the next one comes at once."""
     return _compiled.cache_info().currsize > 0
+
+
+@cache
+def _at_hand(function: Callable[..., Any]) -> bool:
+    """Whether a cache on disk has the kernel, as of the first time this is asked."""
+    from circuitsim._jit import cached
+
+    return cached(_compiled(function))
 
 
 @cache

@@ -18,6 +18,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch
 from circuitsim.analysis.expanded import ExpandedBatch
+from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.quick import ROUNDS
 from circuitsim.analysis.solve import solve
 from circuitsim.certificate import TOLERANCE
@@ -124,6 +125,7 @@ class BatchSolver:
     columns: tuple[np.ndarray, np.ndarray, np.ndarray]
     value: np.ndarray
     _known_ports: dict[float, Ports] = field(default_factory=dict, init=False)
+    _known_linear: dict[float, LinearBatch | None] = field(default_factory=dict, init=False)
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
         """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
@@ -200,7 +202,9 @@ class BatchSolver:
             rows = (closed, v, current, worst, relative, status, iterations)
             shared = kind, first, second, value, sources, x, ROUNDS, start is None
             self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
-
+        elif stiffness >= 0.0 and not d:
+            self._solve_linear(value, x, v, current, worst, relative, threads, stiffness)
+            iterations[:] = 1
         if (status == NOT_CONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative[:, :7].max(axis=1)
@@ -332,15 +336,34 @@ class BatchSolver:
         made = self._ports(stiffness, count)
         head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
         kernel = compact(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
-        most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         blocks = -(-count // block)
-        parts = max(1, min(threads or most, blocks, nodes * count // SHARE))
+        parts = max(1, min(threads or _processors(), blocks, nodes * count // SHARE))
         ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
         if parts == 1:
             kernel(*head, *shared, 0, count, *rows)
             return
         with ThreadPoolExecutor(parts) as pool:
             list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
+
+    def _solve_linear(
+        self, value: np.ndarray, x: np.ndarray, v: np.ndarray, current: np.ndarray, worst: np.ndarray,
+        relative: np.ndarray, threads: int | None, stiffness: float,
+    ) -> None:  # fmt: skip
+        """Samples of a large circuit without diodes, by one factor for each stiffness, where it suits."""
+        there, m = np.isfinite(value), value.size
+        kind, first, second = (column[there] for column in self.columns)
+        if stiffness not in self._known_linear:
+            n_nodes = self.circuit.arrays().n_nodes
+            self._known_linear[stiffness] = linear_batch(kind, first, second, value[there], n_nodes)
+        made = self._known_linear[stiffness]
+        if made is None:
+            return
+        sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
+        place = (np.cumsum(there) - 1)[sources]
+        found = current if there.all() else np.empty((len(x), int(there.sum())))
+        made.solve(value[there], place, x, v, found, worst, relative, threads or _processors())
+        if found is not current:
+            current[:, there] = found
 
     def _step_in(
         self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,
@@ -359,6 +382,11 @@ class BatchSolver:
         v[s], error[s] = point.voltages, point.certificate.worst
         current[s, there] = point.currents
         closed[s] = current[s, kind == DIODE] > 0.0
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def batched(

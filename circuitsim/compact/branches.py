@@ -211,7 +211,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
             and attempt > 1
         ):
             return False
-        bound = prove_branches(walk, kind, first, second, value, current, v, drop, space.at_node, worst, relative)
+        bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
         if early and bound <= ACCURATE:
             break
     return accept(plan, space, closed, signs, current, drop)

@@ -19,6 +19,7 @@ import numpy as np
 
 from circuitsim import certificate
 from circuitsim.compact import (
+    along_tree,
     branches,
     currents,
     linear,
@@ -46,11 +47,13 @@ LONGEST = 20_000
 KERNELS = (
     "prepare", "solve_once", "share_once", "refine_once", "least_norm", "worst_violations", "plan", "ports", "stable",
     "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
+    "spanning_tree", "linear_samples",
 )  # fmt: skip
 """Functions that `compact` is asked for."""
 
 _MODULES = (
-    order, plan, workspace, linear, settle, stubs, currents, spanning, proof, branches, ports, samples, loops, single
+    order, plan, workspace, linear, settle, stubs, currents, spanning, proof, branches, ports, samples, loops, single,
+    along_tree,
 )  # fmt: skip
 
 APART = (
@@ -68,8 +71,15 @@ APART = (
     "refine",
     "take_stubs",
     "correct",
+    "improve_chords",
+    "find_live",
 )
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
+
+MEASURES = (
+    "update_maximum", "current_scale", "net_currents", "least_scale", "branch_violations", "worst_violations",
+)  # fmt: skip
+"""Functions of `circuitsim.certificate` that kernels call."""
 
 _nodes: Counter[str] = Counter()
 _ready: dict[str, Callable[..., Any]] = {}
@@ -119,7 +129,8 @@ def _plain(name: str) -> Callable[..., Any]:
 
 
 def _find(name: str) -> Callable[..., Any]:
-    home = next(module for module in (plan, ports, samples, loops, single) if name in vars(module))
+    homes = (plan, ports, samples, loops, single, along_tree, certificate)
+    home = next(module for module in homes if name in vars(module))
     function: Callable[..., Any] = getattr(home, name)
     return function
 
@@ -140,11 +151,8 @@ def _register() -> None:
             if own and function is not workspace.kept:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
                 register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
-    for function in (
-        certificate.update_maximum, certificate.net_currents, certificate.least_scale, certificate.branch_violations,
-        certificate.worst_violations,
-    ):  # fmt: skip
-        register_jitable(function)
+    for name in MEASURES:
+        register_jitable(getattr(certificate, name))
 
 
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, net_currents, update_maximum
+from circuitsim.certificate import CLEAR, current_scale, net_currents, update_maximum
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.engine.double_double import add
+from circuitsim.engine.double_double import add, multiply
 from circuitsim.engine.tree import tree_potentials
 
 AIM = 1e-10
@@ -30,9 +30,14 @@ def loop_scale(walk, by, drop, a, b):
     return most
 
 
-def error_bound(first, second, ohms, current, largest, total, power):
-    """Bound on the error of any current against the largest one at its ends, given the sum of the residuals' currents
-    ``total``, A, and of their powers, W.
+def tied_scale(e, size, local, above_first, above_second):
+    """`current_scale` of an element of the tree, A; of others ``local``: they tie nothing by themselves."""
+    return current_scale(size, local) if e in (above_first, above_second) else local
+
+
+def error_bound(first, second, ohms, current, largest, by, total, power):
+    """Bound on the error of any current against its `circuitsim.certificate.current_scale`, given the sum of the
+    residuals' currents ``total``, A, and of their powers, W.
 
     A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
     """
@@ -40,19 +45,20 @@ def error_bound(first, second, ohms, current, largest, total, power):
     for e in range(ohms.size):
         if current[e] != 0.0:
             error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
-            bound = max(bound, error / max(largest[first[e]], largest[second[e]]))
+            local = max(largest[first[e]], largest[second[e]])
+            bound = max(bound, error / tied_scale(e, abs(current[e]), local, by[first[e]], by[second[e]]))
     return bound
 
 
-def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, worst, relative):
+def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
     """The certificate of branch currents; fills in drops and potentials.
 
     Parameters
     ----------
     walk : Walk
         The spanning tree.
-    current : (m,) float array
-        Branch currents, A.
+    current, low : (m,) float arrays
+        Branch currents, A, and what rounding them to doubles leaves over.
     v : (n_nodes,) float array
         Filled, V: node 0 at zero.
     drop : (m,) float array
@@ -65,15 +71,15 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     Returns
     -------
     float
-        Bound on the error of any current against the largest one at its ends, for currents of the tree that follow from
-        those of the chords in pairs of doubles (`error_bound`). Infinite where a sign is within
-        `circuitsim.certificate.CLEAR` of rounding.
+        Bound on the error of any current against its `circuitsim.certificate.current_scale`, for currents of the tree
+        that follow from those of the chords in pairs of doubles (`error_bound`). Infinite where the sign of a voltage
+        is within `circuitsim.certificate.CLEAR` of rounding.
     """
     m, n = kind.size, v.size
     worst[:] = 0.0
     relative[:] = 0.0
     worst[0], relative[0], _ = net_currents(first, second, current, at_node)
-    ohms, emf, none, v_low, by = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
+    ohms, emf, v_low, by = np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
     for e in range(m):
         if kind[e] == VOLTAGE:
             emf[e] = value[e]
@@ -83,16 +89,15 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     for j in range(n):
         by[walk.order[j]] = walk.edge[j]
     v[0] = 0.0
-    tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, none, v, v_low)
+    tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
     kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
     total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
     for e in range(m):
         a, b, c = first[e], second[e], current[e]
-        between = add(v[a], v_low[a], -v[b], -v_low[b])[0]
+        between, between_low = add(v[a], v_low[a], -v[b], -v_low[b])
         local = max(at_node[1, a], at_node[1, b])
         if c != 0.0:
-            least = min(least, local)
-            clear = clear and abs(c) >= CLEAR * local
+            least = min(least, tied_scale(e, abs(c), local, by[a], by[b]))
         if kind[e] == DIODE and c == 0.0:
             drop[e] = between
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
@@ -104,8 +109,10 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
         else:
             left, size = abs(drop[e] - between), abs(drop[e])
             if ohms[e] != 0.0:
-                total += left / abs(ohms[e])
-                power += left * left / abs(ohms[e])
+                d, d_low = multiply(ohms[e], c, low[e])
+                rest = abs(add(d, d_low, -between, -between_low)[0])
+                total += rest / abs(ohms[e])
+                power += rest * rest / abs(ohms[e])
             scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
             kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
         if kind[e] == DIODE:
@@ -123,4 +130,4 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
         return np.inf
     if not total > AIM * least:
         return total / least if least < np.inf else total
-    return error_bound(first, second, ohms, current, at_node[1], total, power)
+    return error_bound(first, second, ohms, current, at_node[1], by, total, power)

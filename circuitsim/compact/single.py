@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.compact.branches import refine
 from circuitsim.compact.currents import ACCURATE, measure
-from circuitsim.compact.loops import CARRIES, IDLE, share
+from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.proof import prove_branches
 from circuitsim.compact.samples import injections
@@ -22,6 +22,7 @@ from circuitsim.compact.settle import (
     SHARED,
     constraint_currents,
     offsets,
+    refactor,
     solve_sample,
     take_conductances,
 )
@@ -250,22 +251,37 @@ def refine_once(packed, numbers, out, drop, shared):
     ):
         return np.inf
     if shared:
+        if not forward(plan, space.closed, out[out.size - plan.diode.size :], current):
+            return np.inf
         node_demands(plan, kind, first, second, current, space.need, space.size)
         if not share(plan, space, out[out.size - plan.diode.size :]):
             return np.inf
         for d in range(plan.diode.size):
+            space.carries[d] = space.flow[d] > 0.0
             current[plan.diode[d]] = max(space.flow[d], 0.0)
+        factor = refactor(plan, space, space.carries)
+        if factor < 0 or not space.held[factor]:  # some potentials may be free
+            return np.inf
         for k in range(plan.tree_edge.size):
             current[plan.tree_edge[k]] = 0.0
         space.need[:] = 0.0
         constraint_currents(plan, first, second, space.need, current)
-        prove_branches(space.walk, kind, first, second, values, current, v, drop, space.at_node, worst, relative)
+        low = np.zeros(m)
+        prove_branches(space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
     for k in range(m, at):
         out[k] += 0.0  # no −0.0
     error = 0.0
     for k in range(7):
         error = max(error, relative[k])
     return error
+
+
+def forward(plan, closed, state, current):
+    """Whether no closed diode that is on no loop of equal potentials carries a reverse current."""
+    good = True
+    for d in range(closed.size):
+        good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] >= 0.0)
+    return good
 
 
 def node_demands(plan, kind, first, second, current, need, size):

@@ -83,7 +83,7 @@ def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only
         reach = np.maximum(np.abs(point.v[net.first[d]]), np.abs(point.v[net.second[d]]))
         near = np.flatnonzero(~equal & (np.abs(forward) <= nodal.CLEAR * reach))
         equal[near] = np.abs(forward[near]) <= resolved_voltages(net, point, d[near])[0]
-        carriers = np.concatenate([net.ascending, net.sources])
+        carriers = np.concatenate([net.structure.resistors, net.sources])
         injected = np.zeros(net.structure.n + 1)
         kernel(nodal.net_currents, carriers.size)(
             carriers, net.first, net.second, net.structure.coordinate, current, injected

@@ -50,9 +50,9 @@ class Start(NamedTuple):
 
 
 def suits(net: Network) -> bool:
-    """Whether resistances are similar enough, and resistors and sources lead from every node to ground."""
+    """Whether there are diodes and similar resistances, and resistors and sources lead from every node to ground."""
     r = net.ascending
-    return bool(net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
+    return bool(net.diodes.size and net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
 
 
 def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> Start:
@@ -60,7 +60,7 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
     m, n_nodes, d = net.first.size, net.n_nodes, net.diodes
     coordinate, anode, cathode = net.structure.coordinate, net.first[d], net.second[d]
     balance, ohmic, gather = (kernel(f, m) for f in (tree.tree_currents, ohmic_currents, net_currents))
-    carriers = np.concatenate([net.ascending, net.sources])
+    carriers = np.concatenate([net.structure.resistors, net.sources])
     v, current, low, zero = np.zeros(n_nodes), guess, np.zeros(m), np.zeros(m)
     need, need_low, most, at_node = np.zeros((4, n_nodes))
     injected = np.zeros(net.structure.n + 1)
@@ -76,10 +76,10 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
         kernel(tree.tree_potentials, m)(*walk, net.first, zero, net.emf, zero, zero, within, within_low)
         v = v[grown.root_of] + within
         current = net.source.copy()
-        ohmic(net.ascending, net.first, net.second, net.ohms, v, current)
+        ohmic(net.structure.resistors, net.first, net.second, net.ohms, v, current)
         gather(carriers, net.first, net.second, coordinate, current, injected)
-        v += factored.correct(injected[:-1])[0][representative(net, on)[coordinate]]
-        ohmic(net.ascending, net.first, net.second, net.ohms, v, current)
+        v += factored.solve(injected[:-1])[representative(net, on)[coordinate]]
+        ohmic(net.structure.resistors, net.first, net.second, net.ohms, v, current)
         balance(*walk, net.first, net.second, carriers, current, low, need, need_low, most, 0.0)
         kernel(tree.node_maxima, m)(net.first, net.second, current, at_node)
         forward = v[anode] - v[cathode]

@@ -26,13 +26,19 @@ from circuitsim.netlist.problems import NOTE_KINDS
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.reading import Reading
     from circuitsim.netlist.roles import Roles
 
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
 
 
 def read_deck(
-    path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
+    path: str | os.PathLike[str],
+    allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
 
@@ -44,6 +50,12 @@ def read_deck(
         Folders outside the deck's own from which it may include files.
     title : bool
         Whether the first line is the title, as in every SPICE program; False: it is a card.
+    libraries : iterable of str or path-like
+        Files whose models, sub-circuits, functions and parameters count where the deck has none of that name.
+    search : iterable of str or path-like
+        Folders in which included files are looked for by their own name, whatever folder the deck names.
+    rkm : bool
+        Whether ``2K2`` is 2.2k (IEC 60062), which a note says; otherwise it is refused.
 
     Raises
     ------
@@ -54,7 +66,8 @@ def read_deck(
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], title)
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include],
+                        _reading(title, libraries, search, rkm))  # fmt: skip
 
 
 def read_deck_text(
@@ -63,6 +76,9 @@ def read_deck_text(
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
     title: bool = True,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
 ) -> Deck:
     """Read a deck from its text.
 
@@ -78,6 +94,8 @@ def read_deck_text(
         Further folders from which it may include files.
     title : bool
         Whether the first line is the title; False: it is a card.
+    libraries, search, rkm
+        As for `read_deck`.
 
     Raises
     ------
@@ -87,7 +105,16 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, title)
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed,
+                        _reading(title, libraries, search, rkm))  # fmt: skip
+
+
+def _reading(
+    title: bool, libraries: Iterable[str | os.PathLike[str]], search: Iterable[str | os.PathLike[str]], rkm: bool
+) -> Reading:
+    from circuitsim.netlist.reading import Reading
+
+    return Reading(title, tuple(os.fspath(p) for p in libraries), tuple(os.fspath(p) for p in search), rkm)
 
 
 def load(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import (
@@ -17,14 +20,17 @@ from circuitsim.circuit.elements import (
     NULLOR,
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
+from circuitsim.netlist import behavioural
 from circuitsim.netlist.affine import Behaviour, Reference, affine_value, behaviour
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.fixed import fixed_formulas
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token, delimited, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
 
 if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
     from circuitsim.netlist.elaborate import Elaborator
     from circuitsim.netlist.parts import Parts
     from circuitsim.netlist.scope import Scope, Value
@@ -83,6 +89,7 @@ class Controlled(NamedTuple):
     gain: Value | None
     expression: Behaviour | None
     multiplier: Value
+    code: int = 0
 
 
 def element(parts: Parts, scope: Scope, card: Card) -> None:
@@ -108,7 +115,39 @@ def element(parts: Parts, scope: Scope, card: Card) -> None:
                         f"{letter.upper()}name first second …")  # fmt: skip
     code, spec = _body(parts, scope, card, name, letter, position)
     place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
-    scope.controlled[place] = spec
+    scope.controlled[place] = spec._replace(code=code)
+
+
+def source(parts: Parts, scope: Scope, card: Card) -> None:
+    """Take a card of a source that may be controlled.
+
+    A formula is read in two ways: sources may turn out to fix all that it depends on (`behavioural`), or it is a law.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        Something is wrong with it, or it is not affine.
+    """
+    start = card.start()
+    letter = card.text[start].lower()
+    if letter not in behavioural.LETTERS:
+        element(parts, scope, card)
+        return
+    try:
+        behavioural.source(parts, scope, card)
+    except (CardError, ExpressionError):
+        element(parts, scope, card)
+        return
+    place = len(scope.kind) - 1
+    if place in scope.formulas:
+        name = Token(scope.names[place], start, WORD, start + len(scope.names[place]))
+        heads = [_HEAD.match(card.text, start)]
+        for _ in range(2):
+            heads.append(_HEAD.match(card.text, heads[-1].end(1)) if heads[-1] is not None else None)
+        if heads[-1] is not None:
+            with contextlib.suppress(CardError, ExpressionError):
+                code, spec = _body(parts, scope, card, name, letter, heads[-1].end(1))
+                scope.controlled[place] = spec._replace(code=code)
 
 
 def _body(
@@ -247,28 +286,59 @@ class PendingLaw(NamedTuple):
     card: Card
     offset: int
     own: str
+    code: int
+    value: float
+
+
+class Alternative(NamedTuple):
+    """What a formula is if no sources fix it: a law, or a call that reports why it is none."""
+
+    law: PendingLaw | None
+    report: Callable[[], None]
 
 
 def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None:
     """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
     spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
+    reporter, callers, found = elaborator.reporter, elaborator.callers(), None
+
+    def report() -> None:
+        """No law: unless the other reading is right."""
+
     try:
-        pending, value = _law(elaborator, frame, spec, elaborator.out.kind[position], name)
+        found = _law(elaborator, frame, spec, name)
     except ExpressionError as error:
         error.message = f"{short(name)}: {error.message}"
-        elaborator.reporter.expression(error, spec.card, [name], elaborator.callers())
-        return
+        report = partial(reporter.expression, error, spec.card, [name], callers)
     except CardError as error:
-        elaborator.reporter.error(error.kind, error.message, spec.card, error.offset, error.hint, [name],
-                                  elaborator.callers())  # fmt: skip
-        return
-    elaborator.out.value[position] = value
-    elaborator.out.pending[position] = pending
+        say = partial(reporter.error, error.kind, error.message, spec.card)
+        report = partial(say, error.offset, error.hint, [name], callers)
+    if k in frame.scope.formulas:
+        elaborator.out.alternatives[position] = Alternative(found, report)
+    elif found is None:
+        report()
+    else:
+        elaborator.out.value[position] = found.value
+        elaborator.out.pending[position] = found
 
 
-def _law(elaborator: Elaborator, frame: Any, spec: Controlled, code: int, name: str) -> tuple[PendingLaw, float]:
+def settle(elaborator: Elaborator, circuit: Circuit) -> None:
+    """Formulas that sources do not fix become controlled sources, or errors."""
+    out, formulas = elaborator.out, elaborator.followers.formulas
+    known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
+    for position, (law, report) in out.alternatives.items():
+        if position in known or position not in formulas:
+            continue
+        del formulas[position]
+        if law is None:
+            report()
+        else:
+            out.kind[position], out.value[position], out.pending[position] = law.code, law.value, law
+
+
+def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> PendingLaw:
     """The law with global nodes, and the element's value (nan: none)."""
-    quantity = _QUANTITY[code]
+    quantity = _QUANTITY[spec.code]
     cells = elaborator.number(spec.multiplier, frame) * frame.multiplier if quantity is Quantity.CURRENT else 1.0
     if spec.expression is not None:
         found = affine_value(spec.expression.code, frame.environment, elaborator.evaluator)
@@ -295,7 +365,7 @@ def _law(elaborator: Elaborator, frame: Any, spec: Controlled, code: int, name: 
     if not all(map(math.isfinite, numbers)) or math.isinf(value):
         raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", spec.offset)
     law = Law(quantity, fixed * cells, tuple(voltages), tuple(currents))
-    return PendingLaw(law, tuple(names), spec.card, spec.offset, name), value
+    return PendingLaw(law, tuple(names), spec.card, spec.offset, name, spec.code, value)
 
 
 def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
@@ -320,7 +390,7 @@ def resolved(elaborator: Elaborator) -> dict[int, Law]:
     place = {name.lower(): k for k, name in enumerate(out.names)}
     touched = {0, *out.first, *out.second}
     laws = {}
-    for position, (law, names, card, offset, own) in out.pending.items():
+    for position, (law, names, card, offset, own, _, _) in sorted(out.pending.items(), key=lambda item: item[0]):
         fail = elaborator.reporter.error
         for name in names:
             k = place.get(name.lower())
@@ -340,4 +410,4 @@ def resolved(elaborator: Elaborator) -> dict[int, Law]:
     return laws
 
 
-__all__ = ["LETTERS", "Controlled", "PendingLaw", "elaborate", "element", "resolved"]
+__all__ = ["LETTERS", "Alternative", "Controlled", "PendingLaw", "elaborate", "resolved", "settle", "source"]

@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
+from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
+from circuitsim.netlist.following import Followers
+from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
@@ -53,6 +56,7 @@ class _ElementColumns:
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
         self.pending: dict[int, controlled.PendingLaw] = {}
+        self.alternatives: dict[int, controlled.Alternative] = {}
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -84,6 +88,7 @@ class Frame(NamedTuple):
     call: Call | None
     specials: list[int]
     devices: list[int]
+    following: list[int]
     progress: list[int]  # the next call, the next element
 
 
@@ -104,6 +109,7 @@ class Elaborator:
         self.stack: list[Frame] = []
         self.known: dict[Any, Device] = {}
         self.element_values = ElementValues(self)
+        self.followers = Followers(self)
 
     def circuit(self, title: str) -> Circuit:
         """The elaborated circuit; errors go to the reporter."""
@@ -123,10 +129,25 @@ class Elaborator:
                 self.stack.pop()
         out = self.out
         self.check_names()
-        return Circuit.from_columns(
-            title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
-            Origins(out.lines, out.starts, out.files), out.devices, controlled.resolved(self),
+        columns = out.kind, out.first, out.second, out.value
+        if out.alternatives:
+            controlled.settle(self, Circuit.from_columns(title, columns, out.names, out.node_names))
+        circuit = Circuit.from_columns(
+            title, columns, out.names, out.node_names, Origins(out.lines, out.starts, out.files), out.devices,
+            controlled.resolved(self),
         )  # fmt: skip
+        if not self.followers.formulas:
+            return circuit
+        try:
+            return circuit.with_values(self.following(circuit).values({}))
+        except NetlistError as error:
+            for problem in error.problems:
+                self.reporter.place_error(problem, next(iter(self.followers.formulas.values())).code.card)
+            return circuit
+
+    def following(self, circuit: Circuit) -> FollowingSources:
+        """The sources of the elaborated circuit that follow time or other sources."""
+        return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants)
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
@@ -145,7 +166,8 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, [0, 0])
+        following = sorted([*scope.waves, *scope.formulas])
+        return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls that is being expanded, innermost first."""
@@ -265,6 +287,8 @@ class Elaborator:
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
             out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k])
+        for k in bisected(frame.following, start, stop):
+            self.followers.take(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
         for k in bisected(sorted(scope.controlled), start, stop):
