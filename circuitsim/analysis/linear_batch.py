@@ -13,7 +13,7 @@ from circuitsim.compact.kernels import compact
 from circuitsim.compact.workspace import Walk
 from circuitsim.engine.network import network
 from circuitsim.program.structure import Structure, analyse_arrays
-from circuitsim.solvers.linear import Factored
+from circuitsim.solvers.linear import Factored, Supernodal
 
 GROUP = 8
 """Samples that a thread takes at least; right-hand sides are solved so many at once."""
@@ -42,8 +42,6 @@ class LinearBatch(NamedTuple):
     def potentials(self, value: np.ndarray, inputs: np.ndarray, x: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """Potentials of the super-nodes (n + 1, samples), V; fills in the ``offset`` of each node to its super-node
         (samples, n_nodes), V."""
-        from circuitsim.solvers import laplacian
-
         structure, coordinate, own = self.structure, self.structure.coordinate, value.copy()
         kind, first, second = structure.arrays.kind, structure.arrays.first, structure.arrays.second
         fixed, apart, currents = structure.voltage_edges, self.apart, structure.currents
@@ -58,11 +56,9 @@ class LinearBatch(NamedTuple):
             own[inputs] = x[s]
             offset[s] = structure.forest.offsets(np.where(volts, own[fixed], 0.0))[0]
             drop = offset[s, first[apart]] - offset[s, second[apart]]
-            flow = np.concatenate([drop / own[apart], own[currents]]) / self.factored.laplacian.unit
+            flow = np.concatenate([drop / own[apart], own[currents]])
             rhs[ends, s] = np.bincount(place, np.concatenate([-flow, flow]), ends.size)
-        found = np.zeros_like(rhs)
-        found[:-1] = laplacian.solve(self.factored.raw, rhs[:-1])[0]
-        return found
+        return self.factored.solve(rhs[:-1])
 
     def solve(
         self, value: np.ndarray, inputs: np.ndarray, x: np.ndarray, v: np.ndarray, current: np.ndarray,
@@ -97,7 +93,7 @@ def linear_batch(
     if structure.forest.closing.size or structure.references.size or not structure.resistors.size:
         return None
     net = network(structure, direct=True)
-    if not net.grounded or net.laplacian.symbolic is None:
+    if not net.grounded or not isinstance(net.laplacian, Supernodal):
         return None
     made: Any = compact("spanning_tree", n_nodes)(kind, first, second, value, structure.voltage_edges, n_nodes)
     if not made[1]:

@@ -54,7 +54,7 @@ def take_conductances(plan, value, space):
     space.stamp[:] = 0
     space.grown[0] = 0
     space.walked[0] = 0
-    space.stubs.count[0] = 0
+    space.stubs.found[0] = 0
 
 
 def refactor(plan, space, closed):

@@ -68,8 +68,8 @@ def take_stubs(plan, space, kind, first, second, value, closed):
     They are taken off one after the other. All neighbours of a node are one where (Σ x)² = n Σ x².
     """
     stubs = space.stubs
-    if stubs.count[0] > 0 and same(stubs.closed, closed):
-        return stubs.count[0] - 1
+    if stubs.found[0] > 0 and same(stubs.closed, closed):
+        return stubs.found[0] - 1
     n, found, still = stubs.node.size, 0, stubs.still
     leader, count = np.empty(n, np.int64), np.zeros(n, np.int64)
     total, squares = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -89,12 +89,12 @@ def take_stubs(plan, space, kind, first, second, value, closed):
             squares[p] -= count[u] * u * u
             count[u] = 0
             u = p
-    stubs.count[0] = found + 1
+    stubs.found[0] = found + 1
     copy(closed, stubs.closed)
     return found
 
 
 def level(stubs, v):
     """Give the nodes that hang on others their potentials, V."""
-    for k in range(stubs.count[0] - 2, -1, -1):
+    for k in range(stubs.found[0] - 2, -1, -1):
         v[stubs.node[k]] = v[stubs.above[k]]

@@ -39,7 +39,7 @@ class Stubs(NamedTuple):
 
     node: np.ndarray  # (n_nodes,)
     above: np.ndarray  # (n_nodes,): the node that each one hangs on
-    count: np.ndarray  # (1,): 1 + how many, 0: unknown
+    found: np.ndarray  # (1,): 1 + how many, 0: unknown
     still: np.ndarray  # (n_nodes,): whether a node is one of them
     closed: np.ndarray  # the diodes that conduct
 

@@ -114,7 +114,8 @@ class NodalPattern:
         from circuitsim.solvers.laplacian.graph import adjacency
 
         a, b = self.a[: self.resistors], self.b[: self.resistors]
-        return bool(conjugate.small_diameter(*adjacency(self.n, a, b), conjugate.LEVELS, conjugate.WIDEST))
+        ptr, idx = adjacency(self.n, a, b)
+        return bool(conjugate.small_diameter(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
 
     def solver(self, g: np.ndarray, direct: bool = False) -> LinearSolver:
         """The method for conductances ``g`` (r,), S; ``direct`` excludes iterative ones. This is the decision list."""
