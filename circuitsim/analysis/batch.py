@@ -25,17 +25,17 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
-from circuitsim.compact.currents import ACCURATE
-from circuitsim.compact.kernels import compact
-from circuitsim.compact.plan import Plan
-from circuitsim.compact.ports import Ports
-from circuitsim.compact.samples import BLOCK
-from circuitsim.compact.settle import NO_REST, NOT_CONVEX
-from circuitsim.compact.single import unpack
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.plan import Plan
+from circuitsim.engine.small.ports import Ports
+from circuitsim.engine.small.samples import BLOCK
+from circuitsim.engine.small.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
-"""Most nodes of a circuit whose samples go through the compact kernels; those of larger ones are solved one by one."""
+"""Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
 MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 ROUNDS_ALIKE = 2.0
@@ -109,7 +109,7 @@ class BatchSolver:
     outputs : (q, 2) int array
         Node pairs.
     plan : Plan or None
-        Of `columns`; None for circuits too large for the compact kernels.
+        Of `columns`; None for circuits too large for the small driver.
     columns : tuple of arrays
         kind, first, second of the circuit's elements, then for every output a resistor (the stiffness) across it and a
         current source (what is injected).
@@ -196,7 +196,7 @@ class BatchSolver:
             closed[:] = start.closed
         v, current = np.zeros((count, n)), np.zeros((count, m))
         worst, relative = np.empty((count, 7)), np.full((count, 8), np.inf)
-        status, iterations = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
+        status, iterations = np.full(count, Outcome.MAX_ITERATIONS), np.zeros(count, dtype=np.int64)
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
             rows = (closed, v, current, worst, relative, status, iterations)
@@ -205,7 +205,7 @@ class BatchSolver:
         elif stiffness >= 0.0 and not d:
             self._solve_linear(value, x, v, current, worst, relative, threads, stiffness)
             iterations[:] = 1
-        if (status == NOT_CONVEX).any():
+        if (status == Outcome.NONCONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative[:, :7].max(axis=1)
         if stiffness >= 0.0:
@@ -264,14 +264,14 @@ class BatchSolver:
         value, count = self._all_values(0.0), len(self.outputs)
         closed = np.zeros((count, self.plan.diode.size), dtype=bool)
         size = self.circuit.arrays().n_nodes * count
-        if not compact("stable", size)(self.plan, value, closed[0]):
+        if not small_kernel("stable", size)(self.plan, value, closed[0]):
             return 0.0
         injected = np.zeros((count, self.circuit.arrays().n_nodes))
         for k, (p, q) in enumerate(self.outputs.tolist()):
             injected[k, p] += 1.0
             injected[k, q] -= 1.0
         v, current = np.zeros_like(injected), np.zeros((count, self.columns[0].size))
-        compact("respond_samples", size)(self.plan, *self.columns, value, injected, 0, count, closed, v, current)
+        small_kernel("respond_samples", size)(self.plan, *self.columns, value, injected, 0, count, closed, v, current)
         compliance = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         largest = float(np.linalg.eigvalsh(0.5 * (compliance + compliance.T)).max())
         return 1.0 / largest if largest > 0.0 else np.inf
@@ -316,7 +316,7 @@ class BatchSolver:
         if d**3 / 24.0 > ROUNDS_ALIKE * self._updates:
             return None
         if stiffness not in self._known_ports:
-            kernel = compact("ports", d * self.circuit.arrays().n_nodes)
+            kernel = small_kernel("ports", d * self.circuit.arrays().n_nodes)
             self._known_ports[stiffness] = Ports(*kernel(self.plan, self._all_values(stiffness)))
         made = self._known_ports[stiffness]
         return made if made.usable else None
@@ -335,7 +335,7 @@ class BatchSolver:
         nodes = self.circuit.arrays().n_nodes
         made = self._ports(stiffness, count)
         head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
-        kernel = compact(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
+        kernel = small_kernel(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
         blocks = -(-count // block)
         parts = max(1, min(threads or _processors(), blocks, nodes * count // SHARE))
         ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
@@ -445,5 +445,5 @@ def _elementary(
         late = np.zeros(n_nodes, dtype=bool)
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        plan = unpack(compact("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
+        plan = unpack(small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())

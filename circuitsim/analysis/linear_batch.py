@@ -1,4 +1,4 @@
-"""Samples of a large linear circuit: one factor for all right-hand sides (`circuitsim.solvers.laplacian`)."""
+"""Samples of a large linear circuit: one factor for all right-hand sides (`circuitsim.solvers.linear`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
-from circuitsim.compact.kernels import compact
-from circuitsim.compact.workspace import Walk
 from circuitsim.engine.network import network
+from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.workspace import Walk
 from circuitsim.program.structure import Structure, analyse_arrays
 from circuitsim.solvers.linear import Factored, Supernodal
 
@@ -64,10 +64,10 @@ class LinearBatch(NamedTuple):
         self, value: np.ndarray, inputs: np.ndarray, x: np.ndarray, v: np.ndarray, current: np.ndarray,
         worst: np.ndarray, relative: np.ndarray, threads: int,
     ) -> None:  # fmt: skip
-        """Fill in samples; arguments as of `circuitsim.compact.samples.solve_samples`."""
+        """Fill in samples; arguments as of `circuitsim.engine.small.samples.solve_samples`."""
         arrays, count = self.structure.arrays, len(x)
         columns = arrays.kind, arrays.first, arrays.second, value, inputs, x, self.structure.coordinate
-        kernel = compact("linear_samples", arrays.n_nodes * count)
+        kernel = small_kernel("linear_samples", arrays.n_nodes * count)
 
         def part(begin: int, end: int) -> None:
             potential = self.potentials(value, inputs, x[begin:end], v[begin:end])
@@ -95,7 +95,7 @@ def linear_batch(
     net = network(structure, direct=True)
     if not net.grounded or not isinstance(net.laplacian, Supernodal):
         return None
-    made: Any = compact("spanning_tree", n_nodes)(kind, first, second, value, structure.voltage_edges, n_nodes)
+    made: Any = small_kernel("spanning_tree", n_nodes)(kind, first, second, value, structure.voltage_edges, n_nodes)
     if not made[1]:
         return None
     root, r = structure.forest.root, structure.resistors

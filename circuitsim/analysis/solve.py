@@ -37,7 +37,7 @@ from circuitsim.program import (
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
 QUICK = ("auto", "active-set")
-"""Solvers whose work the compact kernel does where it can."""
+"""Solvers whose work the small driver does where it can."""
 
 ITERATIONS = 400
 """Most linear circuits of the active-set engine."""

@@ -166,7 +166,8 @@ def sweep(
     source : Circuit or Deck
         A deck also lets its parameters vary.
     vary : dict of str to sequence of float
-        Values by element name, by device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
+        Values by element name (of a deck: those of its card, of which ``m=`` and temperature make the element's), by
+        device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
         element has the name too), of its temperature (``temp``, °C), or of the time (``time``, s) at which its sources
         are taken. A tuple of names takes rows of one value for each. The first runs fastest, as in ``.dc``.
     columns : str or sequence of str, optional
@@ -378,13 +379,16 @@ def _elaborated(
     temperature = next((value for axis, value in chosen if axis.sort is _Sort.TEMPERATURE), None)
     own = {axis.name: value for axis, value in chosen if axis.sort is _Sort.PARAMETER}
     circuit, following = source.elaborate_with_sources(own, temperature)
-    return circuit, following if following else None
+    return circuit, following
 
 
 def _values_at(axes: Sequence[_Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
     """The element values of one row, those of sources that follow the time or other sources among them."""
     given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is _Sort.VALUE}
     if following is None:
+        return given
+    given = following.of_cards(given)
+    if not following:
         return given
     for axis, value in zip(axes, values):
         if axis.sort is _Sort.TIME and axis.grid is not None:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compile the kernels, with one line a part on stderr, and print the seconds."""
-    from circuitsim.compact.kernels import load
+    from circuitsim.engine.small.kernels import load
 
     begin = time.perf_counter()
     load()

@@ -136,7 +136,7 @@ class Corrections:
 
 def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Biconnected component of each element that may carry current, and whether a source feeds it (m,)."""
-    if on.any() or net.sources.size < net.structure.currents.size:
+    if on.any() or not np.array_equal(net.sources, net.structure.currents):
         there = (net.ohms > 0.0) | on
         there[net.fixed] = True
         there[net.sources] = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card, Piece
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError, parse
@@ -38,6 +38,7 @@ _TEMPERATURE = re.compile(r"\s*temp\s*=\s*(\S+)\s*$", re.IGNORECASE)
 
 PARAMETERS = {
     RESISTOR: frozenset(("r", "resistance")), VOLTAGE: frozenset(("dc",)), CURRENT: frozenset(("dc",)),
+    INDUCTOR: frozenset(("l", "inductance")), CAPACITOR: frozenset(("c", "capacitance")),
 }  # fmt: skip
 """Kind of an element → names of what ``alter`` may set."""
 

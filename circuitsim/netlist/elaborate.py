@@ -57,6 +57,8 @@ class _ElementColumns:
         self.devices: dict[int, Device] = {}
         self.pending: dict[int, controlled.PendingLaw] = {}
         self.alternatives: dict[int, controlled.Alternative] = {}
+        self.factors: dict[int, float] = {}
+        """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -147,7 +149,9 @@ class Elaborator:
 
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
-        return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants)
+        return FollowingSources(
+            circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants, self.out.factors
+        )
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
@@ -286,7 +290,7 @@ class Elaborator:
         out.value.extend(scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
-            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k])
+            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k], k + offset)
         for k in bisected(frame.following, start, stop):
             self.followers.take(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
@@ -298,6 +302,9 @@ class Elaborator:
                 if k in scope.controlled:
                     continue
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
+                factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
+                if factor != 1.0:
+                    out.factors[k + offset] = factor
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
         """Note which files the elements ``start`` to ``stop`` come from."""

@@ -33,17 +33,22 @@ class ElementValues:
         self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
         """Model card → the numbers that it states, read once."""
 
-    def special(self, frame: Frame, k: int, special: Special) -> float:
-        """The value of an element that has to be evaluated; zero where it is wrong, which is reported."""
+    def special(self, frame: Frame, k: int, special: Special, position: int) -> float:
+        """The value of an element that has to be evaluated, at ``position`` of the circuit; zero where it is wrong,
+        which is reported.
+        """
         name = frame.prefix + frame.scope.names[k]
         try:
-            value = checked(frame.scope.kind[k], name, self.value(frame, k, special, name), special.offset) + 0.0
+            value, factor = self.value(frame, k, special, name)
+            value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
             self.smell_of_mega(frame, k, special)
-            if special.multiplier == 1.0:
-                return value
-            m = self.elaborator.number(special.multiplier, frame)
-            positive(name, "m", m, special.offset)
-            return self.elaborator.scaled(frame, k, value, m)
+            if special.multiplier != 1.0:
+                m = self.elaborator.number(special.multiplier, frame)
+                positive(name, "m", m, special.offset)
+                value, factor = (self.elaborator.scaled(frame, k, number, m) for number in (value, factor))
+            if factor != 1.0:
+                self.elaborator.out.factors[position] = factor
+            return value
         except ExpressionError as error:
             self.unknown(error, frame, special, name)
         except CardError as error:
@@ -51,11 +56,11 @@ class ElementValues:
                                 self.elaborator.callers())  # fmt: skip
         return 0.0
 
-    def value(self, frame: Frame, k: int, special: Special, name: str) -> float:
-        """The value of one element (of one of those that ``m`` counts)."""
+    def value(self, frame: Frame, k: int, special: Special, name: str) -> tuple[float, float]:
+        """The value of one element (of one of those that ``m`` counts), and its ratio to the value on the card."""
         number, stated = self.elaborator.number, special.value
         if isinstance(stated, Wave):
-            return checked_waveform(self.elaborator.followers.waveform(frame, stated), special.offset)
+            return checked_waveform(self.elaborator.followers.waveform(frame, stated), special.offset), 1.0
         model = None if special.details is None else self.model(frame, special.details, name)
         if model is not None and special.details is not None and special.details.bare:
             stated = None
@@ -86,12 +91,12 @@ class ElementValues:
 
     def physical(
         self, frame: Frame, k: int, special: Special, stated: float | None, model: Model | None, name: str
-    ) -> float:
-        """The value of a passive element with these details, at its temperature."""
+    ) -> tuple[float, float]:
+        """The value of a passive element with these details, at its temperature, and its ratio to the card's."""
         details, code = special.details, frame.scope.kind[k]
         if details is None:
             assert stated is not None
-            return stated
+            return stated, 1.0
         self.check_references(frame, special, details, name)
         own = {word: self.elaborator.number(count.value, frame) for word, count in details.numbers.items()}
         if "temp" in own:
@@ -100,10 +105,12 @@ class ElementValues:
         if stated is not None and code == RESISTOR:
             stated = checked(code, name, stated, special.offset)
             self.warn_of_product(special, stated, values, name)
+        temperatures = self.elaborator.temperatures
         try:
-            return physical.LAWS[details.letter](stated, own, values, self.elaborator.temperatures)
+            value = physical.LAWS[details.letter](stated, own, values, temperatures)
         except ValueError as error:
             raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
+        return value, physical.resistance_factor(own, values, temperatures) if details.letter == "R" else 1.0
 
     @staticmethod
     def check_references(frame: Frame, special: Special, details: Details, name: str) -> None:

@@ -134,7 +134,14 @@ Resistors, capacitors, inductors
 NLXP  R1 in 0 1k tc=0.01
 NXP   R1 in 0 rm 1k // .model rm R(tc1=0.01)
 NX    R1 in 0 rm L=10u W=1u // .model rm R(rsh=100)
+NL    R1 in 0 1k temp=50
 N     R1 in 0 1k dtemp=10
+NX    R1 in 0 1k tce=1
+N     R1 in 0 1k scale=2
+NL    R1 in 0 {10*temper}
+NXP   R1 in 0 rm 1k // .model rm R(r=2)
+NXP   C1 in 0 cm L=10u W=1u // .model cm C(cj=1u)
+N     C1 in 0 -1u
 L     R1 in 0 1k tol=1 pwr=0.25
 NLXP  C1 in 0 1u ic=2
 L     C1 in 0 1u Rser=0.1 Lser=1n V=50 Irms=1
@@ -153,7 +160,9 @@ NLXP  V1 a 0 PWL(0 0 1m 5) // R1 a 0 1
 N     V1 a 0 PWL(0 0 1m 5) r=0 td=1m // R1 a 0 1
 NLXP  V1 a 0 SFFM(0 1 1k 2 100) // R1 a 0 1
 N     V1 a 0 AM(1 1 1k 10k) // R1 a 0 1
+N     V1 a 0 AC SIN(0 1 1k) // R1 a 0 1
 N     V1 a 0 TRNOISE(1m 1u 0 0) // R1 a 0 1
+N     V1 a 0 TRRANDOM(1 1m 0 1 2) // R1 a 0 1
 L     V1 a 0 PWL file=data.txt // R1 a 0 1
 L     V1 a 0 5 Rser=1 Cpar=1n // R1 a 0 1
 NLX   B1 a 0 V={2*3} // R1 a 0 1
@@ -198,7 +207,10 @@ NLXP  S1 in 0 out 0 sw // .model sw SW
 NLXP  W1 in 0 Vbase sw // .model sw CSW
 NLXP  T1 in 0 a 0 Z0=50 TD=1n // R1 a 0 1k
 NL    O1 in 0 a 0 lm // .model lm LTRA(R=1 L=1u C=1p LEN=2) // R1 a 0 1k
+NLXP  T1 in 0 a b Z0=50 TD=1n // R1 a b 1k
+N     Y1 in 0 a 0 ym LEN=2 // .model ym TXL(R=1 L=1n C=1p) // R1 a 0 1k
 N     U1 in a 0 um L=1 // .model um URC(rperl=1k) // R1 a 0 1k
+N     U1 in a 0 um L=1 // .model um URC(isperl=1p) // R1 a 0 1k
 NLXP  P1 a b 0 c d 0 pm
 N     A1 a b gain
 
@@ -238,6 +250,13 @@ NLP   .four 1k v(out)
 Other cards
 NLXP  .op
 N     .control // op // print v(out) // .endc
+N     .control // dc Vbase 0 5 1 // plot v(out) // .endc
+N     .control // alter Rload = 2k // op // .endc
+N     .control // let r = 2k // alter Rload = r // run // .endc
+N     .control // set temp=50 // op // .endc
+N     .control // op // alter Rload = 2k // op // .endc
+N     .control // set numdgt=15 // op // write out.raw // .endc
+NLXP  .model rm R(r=1) // .model rm R(r=2) // R1 in 0 rm
 NLXP  .options reltol=1e-4
 NXP   .temp 50
 NXP   .options temp=50

@@ -7,6 +7,7 @@ the source is an ideal source of a known value, and the circuit has its energy f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
@@ -38,14 +39,27 @@ class FollowingSources:
         By position.
     constants : mapping of str to float
         The constants of expressions.
+    factors : dict of int to float
+        Position → value of an element over the value on its card, where they differ (``m=``, temperature).
     """
 
     def __init__(
         self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
-        constants: Mapping[str, float],
+        constants: Mapping[str, float], factors: Mapping[int, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
+        self.factors = factors
         self._paths: dict[int, tuple[int, int, float]] | None = None
+
+    def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
+        """The values of elements whose cards state those given: several in parallel, at their temperature."""
+        if not self.factors:
+            return dict(given)
+        index = self.circuit.element_index
+        return {
+            name: value * self.factors.get(index(name), 1.0) if name in self.circuit else value
+            for name, value in given.items()
+        }
 
     def __bool__(self) -> bool:
         return bool(self.waves or self.formulas)

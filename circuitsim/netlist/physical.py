@@ -60,13 +60,17 @@ def resistance(stated: float | None, own: Numbers, model: Numbers, temperatures:
     ValueError
         Nothing states its value, or the temperature takes it to zero or below; the message is for the user.
     """
-    base = nominal_resistance(stated, own, model)
-    temperature = temperatures.of(own)
-    rise = temperature - model.get("tnom", model.get("t_measured", temperatures.nominal))
-    factor = thermal_factor(own, model, rise)
+    base, factor = nominal_resistance(stated, own, model), resistance_factor(own, model, temperatures)
     if base > 0.0 and factor <= 0.0:
-        raise ValueError(f"its temperature coefficients make the resistance {base * factor:g} Ω at {temperature:g} °C")
-    return base * factor * own.get("scale", 1.0)
+        where = f"at {temperatures.of(own):g} °C"
+        raise ValueError(f"its temperature coefficients make the resistance {base * factor:g} Ω {where}")
+    return base * factor
+
+
+def resistance_factor(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """Resistance over what its card or model states: scale and temperature."""
+    rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
+    return thermal_factor(own, model, rise) * own.get("scale", 1.0)
 
 
 def nominal_resistance(stated: float | None, own: Numbers, model: Numbers) -> float:

@@ -18,7 +18,7 @@ them is eliminated."""
 
 
 def eliminate(n, a, b, late, limit):
-    """Minimum-degree order of a graph (edges a–b over 0 … n, n is earth) and the factor's pattern.
+    """Minimum-degree order of a graph (edges a–b over 0 … n, n is ground) and the factor's pattern.
 
     Every coordinate has a list of those that it is joined to; one that outgrows its place moves to another twice as
     long. Who is joined to nobody beyond the neighbours of the one just eliminated goes with it: no list changes for
@@ -32,7 +32,7 @@ def eliminate(n, a, b, late, limit):
     ptr, members : int arrays
         For each step the coordinates that the eliminated one is joined to then.
     """
-    near, at, room, count = neighbours(n, a, b)
+    near, at, capacity, count = neighbours(n, a, b)
     used_up = at[n]
     mark = np.full(n, n, np.uint32)
     gone = 4 * n
@@ -90,13 +90,13 @@ def eliminate(n, a, b, late, limit):
             j = members[p]
             begin, length = at[j], count[j]
             read += length + size
-            if length + size > room[j]:
+            if length + size > capacity[j]:
                 if used_up + 2 * (length + size) > near.size:
                     near = lengthened(near, used_up, 2 * near.size + 2 * (length + size))
                 for q in range(length):
                     near[used_up + q] = near[begin + q]
-                begin, at[j], room[j] = used_up, used_up, 2 * (length + size)
-                used_up += room[j]
+                begin, at[j], capacity[j] = used_up, used_up, 2 * (length + size)
+                used_up += capacity[j]
             mark[j] = j
             kept = begin
             for q in range(begin, begin + length):
@@ -163,7 +163,7 @@ def neighbours(n, a, b):
     at = np.zeros(n + 1, np.int64)
     for k in range(n):
         at[k + 1] = at[k] + count[k]
-    room = count.copy()
+    capacity = count.copy()
     count[:] = 0
     near = np.empty(4 * at[n] + n, np.uint32)
     for e in range(a.size):
@@ -183,7 +183,7 @@ def neighbours(n, a, b):
                 near[kept] = j
                 kept += 1
         count[k] = kept - at[k]
-    return near, at, room, count
+    return near, at, capacity, count
 
 
 def finish(ptr, members, position, step, rest):

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.compact.linear import substitute
-from circuitsim.compact.settle import NOISE, close, demands, gather, node_potentials, refactor, take_conductances
-from circuitsim.compact.workspace import fresh
+from circuitsim.engine.small.active_set import NOISE, refactor, take_conductances
+from circuitsim.engine.small.linear import substitute
+from circuitsim.engine.small.workspace import fresh
+from circuitsim.engine.steps import contract_diodes, demands, gather, node_potentials
 
 SINGULAR = 1e-12
 """A port whose resistance is this share of what it was before others were closed hangs on them: a loop of diodes."""
@@ -28,7 +29,7 @@ class Ports(NamedTuple):
     usable : bool
         Whether resistors alone hold every coordinate.
     multiplier, pivot : float arrays
-        Its factor (`circuitsim.compact.linear.factorise`).
+        Its factor (`circuitsim.engine.small.linear.factorise`).
     response : (d, n + 1) float array
         Rise of the coordinates' potentials when one ampere leaves a diode's cathode side for its anode side, Ω.
     resistance : (d, d) float array
@@ -57,7 +58,7 @@ def ports(plan, value):
             response[e, plan.coordinate[plan.anode[e]]] += 1.0
             response[e, plan.coordinate[plan.cathode[e]]] -= 1.0
             response[e, n] = 0.0
-            substitute(plan, multiplier, pivot, response[e], space.stranded)
+            substitute(plan, multiplier, pivot, response[e], space.floating_current)
         for e in range(d):
             a, c = plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]]
             for k in range(d):
@@ -164,7 +165,7 @@ def hold(plan, made, count, chosen, square, b, need, v, space):
     change, x, flow = space.change, space.x, space.flow
     gather(plan, need, change)
     change[plan.n] = 0.0
-    substitute(plan, made.multiplier, made.pivot, change, space.stranded)
+    substitute(plan, made.multiplier, made.pivot, change, space.floating_current)
     for p in range(count):
         a, c = plan.anode[chosen[p]], plan.cathode[chosen[p]]
         b[p] = v[a] - v[c] + change[plan.coordinate[a]] - change[plan.coordinate[c]]
@@ -178,8 +179,8 @@ def hold(plan, made, count, chosen, square, b, need, v, space):
         x[k] += change[k]
 
 
-def settle_ports(plan, made, injected, offset, rounds, space, closed, v):
-    """The operating point of one sample by its ports; see `circuitsim.compact.settle.settle`. 0: gave up."""
+def solve_ports(plan, made, injected, offset, rounds, space, closed, v):
+    """The operating point of one sample by its ports; see `solve_active_set` for the arguments. 0: gave up."""
     d, n_nodes = plan.diode.size, v.size
     need, size, x, flow = space.need, space.size, space.x, space.flow
     chosen, square, b, drop = np.empty(d, np.int64), np.empty((d, d)), np.empty(d), np.empty(d)
@@ -188,7 +189,7 @@ def settle_ports(plan, made, injected, offset, rounds, space, closed, v):
     demands(plan, space.g, v, injected, need, size)
     gather(plan, need, x)
     x[plan.n] = 0.0
-    substitute(plan, made.multiplier, made.pivot, x, space.stranded)
+    substitute(plan, made.multiplier, made.pivot, x, space.floating_current)
     for k in range(n_nodes):
         v[k] = x[plan.coordinate[k]] + offset[k]
     for e in range(d):
@@ -207,5 +208,5 @@ def settle_ports(plan, made, injected, offset, rounds, space, closed, v):
         need[plan.anode[chosen[p]]] -= b[p]
         need[plan.cathode[chosen[p]]] += b[p]
     hold(plan, made, count, chosen, square, b, need, v, space)
-    node_potentials(plan, close(plan, space, closed), x, offset, v)
+    node_potentials(plan, contract_diodes(plan, space, closed), x, offset, v)
     return tried

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import find
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.compact.plan import UPDATES, plan
-from circuitsim.compact.samples import solve_samples
-from circuitsim.compact.settle import NOISE, ROUNDS, gather
+from circuitsim.engine.small.active_set import NOISE, ROUNDS
+from circuitsim.engine.small.plan import UPDATES, plan
+from circuitsim.engine.small.samples import solve_samples
+from circuitsim.engine.steps import gather
 
 IDLE, CARRIES, ON_LOOP = 0, 1, 2
 """What a diode does: nothing, carries a current that is more than rounding; its ends are on a loop of equal potentials
@@ -78,20 +80,14 @@ def number_loops(made, on_loop, scale, part, number):
         if on_loop[d]:
             a, c = made.coordinate[made.anode[d]], made.coordinate[made.cathode[d]]
             number[a] = number[c] = 0
-            while part[a] != a:
-                part[a] = part[part[a]]
-                a = part[a]
-            while part[c] != c:
-                part[c] = part[part[c]]
-                c = part[c]
+            a, c = find(part, a), find(part, c)
             # The larger scale stands for both; of equals, the later one.
             if scale[a] < scale[c] or (scale[a] == scale[c] and a < c):
                 a, c = c, a
             part[c] = a
     count = 1
     for k in range(part.size):
-        while part[part[k]] != part[k]:
-            part[k] = part[part[k]]
+        part[k] = find(part, k)
         if number[k] == 0 and part[k] != k:
             number[k] = count
             count += 1
@@ -105,8 +101,8 @@ def share(made, space, state):
     ----------
     made : Plan
     space : Workspace
-        As `circuitsim.compact.settle.solve_sample` left it: the diodes whose ends are equal, a forest that spans them,
-        what the nodes need, and currents on that forest, which are changed.
+        As `solve_sample` left it: the zero-voltage diodes, a forest that spans them, what the nodes need, and currents
+        on that forest, which are changed.
     state : (d,) float array
         What each diode does on that forest, `IDLE` or `CARRIES`; changed for those on loops, with `ON_LOOP` added.
 

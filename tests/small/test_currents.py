@@ -13,13 +13,13 @@ from circuitsim.analysis import quick
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the kernels that a solve asks for."""
     asked: list[str] = []
-    ask = quick.compact
+    ask = quick.small_kernel
 
-    def compact(name: str, size: int):
+    def small_kernel(name: str, size: int):
         asked.append(name)
         return ask(name, size)
 
-    monkeypatch.setattr(quick, "compact", compact)
+    monkeypatch.setattr(quick, "small_kernel", small_kernel)
     return asked
 
 

@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
+from circuitsim._graphs import Tracks, choose_forest, find, incident
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.compact.plan import Tracks, incident
-from circuitsim.compact.settle import copy, same
+from circuitsim.engine.steps import copy, same
 
 LOWEST, HIGHEST = -1080, 1030
 """Range of the binary exponents of doubles."""
@@ -53,27 +53,6 @@ def candidates(plan, value, closed):
     return edges[:count]
 
 
-def choose(n, first, second, edges, kept):
-    """Fill in the edges of a spanning forest, those that come first where there is a choice (Kruskal 1956); returns how
-    many they are."""
-    leader, count = np.empty(n, np.int64), 0
-    for k in range(n):
-        leader[k] = k
-    for k in range(edges.size):
-        a, b = first[edges[k]], second[edges[k]]
-        while leader[a] != a:
-            leader[a] = leader[leader[a]]
-            a = leader[a]
-        while leader[b] != b:
-            leader[b] = leader[leader[b]]
-            b = leader[b]
-        if a != b:
-            leader[max(a, b)] = min(a, b)
-            kept[count] = edges[k]
-            count += 1
-    return count
-
-
 def span(first, second, kept, walk):
     """Root the tree of the edges ``kept`` at node 0: fills in ``walk``, breadth first.
 
@@ -105,14 +84,6 @@ def span(first, second, kept, walk):
     return found
 
 
-def root(leader, k):
-    """The representative of a class."""
-    while leader[k] != k:
-        leader[k] = leader[leader[k]]
-        k = leader[k]
-    return k
-
-
 def join(depth, leader, top, a, b):
     """Make one class of the tree edges in the loop of a chord a–b; returns it.
 
@@ -122,7 +93,7 @@ def join(depth, leader, top, a, b):
     while a != b:
         if depth[a] < depth[b]:
             a, b = b, a
-        k = root(leader, a)
+        k = find(leader, a)
         a = top[k]
         if name < 0:
             name = k
@@ -173,11 +144,11 @@ def find_live(plan, kind, first, second, value, walk):
         if kind[walk.edge[j]] == VOLTAGE:
             fed[walk.order[j]] = True
     for k in range(n):  # marks of classes that were joined later
-        name = root(leader, k)
+        name = find(leader, k)
         looped[name] = looped[name] or looped[k]
         fed[name] = fed[name] or fed[k]
     for k in range(n):
-        name = root(leader, k)
+        name = find(leader, k)
         walk.live[k] = k > 0 and node[k] == k and looped[name] and fed[name]
     live = 0
     for j in range(count):
@@ -200,7 +171,7 @@ def take_tree(plan, space, kind, first, second, value, closed):
         return space.walked[1]
     n = space.walk.above.size
     kept = np.empty(n, np.int64)
-    count = choose(n, first, second, candidates(plan, value, closed), kept)
+    count = choose_forest(n, first, second, candidates(plan, value, closed), kept)
     found = span(first, second, kept[:count], space.walk)
     space.walked[0] = 1
     space.walked[1] = find_live(plan, kind, first, second, value, space.walk) if found == n else -1

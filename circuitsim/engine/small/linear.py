@@ -1,12 +1,12 @@
 """Subtraction-free elimination on a `Plan`: the factor of a weighted graph Laplacian, and solves with it.
 
-Weights are conductances between coordinates and to earth. Each pivot is the *sum* of what its coordinate is joined to,
+Weights are conductances between coordinates and to ground. Each pivot is the *sum* of what its coordinate is joined to,
 so nothing cancels, and an ideal short is just a weight beyond all others (Grassmann, Taksar & Heyman 1985).
 """
 
 from __future__ import annotations
 
-from circuitsim.compact.plan import NOWHERE
+from circuitsim.engine.small.plan import NOWHERE
 
 SHORT = 1e120
 """Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
@@ -37,11 +37,11 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     dirty : (n + 1,) bool array
         The coordinates to start from, all of them for a first factor; on return all that were eliminated.
     weight : (fill + n,) float array
-        Filled: what joins each coordinate to later ones and to earth when it is eliminated, S.
+        Filled: what joins each coordinate to later ones and to ground when it is eliminated, S.
     multiplier : (fill,) float array
         Filled: each entry's weight over its column's pivot.
     pivot : (n,) float array
-        Filled, S; zero where nothing joins a coordinate to what comes later or to earth.
+        Filled, S; zero where nothing joins a coordinate to what comes later or to ground.
     work : (n + 1,) float array
         Work space.
 
@@ -65,7 +65,7 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
         if not dirty[j]:
             continue
         begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
-        earth = weight[fill + j]
+        ground = weight[fill + j]
         for q in range(begin, end):
             work[plan.rows[q]] = weight[q]
         for t in range(plan.row_ptr[j], plan.row_ptr[j + 1]):
@@ -74,7 +74,7 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
             if m == 0.0:
                 continue
             k = plan.row_col[t]
-            earth += m * weight[fill + k]
+            ground += m * weight[fill + k]
             begin_run, stop = max(plan.run[k], p + 1), plan.col_ptr[k + 1]
             for q in range(p + 1, begin_run):
                 work[plan.rows[q]] += m * weight[q]
@@ -83,11 +83,11 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
                 into, taken = work[begin_row : begin_row + (stop - begin_run)], weight[begin_run:stop]
                 for q in range(taken.size):
                     into[q] += m * taken[q]
-        total = earth
+        total = ground
         for q in range(begin, end):
             weight[q] = work[plan.rows[q]]
             total += weight[q]
-        weight[fill + j] = earth
+        weight[fill + j] = ground
         pivot[j] = total
         if total < 0.0:
             return False
@@ -96,17 +96,17 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     return True
 
 
-def substitute(plan, multiplier, pivot, x, stranded):
+def substitute(plan, multiplier, pivot, x, floating_current):
     """Solve in place: currents into the coordinates become potentials.
 
     Parameters
     ----------
-    stranded : (n,) float array
-        Filled: net current of each part without a path to earth, A, at the part's last coordinate; its potential there
+    floating_current : (n,) float array
+        Filled: net current of each part without a path to ground, A, at the part's last coordinate; its potential there
         is 0.
     """
     n = plan.n
-    stranded[:] = 0.0
+    floating_current[:] = 0.0
     for k in range(n):
         current = x[k]
         if current != 0.0:
@@ -122,7 +122,7 @@ def substitute(plan, multiplier, pivot, x, stranded):
         if pivot[k] > 0.0:
             v = x[k] / pivot[k]
         else:
-            stranded[k] = x[k]
+            floating_current[k] = x[k]
             v = 0.0
         for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
             v += multiplier[q] * x[plan.rows[q]]

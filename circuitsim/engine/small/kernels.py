@@ -1,4 +1,4 @@
-"""Interpreted or compiled, the same bits: which form of the compact kernels a call gets.
+"""Interpreted or compiled, the same bits: which form of the kernels of small circuits a call gets.
 
 Importing numba and the compiled kernels takes half a second, which a single small circuit is not worth; compiling them,
 where no cache has them yet, ten to thirty. So a process runs them interpreted until it has done enough of it. The
@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim import certificate
-from circuitsim.compact import (
+from circuitsim import _graphs, certificate
+from circuitsim.engine.kernels import MODULES
+from circuitsim.engine.small import (
+    active_set,
     along_tree,
     branches,
     currents,
@@ -29,13 +31,11 @@ from circuitsim.compact import (
     ports,
     proof,
     samples,
-    settle,
     single,
     spanning,
     stubs,
     workspace,
 )
-from circuitsim.engine import double_double, tree
 from circuitsim.kernels import compile_all
 
 PATIENCE = 400
@@ -49,19 +49,18 @@ KERNELS = (
     "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
     "spanning_tree", "linear_samples",
 )  # fmt: skip
-"""Functions that `compact` is asked for."""
+"""Functions that `small_kernel` is asked for."""
 
 _MODULES = (
-    order, plan, workspace, linear, settle, stubs, currents, spanning, proof, branches, ports, samples, loops, single,
-    along_tree,
+    order, plan, workspace, linear, active_set, stubs, currents, spanning, proof, branches, ports, samples, loops,
+    single, along_tree,
 )  # fmt: skip
 
 APART = (
     "factorise",
-    "settle_ports",
+    "solve_ports",
     "solve_samples",
     "least_norm",
-    "choose",
     "span",
     "by_magnitude",
     "join",
@@ -85,8 +84,8 @@ _nodes: Counter[str] = Counter()
 _ready: dict[str, Callable[..., Any]] = {}
 
 
-def compact(name: str, size: int) -> Callable[..., Any]:
-    """The kernel ``name`` (``plan``, or one of `circuitsim.compact.samples`) for work on ``size`` nodes in all."""
+def small_kernel(name: str, size: int) -> Callable[..., Any]:
+    """The kernel ``name`` (``plan``, or one of `circuitsim.engine.small.samples`) for work on ``size`` nodes in all."""
     ready = _ready.get(name)
     if ready is not None:
         return ready
@@ -143,7 +142,7 @@ def _register() -> None:
     from circuitsim._jit import uncounted
     from circuitsim.engine.kernels import register
 
-    register()
+    register()  # graph primitives, steps, arithmetic
     overload(workspace.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
     for module in _MODULES:
         for function in vars(module).values():
@@ -167,4 +166,4 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
 
 
 def _fingerprint() -> tuple[int, ...]:
-    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate, double_double, tree))
+    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate, *MODULES, _graphs))

@@ -10,9 +10,10 @@ import numpy as np
 
 from circuitsim.certificate import branch_violations, least_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR
-from circuitsim.compact.linear import substitute
-from circuitsim.compact.settle import close, demands, gather, refactor
-from circuitsim.compact.stubs import level, take_stubs
+from circuitsim.engine.small.active_set import refactor
+from circuitsim.engine.small.linear import substitute
+from circuitsim.engine.small.stubs import level, take_stubs
+from circuitsim.engine.steps import contract_diodes, demands, gather
 
 ACCURATE = 1e-9
 """Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
@@ -62,10 +63,10 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     factor = refactor(plan, space, closed)
     if factor < 0:
         return False
-    forest, change, low = close(plan, space, closed), space.change, space.low
+    forest, change, low = contract_diodes(plan, space, closed), space.change, space.low
     gather(plan, space.need, change)
     change[plan.n] = 0.0
-    substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.stranded)
+    substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
     left = space.at_node[0]
     for k in range(v.size):
         low[k] = change[forest.last[plan.coordinate[k]]]

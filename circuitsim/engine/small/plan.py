@@ -1,8 +1,8 @@
 """What a small circuit's topology settles once: coordinates, an order of elimination, and where every number goes.
 
-A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits (see
-`circuitsim.compact.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage constraints.
-Anything else is flagged, for the general solver.
+A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits
+(`circuitsim.engine.small.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage
+constraints. Anything else is flagged, for the large driver.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.compact.order import eliminate
+from circuitsim.engine.small.order import eliminate
 
 LONG = 24
 """Consecutive rows from which on vector instructions beat what it takes to set them up."""
@@ -42,8 +43,8 @@ class Plan(NamedTuple):
     diode, diode_slot, anode, cathode : int arrays
         The same for diodes.
     col_ptr, rows : int arrays
-        Pattern of the factor by columns, rows ascending, earth left out. Slots 0 … fill − 1 are its entries; slot
-        fill + k is what joins coordinate k to earth.
+        Pattern of the factor by columns, rows ascending, ground left out. Slots 0 … fill − 1 are its entries; slot
+        fill + k is what joins coordinate k to ground.
     run : (n,) int array
         Slot of each column from which on its rows are consecutive, if these are many; else its end.
     row_ptr, row_col, row_slot : int arrays
@@ -70,94 +71,6 @@ class Plan(NamedTuple):
     row_ptr: np.ndarray
     row_col: np.ndarray
     row_slot: np.ndarray
-
-
-class Tracks(NamedTuple):
-    """Work space of `grow_forest`, for up to n nodes and m edges."""
-
-    ptr: np.ndarray  # (n + 1,)
-    put: np.ndarray  # (n,)
-    edge: np.ndarray  # (2 m,)
-    queue: np.ndarray  # (n,)
-
-
-def incident(n, m, first, second, tracks):
-    """The first m edges at each of n nodes: fills in pointers and edge numbers, ascending at every node."""
-    ptr, put, edge = tracks.ptr, tracks.put, tracks.edge
-    for k in range(n + 1):
-        ptr[k] = 0
-    for e in range(m):
-        ptr[first[e] + 1] += 1
-        ptr[second[e] + 1] += 1
-    for k in range(n):
-        ptr[k + 1] += ptr[k]
-        put[k] = ptr[k]
-    for e in range(m):
-        edge[put[first[e]]] = e
-        put[first[e]] += 1
-        edge[put[second[e]]] = e
-        put[second[e]] += 1
-
-
-def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge, root):
-    """Breadth-first spanning forest of m edges over n nodes, grown from ``start`` first.
-
-    Parameters
-    ----------
-    strength : (n,) float array
-        The strongest node of each other tree is its root; the smallest number on a tie.
-    tracks : Tracks
-    node, parent, edge : int arrays
-        Filled in the order found: each node that is not a root, its parent, the edge between them.
-    root : (n,) int array
-        Filled: root of each node's tree.
-
-    Returns
-    -------
-    int
-        Nodes that are not roots.
-    """
-    if m == 0:
-        for k in range(n):
-            root[k] = k
-        return 0
-    incident(n, m, first, second, tracks)
-    for k in range(n):
-        root[k] = -1
-    queue = tracks.queue
-    found = 0
-    for step in range(n):
-        seed = start if step == 0 else (step - 1 if step <= start else step)
-        if root[seed] >= 0:
-            continue
-        begin = found
-        while True:
-            root[seed] = seed
-            queue[0] = seed
-            head, tail = 0, 1
-            while head < tail:
-                u = queue[head]
-                head += 1
-                for p in range(tracks.ptr[u], tracks.ptr[u + 1]):
-                    e = tracks.edge[p]
-                    v = first[e] + second[e] - u
-                    if root[v] < 0:
-                        root[v] = seed
-                        node[found], parent[found], edge[found] = v, u, e
-                        found += 1
-                        queue[tail] = v
-                        tail += 1
-            strongest = seed
-            for k in range(begin, found):
-                v = node[k]
-                if strength[v] > strength[strongest] or (strength[v] == strength[strongest] and v < strongest):
-                    strongest = v
-            if step == 0 or strongest == seed:
-                break
-            for k in range(tail):
-                root[queue[k]] = -1
-            found, seed = begin, strongest
-    return found
 
 
 def voltage_forest(n, first, second):

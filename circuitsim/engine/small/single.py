@@ -10,38 +10,32 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.compact.branches import refine
-from circuitsim.compact.currents import ACCURATE, measure
-from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP, share
-from circuitsim.compact.plan import Plan, plan
-from circuitsim.compact.proof import prove_branches
-from circuitsim.compact.samples import injections
-from circuitsim.compact.settle import (
+from circuitsim.engine.small.active_set import (
     NOISE,
-    SETTLED,
-    SHARED,
     constraint_currents,
-    offsets,
     refactor,
     solve_sample,
     take_conductances,
 )
-from circuitsim.compact.workspace import kept, room, workspace
-
-OTHER_TOPOLOGY, OUT_OF_RANGE, UNCLEAR, UNCLEAR_SHARED = 5, 6, 7, 8
-"""How a call of `solve_once` can end besides the ways of a sample (`circuitsim.compact.settle.SETTLED`): a resistance
-became zero or ceased to be; a value is out of range; as `SETTLED` or `SHARED`, but
-current sources cancel at a node, whose sum needs refinement."""
+from circuitsim.engine.small.branches import refine
+from circuitsim.engine.small.currents import ACCURATE, measure
+from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, share
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.plan import Plan, plan
+from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.samples import injections
+from circuitsim.engine.small.workspace import kept, workspace, workspace_size
+from circuitsim.engine.steps import offsets
 
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
 N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 8)
 """Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
-factor, how much memory a `circuitsim.compact.workspace.Workspace` takes."""
+factor, how much memory a `circuitsim.engine.small.workspace.Workspace` takes."""
 
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
-    """The plan of a circuit (see `circuitsim.compact.plan.plan`) and its columns in one stretch of memory.
+    """The plan of a circuit (see `circuitsim.engine.small.plan.plan`) and its columns in one stretch of memory.
 
     Returns
     -------
@@ -57,7 +51,7 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
     at = HEAD
     for k in range(len(arrays)):
         at += arrays[k].size
-    numbers, places, marks = room(made)
+    numbers, places, marks = workspace_size(made)
     entries = made.rows.size
     packed = np.zeros(at + halves(3 * entries) + places + eighths(marks), np.int64)
     packed[N], packed[REGULAR], packed[ENTRIES] = made.n, made.regular, entries
@@ -102,7 +96,7 @@ def unpack(packed):
     )  # fmt: skip
 
 
-def desk(plan, packed, numbers):
+def workspace_view(plan, packed, numbers):
     """The workspace in the memory that `prepare` laid out; the resistances in front of ``numbers`` are left out."""
     places = packed[ARRAYS] + halves(3 * packed[ENTRIES])
     marks = places + packed[PLACES]
@@ -110,24 +104,24 @@ def desk(plan, packed, numbers):
 
 
 def take_values(plan, kind, values, ohms):
-    """Check new element values (see `OTHER_TOPOLOGY`; 0: good), and whether the resistances differ from ``ohms``."""
+    """Check new element values (``CONVERGED``: good), and whether the resistances differ from ``ohms``."""
     changed, r = False, 0
     for e in range(kind.size):
         value = values[e]
         if kind[e] == DIODE:
             continue
         if not abs(value) < np.inf or (value < 0.0 and kind[e] != VOLTAGE and kind[e] != CURRENT):
-            return OUT_OF_RANGE, changed
+            return Outcome.OUT_OF_RANGE, changed
         if kind[e] == RESISTOR:
             if r < ohms.size and plan.resistor[r] == e:
                 if value == 0.0:
-                    return OTHER_TOPOLOGY, changed
+                    return Outcome.TOPOLOGY_CHANGED, changed
                 changed = changed or value != ohms[r]
                 ohms[r] = value
                 r += 1
             elif value != 0.0:
-                return OTHER_TOPOLOGY, changed
-    return 0, changed
+                return Outcome.TOPOLOGY_CHANGED, changed
+    return Outcome.CONVERGED, changed
 
 
 def solve_once(packed, numbers, guess, rounds, out):
@@ -146,7 +140,7 @@ def solve_once(packed, numbers, guess, rounds, out):
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where all is unique, branch
         currents, A, and worst absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`);
-        linear circuits solved; what each diode does (`circuitsim.compact.loops.IDLE`).
+        linear circuits solved; what each diode does (`circuitsim.engine.small.loops.IDLE`).
 
     Returns
     -------
@@ -157,16 +151,16 @@ def solve_once(packed, numbers, guess, rounds, out):
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
     plan = unpack(packed)
-    space = desk(plan, packed, numbers)
+    space = workspace_view(plan, packed, numbers)
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     ohms, stamp = numbers[: plan.resistor.size], space.stamp
     m = kind.size
     tail = 2 * m + plan.coordinate.size + 14
     values, v = out[:m], out[m : m + plan.coordinate.size]
     status, changed = take_values(plan, kind, values, ohms)
-    if status != 0:
+    if status != Outcome.CONVERGED:
         stamp[:] = 0
-        return status, np.inf
+        return status.value, np.inf
     if changed or stamp[-1] == 0:
         take_conductances(plan, values, space)
     closed = space.closed
@@ -179,11 +173,11 @@ def solve_once(packed, numbers, guess, rounds, out):
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
         out[tail + 1 + d] = CARRIES if carries else IDLE
-    if not clear and status == SETTLED:
-        status = UNCLEAR
-    elif not clear and status == SHARED:
-        status = UNCLEAR_SHARED
-    return status, prove(plan, packed, space, out) if status == SETTLED else np.inf
+    if not clear and status == Outcome.CONVERGED:
+        status = Outcome.CANCELLING_SOURCES
+    elif not clear and status == Outcome.NONUNIQUE_CURRENTS:
+        status = Outcome.CANCELLING_NONUNIQUE
+    return status.value, prove(plan, packed, space, out) if status == Outcome.CONVERGED else np.inf
 
 
 def prove(plan, packed, space, out):
@@ -206,18 +200,19 @@ def prove(plan, packed, space, out):
 
 
 def share_once(packed, numbers, out):
-    """Choose the currents in loops of diodes where `solve_once` has just ended with `SHARED`; the same arguments.
+    """Choose the currents in loops of diodes where `solve_once` has just ended with ``NONUNIQUE_CURRENTS``; the same
+    arguments.
 
     Returns
     -------
     good : bool
-        Whether they could be chosen (`circuitsim.compact.loops.share`).
+        Whether they could be chosen (`circuitsim.engine.small.loops.share`).
     worst : float
         Largest relative violation.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
     plan = unpack(packed)
-    space = desk(plan, packed, numbers)
+    space = workspace_view(plan, packed, numbers)
     if not share(plan, space, out[out.size - plan.diode.size :]):
         return False, np.inf
     return True, prove(plan, packed, space, out)
@@ -231,7 +226,7 @@ def refine_once(packed, numbers, out, drop, shared):
     drop : (m,) float array
         Filled: branch voltages, V.
     shared : bool
-        Whether it ended with `SHARED`: currents in loops of diodes are chosen anew.
+        Whether it ended with `Outcome.NONUNIQUE_CURRENTS`: currents in loops of diodes are chosen anew.
 
     Returns
     -------
@@ -240,7 +235,7 @@ def refine_once(packed, numbers, out, drop, shared):
     """
     packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
     plan = unpack(packed)
-    space = desk(plan, packed, numbers)
+    space = workspace_view(plan, packed, numbers)
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     m, n = kind.size, plan.coordinate.size
     values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]

@@ -6,23 +6,19 @@ import numpy as np
 
 from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.compact.branches import refine
-from circuitsim.compact.currents import ACCURATE, measure
-from circuitsim.compact.ports import eliminate_ports, hold, settle_ports
-from circuitsim.compact.settle import (
-    SETTLED,
-    SHARED,
-    close,
+from circuitsim.engine.small.active_set import (
     constraint_currents,
-    copy,
-    node_potentials,
-    offsets,
     refactor,
-    settle,
+    solve_active_set,
     solve_sample,
     take_conductances,
 )
-from circuitsim.compact.workspace import fresh
+from circuitsim.engine.small.branches import refine
+from circuitsim.engine.small.currents import ACCURATE, measure
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.ports import eliminate_ports, hold, solve_ports
+from circuitsim.engine.small.workspace import fresh
+from circuitsim.engine.steps import contract_diodes, copy, node_potentials, offsets
 
 BLOCK = 16
 """Consecutive samples of which each but the first may begin with the diodes of the one before."""
@@ -76,7 +72,7 @@ def solve_samples(
     plan, kind, first, second, value, inputs, x, rounds, warm,
     begin, end, closed, v, current, worst, relative, status, count,
 ):  # fmt: skip
-    """Settle samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
+    """Solve samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
 
     Parameters
     ----------
@@ -95,7 +91,7 @@ def solve_samples(
     worst, relative : (samples, 7), (samples, 8) float arrays
         Filled: see `circuitsim.certificate.worst_violations`; the bound on the currents' errors comes last.
     status, count : (samples,) int arrays
-        Filled: see `circuitsim.compact.settle.settle`.
+        Filled: see `circuitsim.engine.small.active_set.solve_active_set`.
     """
     own, space, drop = value.copy(), fresh(plan), np.empty(value.size)
     take_conductances(plan, value, space)
@@ -104,10 +100,10 @@ def solve_samples(
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, space.offset)
         clear = injections(kind, first, second, own, space.injected)
-        if warm and s % BLOCK != 0 and (status[s - 1] == SETTLED or status[s - 1] == SHARED):
+        if warm and s % BLOCK != 0 and status[s - 1] <= Outcome.NONUNIQUE_CURRENTS:
             copy(closed[s - 1], closed[s])
         status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
-        rest = status[s] == SETTLED or status[s] == SHARED
+        rest = status[s] <= Outcome.NONUNIQUE_CURRENTS
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
         )
@@ -125,9 +121,8 @@ def solve_by_ports(
     plan, made, kind, first, second, value, inputs, x, rounds, warm,
     begin, end, closed, v, current, worst, relative, status, count,
 ):  # fmt: skip
-    """The same through the circuit's ports ``made`` (`circuitsim.compact.ports`), each sample that it cannot do well by
-    `solve_sample`.
-    """
+    """The same through the circuit's ports ``made`` (`ports.Ports`), each sample that it cannot do well by
+    `solve_sample`."""
     own, space, drop = value.copy(), fresh(plan), np.empty(value.size)
     offset, injected = space.offset, space.injected
     take_conductances(plan, value, space)
@@ -136,11 +131,11 @@ def solve_by_ports(
             own[inputs[k]] = x[s, k]
         offsets(plan, kind, first, own, offset)
         clear = injections(kind, first, second, own, injected)
-        if warm and s % BLOCK != 0 and (status[s - 1] == SETTLED or status[s - 1] == SHARED):
+        if warm and s % BLOCK != 0 and status[s - 1] <= Outcome.NONUNIQUE_CURRENTS:
             copy(closed[s - 1], closed[s])
         guess = closed[s].copy()
-        status[s] = SHARED
-        count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
+        status[s] = Outcome.NONUNIQUE_CURRENTS
+        count[s] = solve_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
         relative[s, 7] = measure(
             plan, space, kind, first, second, own, closed[s], v[s], current[s], worst[s], relative[s]
         )
@@ -148,7 +143,7 @@ def solve_by_ports(
             continue
         copy(guess, closed[s])
         status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
-        rest = status[s] == SETTLED or status[s] == SHARED
+        rest = status[s] <= Outcome.NONUNIQUE_CURRENTS
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
         )
@@ -182,12 +177,12 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     take_conductances(plan, value, space)
     for s in range(begin, end):
         copy(closed[s], space.closed)
-        settle(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
+        solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
         signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
 
 
 def respond_by_ports(plan, made, kind, first, second, value, injected, begin, end, closed, v, current):
-    """The same through the circuit's ports ``made``; `settle` where the diodes' loops leave no such way."""
+    """The same through the circuit's ports ``made``; `solve_active_set` where the diodes' loops leave no such way."""
     d, still, space = plan.diode.size, np.zeros(plan.coordinate.size), fresh(plan)
     chosen, square, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
     x, flow, held = space.x, space.flow, space.closed
@@ -204,9 +199,9 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
             flow[:] = 0.0
             v[s] = 0.0
             hold(plan, made, count, chosen, square, b, injected[s], v[s], space)
-            node_potentials(plan, close(plan, space, held), x, still, v[s])
+            node_potentials(plan, contract_diodes(plan, space, held), x, still, v[s])
         else:
-            settle(plan, injected[s], still, 0, space, held, v[s], flow)
+            solve_active_set(plan, injected[s], still, 0, space, held, v[s], flow)
         signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
 
 

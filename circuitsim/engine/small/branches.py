@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.compact.currents import ACCURATE
-from circuitsim.compact.linear import substitute
-from circuitsim.compact.proof import prove_branches
-from circuitsim.compact.settle import close, refactor
-from circuitsim.compact.spanning import take_tree
+from circuitsim.engine.small.active_set import refactor
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.linear import substitute
+from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.spanning import take_tree
+from circuitsim.engine.steps import contract_diodes
 from circuitsim.engine.tree import (
     correct_chords,
     loop_residuals,
@@ -86,7 +87,7 @@ def correct(
     Returns whether they are.
     """
     m, n, live = kind.size, v.size, chords.size
-    forest = close(plan, space, closed)
+    forest = contract_diodes(plan, space, closed)
     factor = refactor(plan, space, closed)
     if factor < 0:
         return False
@@ -116,7 +117,7 @@ def correct(
             residual, x,
         )  # fmt: skip
         x[plan.n] = 0.0
-        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.stranded)
+        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
         for k in range(live):
             before[k] = current[chords[k]]
         correct_chords(chords, first, second, last, ohms, residual, x, current, low)
@@ -166,7 +167,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     current, drop : (m,) float arrays
         Filled: branch currents, A, and branch voltages, V.
     worst, relative : (7,) float arrays
-        Filled: see `circuitsim.compact.proof.prove_branches`.
+        Filled: see `circuitsim.engine.small.proof.prove_branches`.
 
     Returns
     -------

@@ -6,24 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.compact.plan import Tracks
+from circuitsim._graphs import Tracks
+from circuitsim.engine.steps import Forest
 
 FACTORS, FACTOR_ENTRIES = 6, 1 << 20
 """Most factors (one for each set of conducting diodes) kept at hand, and most numbers in them if they are more than
 two."""
 
 
-class Forest(NamedTuple):
-    """Conducting diodes as trees over coordinates, from the roots outwards (indices into ``plan.diode``)."""
-
-    node: np.ndarray
-    parent: np.ndarray
-    diode: np.ndarray
-    last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
-
-
 class Walk(NamedTuple):
-    """A spanning tree of the nodes, from node 0 outwards (`circuitsim.compact.spanning`)."""
+    """A spanning tree of the nodes, from node 0 outwards (`circuitsim.engine.small.spanning`)."""
 
     order: np.ndarray  # (n_nodes,)
     edge: np.ndarray  # (n_nodes,): the element to the parent, −1 at the root
@@ -35,7 +27,7 @@ class Walk(NamedTuple):
 
 
 class Stubs(NamedTuple):
-    """Nodes that hang on one other by resistors, the outermost first (`circuitsim.compact.stubs`)."""
+    """Nodes that hang on one other by resistors, the outermost first (`circuitsim.engine.small.stubs`)."""
 
     node: np.ndarray  # (n_nodes,)
     above: np.ndarray  # (n_nodes,): the node that each one hangs on
@@ -60,8 +52,8 @@ class Workspace(NamedTuple):
     x: np.ndarray
     change: np.ndarray
     w: np.ndarray
-    far: np.ndarray
-    stranded: np.ndarray
+    driven: np.ndarray
+    floating_current: np.ndarray
     need: np.ndarray
     size: np.ndarray
     noise: np.ndarray
@@ -94,7 +86,7 @@ def factors(fill, n):
     return max(2, min(FACTORS, FACTOR_ENTRIES // (2 * fill + 2 * n + 1)))
 
 
-def room(plan):
+def workspace_size(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
@@ -103,7 +95,7 @@ def room(plan):
 
 
 def workspace(plan, numbers, places, marks):
-    """Work arrays in stretches of memory as large as `room` says; ``places`` zero (no factors) at first."""
+    """Work arrays in stretches of memory as large as `workspace_size` says; ``places`` zero (no factors) at first."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
     e = r + s + f * (s + fill + n)
@@ -171,5 +163,5 @@ def kept(array):
 
 def fresh(plan):
     """A workspace of its own."""
-    numbers, places, marks = room(plan)
+    numbers, places, marks = workspace_size(plan)
     return workspace(plan, np.empty(numbers), np.zeros(places, np.int64), np.empty(marks, np.bool_))

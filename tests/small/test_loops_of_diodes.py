@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import circuitsim
+from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.analysis.quick import LOOPS, QuickPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
-from circuitsim.compact.loops import MOST, carry_away
-from circuitsim.compact.plan import Tracks, grow_forest
+from circuitsim.engine.small.loops import MOST, carry_away
 
 
 def tangled(seed: int) -> circuitsim.Circuit:

@@ -11,8 +11,8 @@ import circuitsim
 from circuitsim.analysis import quick
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
-from circuitsim.compact import order
-from circuitsim.compact.kernels import _plain, compiled
+from circuitsim.engine.small import order
+from circuitsim.engine.small.kernels import _plain, compiled
 
 UNLIMITED = 2**62
 

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import choose_forest
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
-from circuitsim.compact.branches import carry
-from circuitsim.compact.currents import ACCURATE
-from circuitsim.compact.proof import prove_branches
-from circuitsim.compact.spanning import candidates, choose, find_live, span
-from circuitsim.compact.workspace import Walk
 from circuitsim.engine.double_double import add, multiply
+from circuitsim.engine.small.branches import carry
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.spanning import candidates, find_live, span
+from circuitsim.engine.small.workspace import Walk
 from circuitsim.engine.tree import tree_currents, tree_potentials
 
 PASSES = 4
@@ -24,7 +25,7 @@ PASSES = 4
 
 
 class Branches(NamedTuple):
-    """What a circuit without diodes has of a `circuitsim.compact.plan.Plan`."""
+    """What a circuit without diodes has of a `circuitsim.engine.small.plan.Plan`."""
 
     tree_edge: np.ndarray  # voltage constraints
     resistor: np.ndarray  # of other than zero ohm
@@ -57,7 +58,7 @@ def spanning_tree(kind, first, second, value, fixed, n_nodes):
     above, depth, live = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     walk = Walk(order, edge, parent, above, depth, live, np.empty(count, np.int64))
     kept = np.empty(n_nodes, np.int64)
-    edges = choose(n_nodes, first, second, candidates(branches, value, np.zeros(0, np.bool_)), kept)
+    edges = choose_forest(n_nodes, first, second, candidates(branches, value, np.zeros(0, np.bool_)), kept)
     joined = span(first, second, kept[:edges], walk) == n_nodes
     chords = find_live(branches, kind, first, second, value, walk) if joined else 0
     return Walk(order, edge, parent, above, depth, live, walk.chord[:chords]), joined
@@ -73,7 +74,7 @@ def linear_samples(
     walk : Walk
         From `spanning_tree`.
     value, inputs, x
-        As in `circuitsim.compact.samples.solve_samples`.
+        As in `circuitsim.engine.small.samples.solve_samples`.
     coordinate : (n_nodes,) int array
         Super-node of each node.
     potential : (n + 1, end − begin) float array

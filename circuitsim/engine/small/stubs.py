@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.compact.settle import copy, same
+from circuitsim.engine.steps import copy, same
 
 BLOCKED = -(1 << 40)
 """Added to the number of branches of a node that stays."""
