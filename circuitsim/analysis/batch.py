@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch
 from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.quick import ROUNDS
@@ -33,6 +32,9 @@ from circuitsim.engine.small.ports import Ports
 from circuitsim.engine.small.samples import BLOCK
 from circuitsim.engine.small.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.controlled_batch import ControlledBatch
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
@@ -423,6 +425,8 @@ def _elementary(
 ) -> BatchSolver | ControlledBatch:
     """`batched` for a circuit of elementary elements."""
     if circuit.laws:
+        from circuitsim.analysis.controlled_batch import controlled_batch
+
         return controlled_batch(circuit, inputs, outputs, tolerance)
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.controlled import prepared_controlled
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
@@ -74,6 +73,8 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
     contradiction = None
     try:
         if circuit.laws:  # no test but a solution
+            from circuitsim.analysis.controlled import prepared_controlled
+
             prepared_controlled(expansion.circuit, TOLERANCE).solve()
         else:
             with np.errstate(over="ignore", divide="ignore"):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
-from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.nonunique import nonunique_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
@@ -35,6 +34,9 @@ from circuitsim.program import (
     quadratic_program,
 )
 from circuitsim.solvers import Exact, Solution, Solver, choose
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.controlled import PreparedControlled
 
 QUICK = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
@@ -161,6 +163,8 @@ def prepared(
 
 def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified | PreparedControlled:
     if circuit.laws:
+        from circuitsim.analysis.controlled import prepared_controlled
+
         return prepared_controlled(circuit, tolerance)
     if circuit.amplified:
         image = without_amplifiers(circuit)

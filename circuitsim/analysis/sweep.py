@@ -12,7 +12,6 @@ import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.branches import Branch
-from circuitsim.analysis.controlled import PreparedControlled
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
@@ -26,11 +25,13 @@ from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError
 if TYPE_CHECKING:
     import pandas
 
+    from circuitsim.analysis.controlled import PreparedControlled
+
+    Ready = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
+
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.functional import FollowingSources
     from circuitsim.netlist.waveform import Grid
-
-Ready = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
 
 MAX_POINTS = 1_000_000
 MAX_VALUES = 50_000_000

@@ -147,8 +147,8 @@ class Scope:
 
     __slots__ = (
         "calls", "card", "cards", "controlled", "counts", "defaults", "deferred", "first", "formulas", "functions",
-        "index", "kind", "lines", "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports",
-        "readings", "second", "spans", "specials", "subcircuits", "uses", "value", "waves",
+        "index", "kind", "lines", "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent",
+        "ports", "readings", "second", "spans", "specials", "subcircuits", "uses", "value", "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
