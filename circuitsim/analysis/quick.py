@@ -114,7 +114,7 @@ class Quick:
 
     def _candidate(self, out: np.ndarray, status: int) -> Candidate:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
-        why = f"active-set engine: {_LEFT.get(status, _DIGITS)}"
+        why = f"active-set engine: {_LEFT.get(Outcome(status), _DIGITS)}"
         v = out[self.voltages]
         if status in FOUND and np.isfinite(v).all():
             kind, first, second, _, _ = self.circuit.arrays()

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     line = _ProgressLine()
     try:
         asked = vary or _asked(deck)
-        columns = args.columns or _printed(deck, TIME in asked)
+        columns = args.columns or printed(deck, TIME in asked)
         found = sweep(deck, asked, columns, args.solver, args.tolerance, line.update)
     finally:
         line.close()
@@ -156,8 +156,8 @@ def _times(deck: Deck, card: Transient) -> OutputTimes:
 
     stores = memory(deck.circuit)
     if stores:
-        raise UsageError(f".tran (line {card.location.line}): {stores[0]} stores energy, a transient analysis of it is "
-                         "not done; circuitsim solve finds the operating point, --vary sweeps a value")  # fmt: skip
+        raise UsageError(f".tran (line {card.location.line}): {stores[0]} stores energy, circuitsim tran runs it; "
+                         "circuitsim solve finds the operating point, --vary sweeps a value")  # fmt: skip
     return output_times(card, deck.following.waves.values())
 
 
@@ -176,7 +176,7 @@ def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequenc
     return name, found.values
 
 
-def _printed(deck: Deck, timed: bool) -> str | None:
+def printed(deck: Deck, timed: bool) -> str | None:
     """The columns that ``.print``, ``.plot`` and ``.save`` name for this analysis; None for all."""
     from circuitsim.netlist.deck import Output
 

@@ -158,9 +158,10 @@ class Analyses:
     # ------------------------------------------------------------------ .tran
     def transient(self, card: Card, words: list[Token]) -> Transient:
         """``.tran step stop [start [largest step]] [UIC]``, or LTspice's ``.tran stop``."""
-        numbers = []
+        numbers, uic = [], False
         for token in words:
             if token.kind == WORD and token.text.lower() in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
+                uic |= token.text.lower() == "uic"
                 continue
             numbers.append(self.number(card, token))
         if not 1 <= len(numbers) <= 4:
@@ -174,10 +175,9 @@ class Analyses:
                             ".tran step stop [start]")  # fmt: skip
         stores = memory(self.circuit)
         if stores:
-            self.reporter.warning("analysis", f".tran: {short(stores[0])} stores energy, a transient analysis of it is "
-                                  "not done; the operating point is solved", card, card.start(),
-                                  "without C and L, .tran is a sweep over time")  # fmt: skip
-        return Transient(step, stop, start, card.place(card.start()))
+            self.reporter.warning("tran", f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the "
+                                  "operating point is solved", card, card.start())  # fmt: skip
+        return Transient(step, stop, start, card.place(card.start()), uic)
 
 
 def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:

@@ -55,6 +55,15 @@ def parasitics(scope: Scope, card: Card, code: int, sorted_: Fields) -> dict[str
     return found
 
 
+def initial(scope: Scope, card: Card, code: int, sorted_: Fields) -> Value | None:
+    """The value of ``ic=`` of a capacitor, V, or an inductor, A, taken from the card's pairs; None without one."""
+    if code not in (CAPACITOR, INDUCTOR):
+        return None
+    found = [token for key, token in sorted_.pairs if key.text.lower() == "ic"]
+    sorted_.pairs[:] = [(key, token) for key, token in sorted_.pairs if key.text.lower() != "ic"]
+    return constant(value_of(found[-1], card, scope)) if found else None
+
+
 def attach(
     scope: Scope, card: Card, name: str, nodes: tuple[int, int], found: dict[str, Parasitic], multiplier: Value
 ) -> tuple[int, int]:

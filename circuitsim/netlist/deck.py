@@ -88,12 +88,14 @@ class Step(NamedTuple):
 
 
 class Transient(NamedTuple):
-    """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open."""
+    """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open; ``uic``
+    begins at the initial values of the elements instead of the operating point."""
 
     step: float
     stop: float
     start: float
     location: Location
+    uic: bool = False
 
 
 class Temperature(NamedTuple):

@@ -150,8 +150,9 @@ class Elaborator:
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
         return FollowingSources(
-            circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants, self.out.factors
-        )
+            circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants, self.out.factors,
+            self.followers.initials,
+        )  # fmt: skip
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
@@ -170,7 +171,7 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        following = sorted([*scope.waves, *scope.formulas])
+        following = sorted([*scope.waves, *scope.formulas, *scope.initials])
         return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
 
     def callers(self) -> tuple[str, ...]:

@@ -303,7 +303,8 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        return f"{name!r} draws a random number", "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
+        hint = "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
+        return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
         return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"

@@ -23,16 +23,21 @@ class Followers:
         By position in the circuit.
     formulas : dict of int to Formula
         By position in the circuit.
+    initials : dict of int to float
+        Values of ``ic=``, V and A, by position in the circuit.
     """
 
     def __init__(self, elaborator: Elaborator) -> None:
         self.elaborator = elaborator
         self.waves: dict[int, Waveform] = {}
         self.formulas: dict[int, Formula] = {}
+        self.initials: dict[int, float] = {}
 
     def take(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
-        if k in frame.scope.waves:
+        if k in frame.scope.initials:
+            self.initials[position] = self.elaborator.number(frame.scope.initials[k], frame)
+        elif k in frame.scope.waves:
             self.wave(frame, k, position)
         else:
             self.formulas[position] = self.formula(frame, frame.scope.formulas[k])

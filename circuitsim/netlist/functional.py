@@ -41,14 +41,17 @@ class FollowingSources:
         The constants of expressions.
     factors : dict of int to float
         Position → value of an element over the value on its card, where they differ (``m=``, temperature).
+    initials : dict of int to float, optional
+        Initial voltages of capacitors, V, and currents of inductors, A (``ic=``), by position.
     """
 
     def __init__(
         self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
         constants: Mapping[str, float], factors: Mapping[int, float] = MappingProxyType({}),
+        initials: Mapping[int, float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
-        self.factors = factors
+        self.factors, self.initials = factors, initials
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:

@@ -139,6 +139,7 @@ class Parts:
             self.diode(scope, card, name, first, second, sorted_)
             return
         extra = attributes.parasitics(scope, card, code, sorted_)
+        initial = attributes.initial(scope, card, code, sorted_)
         ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
         own = REPETITION if code in (VOLTAGE, CURRENT) else OWN
         multiplier, details = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored), None
@@ -160,6 +161,8 @@ class Parts:
             scope.specials[position] = Special(card, offset, value, multiplier, details)
         if wave is not None:
             scope.waves[position] = wave
+        if initial is not None:
+            scope.initials[position] = initial
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""

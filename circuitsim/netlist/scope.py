@@ -137,18 +137,47 @@ class Scope:
         Numbers such as ``2K2`` that were read, one list for all scopes; None where they are refused.
     waves : dict of int to Wave
         Position → time function of a source.
+    initials : dict of int to Value
+        Position → ``ic=`` of a capacitor or inductor.
     formulas : dict of int to Code
         Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
-    controlled : dict of int to Controlled
-        Position → card of a controlled source (`circuitsim.netlist.controlled`).
     """
 
+    # controlled: position → card of a controlled source (`circuitsim.netlist.controlled`)
     __slots__ = (
-        "calls", "card", "cards", "controlled", "counts", "defaults", "deferred", "first", "formulas", "functions",
-        "index", "kind", "lines", "modelled", "models", "name", "names", "node_names", "nodes", "parameters", "parent",
-        "ports", "readings", "second", "spans", "specials", "subcircuits", "uses", "value", "waves",
+        "calls",
+        "card",
+        "cards",
+        "controlled",
+        "counts",
+        "defaults",
+        "deferred",
+        "first",
+        "formulas",
+        "functions",
+        "index",
+        "initials",
+        "kind",
+        "lines",
+        "modelled",
+        "models",
+        "name",
+        "names",
+        "node_names",
+        "nodes",
+        "parameters",
+        "parent",
+        "ports",
+        "readings",
+        "second",
+        "spans",
+        "specials",
+        "subcircuits",
+        "uses",
+        "value",
+        "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -164,6 +193,7 @@ class Scope:
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
         self.waves: dict[int, Wave] = {}
+        self.initials: dict[int, Value] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
         self.formulas: dict[int, Code] = {}
