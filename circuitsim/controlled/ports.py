@@ -55,6 +55,8 @@ class Hybrid(NamedTuple):
         Without a unit.
     inverse : (d, d) float array
         z of the ports from z of the base.
+    doubt : (d,) float array
+        By what the constant may be off, V.
     """
 
     base: np.ndarray
@@ -62,6 +64,7 @@ class Hybrid(NamedTuple):
     clear: bool
     matrix: np.ndarray
     inverse: np.ndarray
+    doubt: np.ndarray
 
     def conducting(self, basic: np.ndarray) -> np.ndarray:
         """Diodes that conduct where these z are basic (d,)."""
@@ -92,7 +95,8 @@ def hybrid(ports: Ports) -> Hybrid:
     near, far = np.where(base[:, None], p, q), np.where(base[:, None], q, p)
     inverse = np.linalg.inv(near)
     # z of the base is sign (near0 + near z); y is −sign (far0 + far z).
-    return Hybrid(base, np.zeros(base.size), True, -sign[:, None] * (far @ inverse) * sign, inverse)
+    zero = np.zeros(base.size)
+    return Hybrid(base, zero, True, -sign[:, None] * (far @ inverse) * sign, inverse, zero)
 
 
 def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
@@ -104,7 +108,7 @@ def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
     near_doubt, far_doubt = np.where(base, ports.dv, ports.di), np.where(base, ports.di, ports.dv)
     doubt = far_doubt + np.abs(far) @ (np.abs(found.inverse) @ near_doubt)
     hidden = (np.abs(constant) <= doubt) & (doubt > 0.0)
-    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any())
+    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any(), doubt=doubt)
 
 
 def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -112,14 +116,15 @@ def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.
 
     None where the basis is singular.
     """
-    z = np.zeros(basic.size)
+    z, dz = np.zeros(basic.size), np.zeros(basic.size)
     if basic.any():
         block = found.matrix[np.ix_(basic, basic)]
         try:
             z[basic] = np.linalg.solve(block, -found.constant[basic])
+            dz[basic] = np.abs(np.linalg.inv(block)) @ found.doubt[basic]
         except np.linalg.LinAlgError:
             return None
     near0 = np.where(found.base, ports.v0, ports.i0)
-    doubt = np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
+    doubt = dz + np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
     moved = np.where(found.base, -z, z) - near0
     return found.inverse @ moved, np.abs(found.inverse) @ doubt

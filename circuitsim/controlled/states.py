@@ -15,6 +15,9 @@ ALL = 12
 CLEAR = 1e-9
 """A variable above this share of its terms has a sign that rounding cannot change."""
 
+SINGULAR = 64
+"""Most singular states that are decided one by one."""
+
 STARTS = 12
 """Covering vectors, and sets of states, with which a large problem is searched."""
 
@@ -67,8 +70,10 @@ def enumerated(q: np.ndarray, m: np.ndarray, contradicts: Callable[[np.ndarray],
     condition = np.linalg.cond(tables) if d else np.ones(1)
     singular = ~(condition < 1.0 / CLEAR)
     found, complete = [], True
+    if np.count_nonzero(singular) > SINGULAR:
+        complete = False
     for k in np.flatnonzero(singular).tolist():
-        complete = complete and (_contradicted(q, tables[k]) or contradicts(basic[k]))
+        complete = complete and contradicts(basic[k])
     regular = np.flatnonzero(~singular)
     solved = np.linalg.solve(tables[regular], np.broadcast_to(q, (regular.size, d))[..., None])[..., 0]
     z = np.where(basic[regular], np.abs(solved), 0.0)
@@ -89,15 +94,6 @@ def enumerated(q: np.ndarray, m: np.ndarray, contradicts: Callable[[np.ndarray],
 def same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two vectors are one but for rounding."""
     return bool((np.abs(a - b) <= 1e-7 * max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))).all())
-
-
-def _contradicted(q: np.ndarray, table: np.ndarray) -> bool:
-    """Whether a nearly singular basis has no nonnegative solution by the signs of a row alone.
-
-    Rounding may hide that it is regular, with a solution far away: a large residual proves nothing.
-    """
-    above, below = (table >= 0.0).all(axis=1), (table <= 0.0).all(axis=1)
-    return bool(((above & (q < 0.0)) | (below & (q > 0.0))).any())
 
 
 def searched(q: np.ndarray, m: np.ndarray) -> Found:
