@@ -10,6 +10,7 @@ diodes and of resistors far smaller than their neighbours. The row of a diode is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -43,6 +44,8 @@ class Equations(NamedTuple):
         Number of unknowns and of equations.
     row, column, value : (nnz,) arrays
         Triplets without those of the diodes' rows.
+    ohm : (nnz,) float array
+        Where a value is ±1/R, the resistance R, Ω; infinite where it is another quotient; nan elsewhere.
     own : (m,) int array
         Unknown that is the current of an element, or −1.
     diode : (d,) int array
@@ -59,6 +62,7 @@ class Equations(NamedTuple):
     row: np.ndarray
     column: np.ndarray
     value: np.ndarray
+    ohm: np.ndarray
     own: np.ndarray
     diode: np.ndarray
     plus: np.ndarray
@@ -71,16 +75,18 @@ class _Triplets:
     """Collects rows, columns and values; entries of ground's row or column fall away."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.parts: list[tuple[np.ndarray, ...]] = []
 
-    def add(self, row: object, column: object, value: object) -> None:
-        row, column, value = np.broadcast_arrays(np.asarray(row), np.asarray(column), np.asarray(value, dtype=float))
-        self.parts.append((row.ravel(), column.ravel(), value.ravel()))
+    def add(self, row: object, column: object, value: object, ohm: object = np.nan) -> None:
+        columns = np.broadcast_arrays(
+            np.asarray(row), np.asarray(column), np.asarray(value, dtype=float), np.asarray(ohm, dtype=float)
+        )
+        self.parts.append(tuple(part.ravel() for part in columns))
 
-    def joined(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        row, column, value = (np.concatenate(p) for p in zip(*self.parts))
+    def joined(self) -> tuple[np.ndarray, ...]:
+        row, column, value, ohm = (np.concatenate(p) for p in zip(*self.parts))
         inside = (row >= 0) & (column >= 0)
-        return row[inside].astype(np.int64), column[inside].astype(np.int64), value[inside]
+        return row[inside].astype(np.int64), column[inside].astype(np.int64), value[inside], ohm[inside]
 
 
 def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
@@ -106,8 +112,8 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
     found, size = _Triplets(), n - 1 + branch.size
     g = 1.0 / value[nodal]
     for row, other in ((a[nodal], b[nodal]), (b[nodal], a[nodal])):
-        found.add(row, row, g)
-        found.add(row, other, -g)
+        found.add(row, row, g, value[nodal])
+        found.add(row, other, -g, value[nodal])
     column = own[branch]
     found.add(a[branch], column, 1.0)
     found.add(b[branch], column, -1.0)
@@ -122,7 +128,8 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
     for node in pinned.tolist():
         outside = triplets[0] != node - 1
         triplets = tuple(t[outside] for t in triplets)
-        triplets = (np.append(triplets[0], node - 1), np.append(triplets[1], node - 1), np.append(triplets[2], 1.0))
+        ends = (node - 1, node - 1, 1.0, np.nan)
+        triplets = tuple(np.append(t, end) for t, end in zip(triplets, ends))
     diode = np.flatnonzero(kind == DIODE)
     return Equations(size, *triplets, own, diode, a[diode], b[diode], _loads(arrays, diode.size), pinned)
 
@@ -161,14 +168,16 @@ def _roles(arrays: CircuitArrays) -> tuple[np.ndarray, np.ndarray]:
 
 def _controlled(
     arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law]
-) -> tuple[list[int], list[int], list[float]]:
+) -> tuple[list[int], list[int], list[float], list[float]]:
     """Triplets of the rows of controlled elements: own quantity − gain · control = constant."""
     kind, first, second, value, _ = arrays
     rows: list[int] = []
     columns: list[int] = []
     shares: list[float] = []
+    ohms: list[float] = []
 
-    def voltage(row: int, plus: int, minus: int, share: float) -> None:
+    def voltage(row: int, plus: int, minus: int, share: float, ohm: float = math.nan) -> None:
+        ohms.extend((ohm, ohm))
         rows.extend((row, row))
         columns.extend((plus - 1, minus - 1))
         shares.extend((share, -share))
@@ -181,6 +190,7 @@ def _controlled(
             rows.append(row)
             columns.append(row)
             shares.append(1.0)
+            ohms.append(math.nan)
         for coefficient, plus, minus in law.voltages:
             voltage(row, plus, minus, -gain * coefficient)
         for coefficient, e in law.currents:
@@ -188,9 +198,10 @@ def _controlled(
                 rows.append(row)
                 columns.append(int(own[e]))
                 shares.append(-gain * coefficient)
+                ohms.append(math.nan)
             elif kind[e] == RESISTOR:
-                voltage(row, int(first[e]), int(second[e]), -gain * coefficient / float(value[e]))
-    return rows, columns, shares
+                voltage(row, int(first[e]), int(second[e]), -gain * coefficient / float(value[e]), math.inf)
+    return rows, columns, shares, ohms
 
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:

@@ -57,7 +57,9 @@ class Pattern:
         eq, d = self.eq, self._d
         v = np.ones(d) if conducting is None else conducting.astype(float)
         i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)
-        return Terms(np.concatenate([eq.value, v, -v, i])[self._order], self._column, self._row, self._ends)
+        value = np.concatenate([eq.value, v, -v, i])[self._order]
+        ohm = np.concatenate([eq.ohm, np.full(3 * d, np.nan)])[self._order]
+        return Terms(value, self._column, self._row, self._ends, ohm)
 
 
 class Terms(NamedTuple):
@@ -69,12 +71,15 @@ class Terms(NamedTuple):
         Sorted by row.
     ends : (size + 1,) int array
         Where each row begins, and the last one ends.
+    ohm : (nnz,) float array
+        As `Equations.ohm`.
     """
 
     value: np.ndarray
     column: np.ndarray
     row: np.ndarray
     ends: np.ndarray
+    ohm: np.ndarray
 
     def matrix(self) -> csr_matrix:
         """The matrix in double precision."""

@@ -34,7 +34,7 @@ def contradicts(block: Block, terms: Terms, conducting: np.ndarray, x: np.ndarra
     x, right : (size,) float arrays
         Unknowns of earlier blocks; right-hand side.
     """
-    if block.rows.size > LARGEST:
+    if block.rows.size > LARGEST or np.isinf(terms.ohm).any():
         return False
     rows, wanted, sizes = _rows(block, terms, x, right)
     solved: list[tuple[int, Row, Fraction]] = []
@@ -55,6 +55,13 @@ def contradicts(block: Block, terms: Terms, conducting: np.ndarray, x: np.ndarra
     return _wrong_sign(block, conducting, _back(solved), x)
 
 
+def _exact(value: float, ohm: float) -> Fraction:
+    """A value, or the conductance of a resistance, without rounding."""
+    if ohm != ohm:
+        return Fraction(value)
+    return (1 if value > 0.0 else -1) / Fraction(ohm)
+
+
 def _rows(
     block: Block, terms: Terms, x: np.ndarray, right: np.ndarray
 ) -> tuple[list[Row], list[Fraction], list[Fraction]]:
@@ -65,7 +72,7 @@ def _rows(
         total = Fraction(float(right[r]))
         size = abs(total)
         for at in range(terms.ends[r], terms.ends[r + 1]):
-            column, value = int(terms.column[at]), Fraction(float(terms.value[at]))
+            column, value = int(terms.column[at]), _exact(float(terms.value[at]), float(terms.ohm[at]))
             if column in inside:
                 row[column] = row.get(column, Fraction(0)) + value
             else:
