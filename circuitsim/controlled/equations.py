@@ -131,7 +131,9 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
         ends = (node - 1, node - 1, 1.0, np.nan)
         triplets = tuple(np.append(t, end) for t, end in zip(triplets, ends))
     diode = np.flatnonzero(kind == DIODE)
-    return Equations(size, *triplets, own, diode, a[diode], b[diode], _loads(arrays, diode.size), pinned)
+    rows, columns, values, ohms = triplets
+    loads = _loads(arrays, diode.size)
+    return Equations(size, rows, columns, values, ohms, own, diode, a[diode], b[diode], loads, pinned)
 
 
 def right_side(arrays: CircuitArrays, laws: Mapping[int, Law], eq: Equations) -> np.ndarray:

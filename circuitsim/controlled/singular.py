@@ -34,7 +34,9 @@ def contradicts(block: Block, terms: Terms, conducting: np.ndarray, x: np.ndarra
     x, right : (size,) float arrays
         Unknowns of earlier blocks; right-hand side.
     """
-    if block.rows.size > LARGEST or np.isinf(terms.ohm).any():
+    if block.rows.size > LARGEST:
+        return False
+    if any(np.isinf(terms.ohm[terms.ends[r] : terms.ends[r + 1]]).any() for r in block.rows.tolist()):
         return False
     rows, wanted, sizes = _rows(block, terms, x, right)
     solved: list[tuple[int, Row, Fraction]] = []
