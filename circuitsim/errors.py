@@ -170,6 +170,26 @@ class UnboundedError(NoSteadyStateError):
     kind = "cut"
 
 
+class NoOperatingPointError(NoSteadyStateError):
+    """A circuit with controlled sources for which no operating point was found.
+
+    Attributes
+    ----------
+    elements, nodes : tuple of str
+        The smallest sub-circuit that determines itself and has none.
+    proven : bool
+        Whether all states of its diodes were tried; otherwise it is no proof.
+    """
+
+    kind = "block"
+
+    def __init__(
+        self, message: str, elements: Iterable[str] = (), nodes: Iterable[str] = (), proven: bool = False
+    ) -> None:
+        super().__init__(message, elements, nodes)
+        self.proven = proven
+
+
 class ConvergenceError(CircuitError):
     """A method stopped without a certified solution (a frozen point, an iteration limit, a failed certificate)."""
 

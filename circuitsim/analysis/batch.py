@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from circuitsim.engine.small.ports import Ports
 from circuitsim.engine.small.samples import BLOCK
 from circuitsim.engine.small.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.controlled_batch import ControlledBatch
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
@@ -393,7 +396,7 @@ def batched(
     inputs: Sequence[str] = (),
     outputs: Sequence[tuple[str, str]] = (),
     tolerance: float = TOLERANCE,
-) -> BatchSolver | ExpandedBatch:
+) -> BatchSolver | ControlledBatch | ExpandedBatch:
     """Analyse a circuit once for batches of samples.
 
     Parameters
@@ -419,8 +422,12 @@ def batched(
 
 def _elementary(
     circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> BatchSolver:
+) -> BatchSolver | ControlledBatch:
     """`batched` for a circuit of elementary elements."""
+    if circuit.laws:
+        from circuitsim.analysis.controlled_batch import controlled_batch
+
+        return controlled_batch(circuit, inputs, outputs, tolerance)
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
     kind, first, second, value, n_nodes = circuit.arrays()

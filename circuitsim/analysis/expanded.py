@@ -18,6 +18,8 @@ from circuitsim.models import Device
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.batch import BatchSolution, BatchSolver
+    from circuitsim.analysis.controlled import PreparedControlled
+    from circuitsim.analysis.controlled_batch import ControlledBatch
     from circuitsim.analysis.solve import Prepared
 
 
@@ -39,7 +41,7 @@ class PreparedExpanded(NamedTuple):
 
     circuit: Circuit
     expansion: Expansion
-    inner: Prepared | PreparedAmplified
+    inner: Prepared | PreparedAmplified | PreparedControlled
     solver: str
     tolerance: float
 
@@ -102,6 +104,9 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
         circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings, drops
     )
     result.regions, result.elementary, result.device_parts = regions, point, expansion.parts
+    result.uniqueness = point.uniqueness
+    if point.other is not None:
+        result.other = collapsed(circuit, expansion, point.other, tolerance)
     return result
 
 
@@ -122,7 +127,7 @@ class ExpandedBatch:
 
     circuit: Circuit
     expansion: Expansion
-    inner: BatchSolver
+    inner: BatchSolver | ControlledBatch
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
         """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.expansion import elementary
+from circuitsim.controlled.stand_in import stand_in
 from circuitsim.program import analyse
 
 
@@ -20,7 +21,7 @@ def explain(point: OperatingPoint) -> list[str]:
     if point.elementary is not None:
         head = f"devices: {len(point.circuit.devices)}, solved as the elements that they consist of"
         return [head, *explain(point.elementary)]
-    structure = analyse(elementary(point.circuit))
+    structure = analyse(elementary(stand_in(point.circuit)))
     kind, first, second, _, n_nodes = structure.arrays
     held = structure.coordinate >= structure.n
     diodes = structure.diodes

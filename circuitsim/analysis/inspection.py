@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import elementary, expanded
+from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import Location, NoSteadyStateError, Problem
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels
@@ -67,12 +69,17 @@ class Inspection(NamedTuple):
 def inspect_circuit(circuit: Circuit) -> Inspection:
     """Analyse a circuit without solving it."""
     expansion = expanded(circuit)
-    structure = analyse(elementary(expansion.circuit))
+    structure = analyse(elementary(stand_in(expansion.circuit)))
     contradiction = None
     try:
-        with np.errstate(over="ignore", divide="ignore"):
-            program, _ = feasible_program(structure, quadratic_program(structure))
-            check_bounded(structure, program)
+        if circuit.laws:  # no test but a solution
+            from circuitsim.analysis.controlled import prepared_controlled
+
+            prepared_controlled(expansion.circuit, TOLERANCE).solve()
+        else:
+            with np.errstate(over="ignore", divide="ignore"):
+                program, _ = feasible_program(structure, quadratic_program(structure))
+                check_bounded(structure, program)
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
     lints = (

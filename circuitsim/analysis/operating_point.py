@@ -15,6 +15,7 @@ from circuitsim.analysis.kinks import diode_margins
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
+from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import Problem, TopologyError
 from circuitsim.models import Region
 
@@ -65,12 +66,19 @@ class OperatingPoint:
         Of each device, by element: the elementary elements it consists of.
     transformed : OperatingPoint or None
         With amplifiers: that of the circuit without them, in other coordinates.
+    uniqueness : Uniqueness or None
+        With controlled sources: whether it is the only operating point. Without any, potentials and currents are
+        unique but for ``intervals`` and ``unique``.
+    other : OperatingPoint or None
+        A second operating point, where one was found.
     """
 
     regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
     device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
     transformed: OperatingPoint | None = None
+    uniqueness: Uniqueness | None = None
+    other: OperatingPoint | None = None
 
     def __init__(
         self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
@@ -133,8 +141,10 @@ class OperatingPoint:
     @cached_property
     def energy(self) -> float:
         """½ Σ g v² + Σ I v, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c, with devices
-        their co-contents.
+        their co-contents. Controlled sources have none: nan.
         """
+        if self.circuit.laws:
+            return math.nan
         if self.elementary is not None:
             return self.elementary.energy
         kind, value = self.circuit.arrays().kind, self.circuit.arrays().value
@@ -203,13 +213,23 @@ class OperatingPoint:
             "title": circuit.title,
             "status": self.status.value,
             "warnings": [warning_to_dict(w) for w in self.warnings],
-            "nodes": {circuit.node_names[k]: float(self.voltages[k]) for k in self._shown_nodes()},
+            "nodes": self._potentials(),
             "intervals": {name: list(ends) for name, ends in self.intervals.items()},
             "branches": branches,
-            "energy": self.energy,
+            "energy": None if self.circuit.laws else self.energy,
             "certificate": self.certificate.to_dict(),
             "solver": self.solver,
-        }
+        } | self._verdict()
+
+    def _verdict(self) -> dict[str, object]:
+        """What is said of circuits with controlled sources only."""
+        if self.uniqueness is None:
+            return {}
+        other = self.other and {"nodes": self.other._potentials(), "certificate": self.other.certificate.to_dict()}
+        return {"uniqueness": self.uniqueness.value, "other": other}
+
+    def _potentials(self) -> dict[str, float]:
+        return {self.circuit.node_names[k]: float(self.voltages[k]) for k in self._shown_nodes()}
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, kink,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from circuitsim.program import (
     quadratic_program,
 )
 from circuitsim.solvers import Exact, Solution, Solver, choose
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.controlled import PreparedControlled
 
 QUICK = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
@@ -145,7 +148,7 @@ def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
 
 def prepared(
     circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedExpanded:
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
     """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
@@ -158,7 +161,11 @@ def prepared(
     return _elementary(circuit, solver, float(tolerance))
 
 
-def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified:
+def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | PreparedAmplified | PreparedControlled:
+    if circuit.laws:
+        from circuitsim.analysis.controlled import prepared_controlled
+
+        return prepared_controlled(circuit, tolerance)
     if circuit.amplified:
         image = without_amplifiers(circuit)
         return PreparedAmplified(circuit, image, _prepared(image.circuit, solver, tolerance))

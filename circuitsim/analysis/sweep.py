@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.branches import Branch
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
@@ -23,6 +24,10 @@ from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError
 
 if TYPE_CHECKING:
     import pandas
+
+    from circuitsim.analysis.controlled import PreparedControlled
+
+    Ready = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
 
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.functional import FollowingSources
@@ -334,24 +339,25 @@ def _run(
     table = np.full((len(probes), points), np.nan)
     failures: list[Failure] = []
     warnings: dict[str, Problem] = {}
+    branch = Branch()
     for row, values, ready, reader in _points(source, axes, varied, probes, how):
         try:
-            point = ready.solve(values)
+            point = ready.solve(values, branch.last)
         except (NoSteadyStateError, ConvergenceError) as error:
             failures.append(Failure(row, error))
         else:
             table[:, row] = reader.read(point)
-            for warning in point.warnings:
+            for warning in branch.take(values, point):
                 warnings.setdefault(str(warning), warning)
         if progress is not None:
             progress(row + 1, points)
-    return table, failures, list(warnings.values())
+    return table, failures, [*warnings.values(), *branch.warnings()]
 
 
 def _points(
     source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe | Formula],
     how: tuple[str, float],
-) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified | PreparedExpanded, Reader]]:  # fmt: skip
+) -> Iterator[tuple[int, dict[str, float], Ready, Reader]]:  # fmt: skip
     """Row, element values, and the prepared circuit, which only other parameters make anew."""
     settings = [k for k, axis in enumerate(axes) if axis.sort in (_Sort.PARAMETER, _Sort.TEMPERATURE)]
     rows = zip(*(column.tolist() for column in varied))

@@ -105,6 +105,12 @@ class CircuitBlock:
 
     def __new__(cls, circuit: Circuit, *arguments: Any, **options: Any) -> CircuitBlock:
         """A circuit with amplifiers is solved in other coordinates, one with devices expanded: by other classes."""
+        if cls is CircuitBlock and circuit.laws:
+            from circuitsim.blocks.controlled import ControlledBlock
+
+            if circuit.devices:
+                raise UsageError("a circuit with devices and controlled sources can be solved, but not trained")
+            return object.__new__(ControlledBlock)
         if cls is CircuitBlock and circuit.devices:
             from circuitsim.blocks.expanded import ExpandedBlock
 

@@ -24,6 +24,7 @@ from circuitsim.circuit.elements import (
     VOLTAGE,
     device_code,
 )
+from circuitsim.circuit.laws import Law
 from circuitsim.errors import TopologyError
 from circuitsim.models import ELEMENTARY, Device, ElementModel
 
@@ -121,6 +122,7 @@ class Circuit:
         self._origins: dict[int, tuple[str, int]] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._devices: dict[int, Device] = {}  # by element
+        self._laws: dict[int, Law] = {}  # of controlled elements
         self._lent = False  # whether columns and names belong to other circuits as well
         self._arrays: CircuitArrays | None = None
 
@@ -178,6 +180,17 @@ class Circuit:
         """
         self._append(device_code(device), name, first, second, math.nan, None)
         self._devices[len(self) - 1] = device
+
+    def controlled(self, code: int, name: str, first: str, second: str, law: Law, value: float | None = None) -> None:
+        """Add a controlled element; `circuitsim.controlled.elements` makes the laws of the usual ones.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name; a value that is missing, unexpected or not finite.
+        """
+        self._append(code, name, first, second, checked_value(code, name, value), None)
+        self._laws[len(self) - 1] = law
 
     def _append(
         self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None
@@ -266,6 +279,7 @@ class Circuit:
         node_names: list[str],
         origins: Any = None,
         devices: Mapping[int, Device] | None = None,
+        laws: Mapping[int, Law] | None = None,
     ) -> Circuit:
         """A circuit that takes over columns already checked (for the netlist reader: no numpy, no copies).
 
@@ -279,13 +293,15 @@ class Circuit:
             Its ``get(k)`` gives file and line of element ``k``.
         devices : mapping of int to Device, optional
             Parameters of the elements that are devices.
+        laws : mapping of int to Law, optional
+            Laws of the elements that are controlled.
         """
         circuit = cls(title)
         circuit._kind, circuit._first, circuit._second, circuit._value = columns
         circuit._names, circuit._node_names = names, node_names
         circuit._index = circuit._node_index = None
         circuit._deck_origins = origins
-        circuit._devices = dict(devices or {})
+        circuit._devices, circuit._laws = dict(devices or {}), dict(laws or {})
         return circuit
 
     def with_values(self, values: Mapping[str, float]) -> Circuit:
@@ -328,7 +344,7 @@ class Circuit:
         if self._lent:
             self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
             self._names, self._node_names = list(self._names), list(self._node_names)
-            self._origins, self._devices = dict(self._origins), dict(self._devices)
+            self._origins, self._devices, self._laws = dict(self._origins), dict(self._devices), dict(self._laws)
             self._lent = False
 
     def column(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -417,6 +433,11 @@ class Circuit:
     def devices(self) -> Mapping[int, Device]:
         """Parameters of the elements that are devices, by position; for reading only."""
         return self._devices
+
+    @property
+    def laws(self) -> Mapping[int, Law]:
+        """Laws of the controlled elements, by position; for reading only."""
+        return self._laws
 
     def device_of(self, name: str) -> Device:
         """Parameters of the device called ``name``.

@@ -8,6 +8,7 @@ voltage is v(first) − v(second), its current flows from the first terminal thr
 from __future__ import annotations
 
 from circuitsim.models import ELEMENTARY, MODELS, Device, ElementModel
+from circuitsim.models.controlled_sources import CONTROLLED
 
 RESISTOR, DIODE, VOLTAGE, CURRENT, INDUCTOR, CAPACITOR, AMPLIFIER = range(ELEMENTARY)
 """Codes of the elementary rows, as stored in the circuit's ``kind`` column; devices have codes from `ELEMENTARY` on."""
@@ -16,6 +17,13 @@ ELEMENTS: tuple[ElementModel, ...] = MODELS
 
 BY_LETTER: dict[str, int] = {row.letter: code for code, row in enumerate(ELEMENTS[:ELEMENTARY])}
 """Codes of the elementary rows."""
+
+
+FIRST_CONTROLLED = ELEMENTS.index(CONTROLLED[0])
+BY_VOLTAGE_E, BY_CURRENT_F, BY_VOLTAGE_G, BY_CURRENT_H, AFFINE_VOLTAGE, AFFINE_CURRENT, NULLOR = range(
+    FIRST_CONTROLLED, FIRST_CONTROLLED + len(CONTROLLED)
+)
+"""Codes of controlled elements; what controls them is their law (`circuitsim.circuit.laws`)."""
 
 
 def device_code(device: Device) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.circuit.elements import BY_LETTER
+from circuitsim.circuit.laws import CurrentControl, Law
 from circuitsim.errors import NoSteadyStateError
 from circuitsim.models import Device, Part
 
@@ -77,7 +78,23 @@ def expanded(circuit: Circuit) -> Expansion:
             _name(names, places[-1], f"{name}{mark}{part.name}")
             owner[names[places[-1]]] = name
         parts[k] = tuple(places)
-    return Expansion(Circuit.from_columns(circuit.title, columns, names, nodes), parts, owner, hidden)
+    laws = {k: _of_parts(law, circuit, parts) for k, law in circuit.laws.items()}
+    return Expansion(Circuit.from_columns(circuit.title, columns, names, nodes, laws=laws), parts, owner, hidden)
+
+
+def _of_parts(law: Law, circuit: Circuit, parts: dict[int, tuple[int, ...]]) -> Law:
+    """The law with the current of a device as the sum of its parts' currents at the first terminal."""
+    currents: list[CurrentControl] = []
+    for control in law.currents:
+        device = circuit.devices.get(control.element)
+        if device is None:
+            currents.append(control)
+        else:
+            inside = parts[control.element]
+            currents += [
+                CurrentControl(sign * control.coefficient, inside[p]) for p, sign in device.entering(device.expand())
+            ]
+    return law._replace(currents=tuple(currents))
 
 
 def elementary(circuit: Circuit) -> Circuit:

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.cli.solving import add_solving, failure
-from circuitsim.errors import CircuitError
+from circuitsim.errors import CircuitError, UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import OperatingPoint
+    from circuitsim.circuit import Circuit
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
@@ -28,6 +32,7 @@ examples:
   circuitsim solve netlists/rectifier-half-wave.cir
   circuitsim solve my.cir --format json --output my.json
   circuitsim solve my.cir --plot my.svg
+  circuitsim solve trigger.cir --start high.json
   printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
 """
 
@@ -39,23 +44,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "json", "csv", "raw"), default="table", help="default: table")
     add_output(parser)
     add_solving(parser)
+    parser.add_argument(
+        "--start", metavar="FILE",
+        help="operating point (JSON of solve) to continue from: chooses one of several with controlled sources",
+    )  # fmt: skip
     parser.add_argument("--explain", action="store_true", help="print the chosen method and the reason on stderr")
     parser.add_argument("--plot", metavar="FILE", help="also draw the circuit (.png, .svg or .pdf)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Solve the deck and print its operating point."""
-    from circuitsim.analysis import solve
+    from circuitsim.analysis import prepared
 
-    check_target(args.output, [args.deck])
+    check_target(args.output, [args.deck, *filter(None, [args.start])])
     if args.plot:
         from circuitsim.cli.drawing import check_drawing
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     circuit = deck.circuit
+    start = read_start(args.start, circuit) if args.start else None
     try:
-        point = solve(circuit, solver=args.solver, tolerance=args.tolerance)
+        point = prepared(circuit, args.solver, args.tolerance).solve(start=start)
     except CircuitError as error:
         report([*deck.problems, *deck.notes])
         if error.exit_code == 3 and args.format == "json":
@@ -94,6 +104,28 @@ def sweeping(analysis: Analysis, circuit: Circuit) -> str:
         case Transient() if not memory(circuit):
             return ".tran"
     return ""
+
+
+def read_start(path: str, circuit: Circuit) -> OperatingPoint:
+    """The operating point in the file ``path``.
+
+    Raises
+    ------
+    UsageError
+        A file that cannot be read, or holds no operating point of this circuit.
+    """
+    import json
+
+    from circuitsim.analysis.stored import stored_point
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            told = json.load(file)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no JSON: {error}") from None
+    return stored_point(told, circuit)
 
 
 def _formatted(point: dict, form: str) -> str:

@@ -77,7 +77,24 @@ def _summary(point: Mapping[str, Any]) -> list[str]:
     name = point["solver"]["name"]
     dissipated = sum(max(0.0, b["power"]) for b in point["branches"].values())
     head = f"{point['status']} by {name}; {quantity(dissipated, 'W')} absorbed"
-    return [head, "", *_certificate(point["certificate"])]
+    return [head, *_verdict(point), "", *_certificate(point["certificate"])]
+
+
+_VERDICTS = {
+    "unique": "the only operating point: proven",
+    "several": "one of several operating points; another:",
+    "unknown": "no other operating point was found; nothing proves that there is none",
+}
+
+
+def _verdict(point: Mapping[str, Any]) -> list[str]:
+    """Of a circuit with controlled sources: whether there are other operating points."""
+    if "uniqueness" not in point:
+        return []
+    lines, other = [_VERDICTS[point["uniqueness"]]], point["other"]
+    if other is not None:
+        lines += table(["node", "potential"], [[name, quantity(v, "V")] for name, v in other["nodes"].items()])
+    return lines
 
 
 _UNITS = (

@@ -1,8 +1,9 @@
 """Models of elements, one file each; this table registers them.
 
 A circuit stores an element's row number as its code, and the program and its kernels use the codes of the first seven:
-elementary elements. The later rows are devices, which consist of elementary elements: ``expand`` lists them,
-``collapse`` makes their currents the device's (`circuitsim.circuit.expansion`). A new device is a file and a row here.
+elementary elements. The later rows are devices, which consist of elementary elements (``expand`` lists them,
+``collapse`` makes their currents the device's: `circuitsim.circuit.expansion`), and controlled sources
+(`circuitsim.controlled`). A new device is a file and a row here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from circuitsim.models import (
     bidirectional_amplifier,
     capacitor,
+    controlled_sources,
     current_source,
     ideal_diode,
     inductor,
@@ -28,6 +30,7 @@ MODELS: tuple[ElementModel, ...] = (
     capacitor.MODEL,
     bidirectional_amplifier.MODEL,
     piecewise_diode.MODEL,
+    *controlled_sources.CONTROLLED,
 )
 
 ELEMENTARY = 7

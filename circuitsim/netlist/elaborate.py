@@ -11,6 +11,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
+from circuitsim.netlist import controlled
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -54,6 +55,8 @@ class _ElementColumns:
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
+        self.pending: dict[int, controlled.PendingLaw] = {}
+        self.alternatives: dict[int, controlled.Alternative] = {}
         self.factors: dict[int, float] = {}
         """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
@@ -128,9 +131,12 @@ class Elaborator:
                 self.stack.pop()
         out = self.out
         self.check_names()
+        columns = out.kind, out.first, out.second, out.value
+        if out.alternatives:
+            controlled.settle(self, Circuit.from_columns(title, columns, out.names, out.node_names))
         circuit = Circuit.from_columns(
-            title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
-            Origins(out.lines, out.starts, out.files), out.devices,
+            title, columns, out.names, out.node_names, Origins(out.lines, out.starts, out.files), out.devices,
+            controlled.resolved(self),
         )  # fmt: skip
         if not self.followers.formulas:
             return circuit
@@ -296,8 +302,12 @@ class Elaborator:
             self.followers.take(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
+        for k in bisected(sorted(scope.controlled), start, stop):
+            controlled.elaborate(self, frame, k, k + offset)
         if frame.multiplier != 1.0:
             for k in range(start, stop):
+                if k in scope.controlled:
+                    continue
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
                 factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
                 if factor != 1.0:

@@ -176,8 +176,7 @@ class _Moment:
             if voltage is not None:
                 return voltage
             said = f"v({signal.first}{',' + signal.second if signal.second else ''})"
-            raise ValueError(f"{said} is not fixed by voltage sources: a controlled source has no energy function in "
-                             "general")  # fmt: skip
+            raise ValueError(f"{said} is not fixed by voltage sources, and the formula is not affine in it")
         name = formula.elements(signal.first)
         if signal.kind == "i" and name in circuit:
             k = circuit.element_index(name)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import device_model
 from circuitsim.models import ElementModel
-from circuitsim.netlist import amplifier, limits
+from circuitsim.netlist import amplifier, library, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.libraries import ADVICE
@@ -102,6 +102,8 @@ class Linker:
         target = scope.find_subcircuit(call.target.lower())
         if target is None and call.target.lower() == amplifier.NAME:
             target = amplifier.AMPLIFIER_SCOPE
+        if target is None:
+            target = library.scope(call.target)
         fail = self.reporter.error
         if target is None:
             fail("subcircuit", f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}", call.card,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import behavioural, definitions, includes, lines, refused
+from circuitsim.netlist import controlled, definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.control import Script
@@ -101,8 +101,8 @@ class DeckReader:
                 self.parts.call(self.scope, card)
             elif head in lines.LETTERS:
                 self.line(card, head)
-            elif head in behavioural.LETTERS:
-                behavioural.source(self.parts, self.scope, card)
+            elif head in controlled.LETTERS:
+                controlled.source(self.parts, self.scope, card)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
@@ -137,7 +137,7 @@ class DeckReader:
             what, why = refused.ELEMENTS[head]
             raise CardError("unsupported", f"{word} is {what}, which is not supported", start, why)
         raise CardError("unknown-card", f"{word!r} begins no card that is known", start,
-                        "a card begins with R, D, V, I, L, C, X, a dot, or * for a comment")  # fmt: skip
+                        "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment")  # fmt: skip
 
     def dot(self, card: Card, start: int) -> None:
         """A card that begins with a dot."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-_ENERGY = "a controlled source has no energy function in general"
-
 ELEMENTS: dict[str, tuple[str, str]] = {
-    "f": ("a current-controlled current source", _ENERGY),
-    "h": ("a current-controlled voltage source", _ENERGY),
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
     "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
     "w": ("a current-controlled switch", "write a resistor or a short for the state it is in"),

@@ -150,10 +150,12 @@ class Scope:
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
     """
 
+    # controlled: position → card of a controlled source (`circuitsim.netlist.controlled`)
     __slots__ = (
         "calls",
         "card",
         "cards",
+        "controlled",
         "counts",
         "defaults",
         "deferred",
@@ -209,6 +211,7 @@ class Scope:
         self.uses: dict[str, list[ModelUse]] = {}
         self.modelled: dict[str, array[int]] = {}
         self.counts: dict[int, dict[str, Count]] = {}
+        self.controlled: dict[int, Any] = {}
 
     def node(self, word: str) -> int:
         """Local number of the node spelled ``word``, added if it is new."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from circuitsim.errors import NetlistError, Problem
-from circuitsim.netlist import behavioural, definitions, includes, lines, refused
+from circuitsim.netlist import definitions, includes, lines, refused
 from circuitsim.netlist.cards import Card, uncommented
+from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter
@@ -22,7 +23,7 @@ _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *includes.CARDS, *refused.OPTIONS, *_ANALYSES))
 """Dot cards that no title begins with."""
 
-_OTHERS = frozenset((*refused.ELEMENTS, *refused.FOREIGN, *lines.LETTERS, *behavioural.LETTERS))
+_OTHERS = frozenset((*refused.ELEMENTS, *refused.FOREIGN, *lines.LETTERS, *LETTERS))
 """First letters of elements that are read elsewhere or refused."""
 
 _NODE = re.compile(r"[0-9]+")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.models import ELEMENTARY, Device
+from circuitsim.netlist import controlled_writer
 from circuitsim.netlist.amplifier import DEFINITION
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.units import exact, short
@@ -105,6 +106,8 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
         zero if code == RESISTOR and value == 0 else letters[code]
         for code, value in zip(circuit.columns()[0], circuit.columns()[3])
     ]
+    for k in circuit.laws:
+        written[k] = controlled_writer.letter(circuit, k)
     legal = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
     new = Names(name for name, same in zip(circuit.names, legal) if same)
     names = [
@@ -137,6 +140,9 @@ def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
     kind, first, second, values = circuit.columns()
     models = ModelCards()
     for k, value in enumerate(values):
+        if k in circuit.laws:
+            lines += controlled_writer.lines(circuit, k, names, nodes)
+            continue
         device = circuit.devices.get(k)
         card, last = (cards[written[k]], exact(value)) if device is None else (device.model.spice, models.words(device))
         lines.append(card.format(name=names[k], first=nodes[first[k]], second=nodes[second[k]], value=last))

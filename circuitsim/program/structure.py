@@ -110,7 +110,7 @@ class QuadraticProgram(NamedTuple):
 
 def analyse(circuit: Circuit) -> Structure:
     """The value-independent part of a circuit's program: super-nodes, unknowns, references."""
-    if circuit.amplified or circuit.devices:
+    if circuit.amplified or circuit.devices or circuit.laws:
         raise TopologyError("a program needs a circuit without amplifiers or devices: see circuit.expansion")
     return analyse_arrays(circuit.arrays(), circuit)
 

@@ -93,10 +93,9 @@ def test_forms_of_other_programs():
 @pytest.mark.parametrize(
     ("cards", "message"),
     [
-        ("B1 b 0 V=v(b)", "B1 depends on itself"),
-        ("B1 b 0 V=v(c)\nB2 c 0 V=v(b)", "depends on itself"),
-        ("B1 b 0 V=v(z)", "no node is called 'z'"),
-        ("B1 b 0 V=i(R1)", "i(R1) is not fixed by a current source"),
+        ("B1 b 0 V=v(z)", "no element touches its control node z"),
+        ("B1 b 0 V=i(R7)", "no element is called 'R7'"),
+        ("B1 b 0 V=v(b)**2", "B1: a power of voltages or currents is not affine"),
         ("B1 b 0 V=1/v(a)", "division by zero"),
     ],
 )

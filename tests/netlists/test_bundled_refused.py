@@ -27,7 +27,7 @@ NO_STEADY_STATE = {
 
 NOT_UNDERSTOOD = {
     # deck: (line, name of the element, words of the reason)
-    "controlled-source": (5, "E1", "controlled voltage source"),
+    "nonlinear-source": (6, "B1", "the product of voltages or currents"),
     "transistor": (6, "Q1", "transistor"),
 }
 

@@ -1,0 +1,85 @@
+"""Random circuits with controlled sources against enumeration in exact arithmetic; times of chains of op-amp stages.
+
+    python benchmarks/controlled/run.py --count 5000 --nodes 12 --diodes 6
+    python benchmarks/controlled/run.py --count 200 --nodes 40 --diodes 10 --start 10000
+    python benchmarks/controlled/run.py --stages 1000
+
+The lines count answers by kind; a wrong answer (a missed operating point with a proof that there is none, a false
+``unique`` or ``several``, an operating point that exact arithmetic does not have) is printed, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "controlled")]
+
+from judge import judged  # noqa: E402
+from random_controlled import random_circuit  # noqa: E402
+
+import circuitsim  # noqa: E402
+from circuitsim.controlled.elements import voltage_by_voltage  # noqa: E402
+
+
+def stages(count: int) -> circuitsim.Circuit:
+    """Inverting amplifiers of finite gain in a row, with a rectifier behind each."""
+    circuit = circuitsim.Circuit(f"{count} op-amp stages")
+    circuit.voltage_source("V0", "o0", "0", 1.0)
+    for k in range(1, count + 1):
+        circuit.resistor(f"RA{k}", f"o{k - 1}", f"n{k}", 1e3)
+        circuit.resistor(f"RB{k}", f"n{k}", f"o{k}", 1e3 * (1.0 + 0.1 * (k % 3 - 1)))
+        voltage_by_voltage(circuit, f"E{k}", (f"o{k}", "0"), ("0", f"n{k}"), 1e5)
+        circuit.diode(f"D{k}", f"o{k}", f"d{k}")
+        circuit.resistor(f"RL{k}", f"d{k}", "0", 1e4)
+    return circuit
+
+
+def timed(count: int) -> None:
+    """Print processor times of a chain: first solve, new source values."""
+    first, again = [], []
+    for turn in range(5):
+        began = time.process_time()
+        ready = circuitsim.prepared(stages(count))
+        point = ready.solve()
+        first.append(time.process_time() - began)
+        began = time.process_time()
+        point = ready.solve({"V0": 1.5 + turn})
+        again.append(time.process_time() - began)
+    print(f"{count} stages: {statistics.median(first):.3f} s with analysis, {statistics.median(again):.3f} s for new "
+          f"sources; {point.uniqueness}, worst violation {point.certificate.worst:.1e}")  # fmt: skip
+
+
+def main() -> int:
+    """Run the circuits; 1 if any answer is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=0, help="number of random circuits")
+    parser.add_argument("--start", type=int, default=0, help="first seed")
+    parser.add_argument("--nodes", type=int, default=12, help="most nodes")
+    parser.add_argument("--diodes", type=int, default=6, help="most diodes")
+    parser.add_argument("--stages", type=int, default=0, help="op-amp stages of the timed chain")
+    options = parser.parse_args()
+    found: Counter[str] = Counter()
+    wrong = 0
+    for seed in range(options.start, options.start + options.count):
+        try:
+            found[judged(random_circuit(seed, options.nodes, options.diodes)).value] += 1
+        except AssertionError as error:
+            wrong += 1
+            print(f"seed {seed}: {error}")
+    for answer, count in found.most_common():
+        print(f"  {count:6d} {answer}")
+    if options.count:
+        print(f"{wrong} of {options.count} wrong")
+    if options.stages:
+        timed(options.stages)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

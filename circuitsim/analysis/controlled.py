@@ -1,0 +1,377 @@
+"""Circuits with controlled sources: their operating points, certified, with a verdict of uniqueness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.sectioned import sectioned
+from circuitsim.analysis.solution_warnings import floating
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.circuit import checked_value
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
+from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.equations import Equations, equations, right_side
+from circuitsim.controlled.linear import Factor, Pair, Pattern
+from circuitsim.controlled.regular import all_regular
+from circuitsim.controlled.search import Choice, Outcome, Search
+from circuitsim.controlled.sections import Sections, sections
+from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, Problem, TopologyError
+
+KEPT = 8
+"""Factors that are kept, one for each set of conducting diodes."""
+
+NOISE = 2.0**-80
+"""Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
+
+CHANGES = 8
+"""Most changes of the diodes' states after refinement."""
+
+
+class _System:
+    """Equations and blocks of a circuit, for one set of values other than those of sources."""
+
+    def __init__(self, circuit: Circuit, arrays: CircuitArrays) -> None:
+        self.circuit, self.arrays, self.laws = circuit, arrays, circuit.laws
+        self.eq: Equations = equations(arrays, self.laws)
+        self.pattern = Pattern(self.eq)
+        self.factors: dict[bytes, Factor] = {}
+
+    @cached_property
+    def raw(self) -> list[RawBlock]:
+        """Equations, unknowns and diodes of the blocks, each behind those that it depends on."""
+        try:
+            return blocks(self.eq, self.pattern)
+        except StructureError as error:
+            raise self.singular(error.rows) from None
+
+    @cached_property
+    def order(self) -> list[Block]:
+        """The blocks, ready for the search."""
+        loaded, made = self.pattern.matrix(None), []
+        for rows, columns, diodes in self.raw:
+            try:
+                made.append(Block(rows, columns, loaded, self.eq, diodes))
+            except ArithmeticError:
+                raise self.singular(rows) from None
+        return made
+
+    @cached_property
+    def regular(self) -> bool:
+        """Whether it is proven that there is one operating point, whatever the sources are."""
+        return all_regular(self.eq, self.pattern.terms(None), self.raw)
+
+    def factor(self, conducting: np.ndarray | None) -> Factor:
+        """Factors of the matrix for these diodes, kept for the next time."""
+        key = b"" if conducting is None else conducting.tobytes()
+        if key not in self.factors:
+            if len(self.factors) >= KEPT:
+                self.factors.pop(next(iter(self.factors)))
+            self.factors[key] = Factor(self.pattern.terms(conducting))
+        return self.factors[key]
+
+    def singular(self, rows: np.ndarray) -> NoOperatingPointError:
+        """The error of equations without a unique solution, whatever the diodes do."""
+        elements, nodes = self.members(rows, rows[:0])
+        return NoOperatingPointError(
+            f"the equations of {_listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
+            "sources, an input without feedback, a loop gain of exactly one): check the controls, or add a resistance",
+            elements, nodes,
+        )  # fmt: skip
+
+    def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
+        """Elements and nodes of some equations and unknowns."""
+        n = self.arrays.n_nodes
+        _, first, second, _, _ = self.arrays
+        own = {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+        inside = {int(u) + 1 for u in columns if u < n - 1}
+        elements = {own[int(r)] for r in (*rows, *columns) if r >= n - 1}
+        resistors = np.flatnonzero((self.arrays.kind == RESISTOR) | (self.arrays.kind == CURRENT)).tolist()
+        elements |= {k for k in resistors if inside & {int(first[k]), int(second[k])}}
+        nodes = sorted(inside | {int(r) + 1 for r in rows if r < n - 1})
+        return [self.circuit.names[k] for k in sorted(elements)], [self.circuit.node_names[k] for k in nodes]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedControlled:
+    """A circuit with controlled sources, ready for many solves; stands in for `Prepared`.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        Without devices and amplifiers.
+    tolerance : float
+        What the certificate is held to, relative to local scales.
+    """
+
+    circuit: Circuit
+    tolerance: float
+    _known: dict[bytes, _System] = field(default_factory=dict)
+
+    def solve(
+        self,
+        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        start: OperatingPoint | None = None,
+    ) -> OperatingPoint:
+        """The operating point with other element values; see `Prepared.solve`.
+
+        Parameters
+        ----------
+        start : OperatingPoint, optional
+            Where there are several, the branch through this one is continued to the new values; a branch that ends on
+            the way is a warning (``jump``).
+
+        Raises
+        ------
+        NoOperatingPointError
+            None was found; the error names the smallest sub-circuit without one.
+        ConvergenceError
+            None that its certificate proves.
+        """
+        circuit = self._with(values)
+        arrays = circuit.arrays()
+        if self.sections is not None:
+            found = sectioned(circuit, self.sections, self._convex, self.tolerance)
+            if found is not None:
+                return found
+        system = self.system(arrays)
+        right = right_side(arrays, circuit.laws, system.eq)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            if system.regular:
+                found = _only(system, circuit, right, start, self.tolerance)
+                if found is not None:
+                    return found
+            before = None if start is None else _unknowns(system.eq, start)
+            outcome = Search(system.pattern, system.order, right, before).run()
+            if not outcome.choices:
+                raise _none(system, outcome)
+            points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]
+        return _judged(system, circuit, outcome, points, self.tolerance)
+
+    @cached_property
+    def sections(self) -> Sections | None:
+        """The convex sections of a circuit whose control graph has no loop."""
+        return sections(self.circuit.arrays(), self.circuit.laws)
+
+    def _convex(self, part: Circuit) -> OperatingPoint:
+        from circuitsim.analysis.solve import solve
+
+        return solve(part, tolerance=self.tolerance)
+
+    def _with(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
+        if values is None:
+            return self.circuit
+        if isinstance(values, Mapping):
+            for name, number in values.items():
+                checked_value(int(self.circuit.columns()[0][self.circuit.element_index(name)]), name, number)
+            return self.circuit.with_values(values)
+        return self.circuit.with_column(self.circuit.column(values))
+
+    def system(self, arrays: CircuitArrays) -> _System:
+        """Equations for these values; those of the last ones serve again where only sources changed."""
+        source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+        key = np.where(source, 0.0, arrays.value).tobytes()
+        if key not in self._known:
+            if self._known:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = _System(self.circuit, arrays)
+        return self._known[key]
+
+
+def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlled:
+    """Analyse a circuit with controlled sources.
+
+    Raises
+    ------
+    TopologyError
+        It has bidirectional amplifiers as well.
+    """
+    if circuit.amplified:
+        raise TopologyError("bidirectional amplifiers and controlled sources do not go together: write the amplifier "
+                            "as an E and an F")  # fmt: skip
+    return PreparedControlled(circuit, tolerance)
+
+
+def _unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
+    x = np.zeros(eq.size)
+    x[: point.voltages.size - 1] = point.voltages[1:]
+    inside = eq.own >= 0
+    x[eq.own[inside]] = point.currents[: inside.size][inside]
+    return x
+
+
+def _none(system: _System, outcome: Outcome) -> NoOperatingPointError:
+    block = outcome.failed
+    assert block is not None
+    elements, nodes = system.members(block.rows, block.columns)
+    diodes = [system.circuit.names[system.eq.diode[k]] for k in block.diodes.tolist()]
+    if outcome.proven:
+        text = f"no operating point exists: every state of {_some(diodes)} contradicts the laws of"
+    else:
+        text = f"no operating point was found (which is no proof that there is none): no state of {_some(diodes)} fits"
+    return NoOperatingPointError(f"{text} {_listed(elements, nodes)}", elements, nodes, outcome.proven)
+
+
+def _listed(elements: list[str], nodes: list[str]) -> str:
+    return _some(elements) if elements else f"the nodes {_some(nodes)}"
+
+
+def _some(names: list[str], shown: int = 8) -> str:
+    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
+
+
+def _point(
+    system: _System, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float
+) -> OperatingPoint | None:
+    """The refined operating point of a choice of states; None where its certificate fails."""
+    conducting = choice.conducting
+    for _ in range(CHANGES):
+        try:
+            x = system.factor(conducting).solve(right)
+        except ArithmeticError:
+            x = _loaded(system, right, choice)
+        for share in (0.0, NOISE):
+            point = _measured(system, circuit, x, conducting, (tolerance, share))
+            if point.certificate.certified:
+                return point
+        # At a kink, rounding may have chosen the states: those with a wrong sign change.
+        i, v = point.currents[system.eq.diode], point.drops[system.eq.diode]
+        wrong = (conducting & (i < 0.0)) | (~conducting & (v > 0.0))
+        if not wrong.any():
+            return None
+        conducting = conducting ^ wrong
+    return None
+
+
+def _only(
+    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
+) -> OperatingPoint | None:
+    """The only operating point, by changing all diodes in a wrong state at once; None where that does not end."""
+    diode = system.eq.diode
+    conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
+    for _ in range(CHANGES):
+        try:
+            x = system.factor(conducting).solve(right)
+        except ArithmeticError:
+            return None
+        v, i = port_values(system.eq, np.arange(diode.size), x.high)
+        wrong = np.where(conducting, i < 0.0, v > 0.0)
+        if not wrong.any():
+            break
+        conducting = conducting ^ wrong
+    for share in (0.0, NOISE):
+        point = _measured(system, circuit, x, conducting, (tolerance, share))
+        if point.certificate.certified:
+            point.uniqueness = Uniqueness.UNIQUE
+            return point
+    return None
+
+
+def _loaded(system: _System, right: np.ndarray, choice: Choice) -> Pair:
+    """The solution behind loaded ports, where that for the diodes' states alone is not unique."""
+    eq = system.eq
+    v, i = port_values(eq, np.arange(eq.diode.size), choice.x)
+    z = np.where(choice.conducting, -i, v)
+    shifted = right.copy()
+    shifted[eq.own[eq.diode]] = z
+    return system.factor(None).solve(shifted)
+
+
+def _measured(
+    system: _System, circuit: Circuit, x: Pair, conducting: np.ndarray, limits: tuple[float, float]
+) -> OperatingPoint:
+    """Potentials, currents and drops with their certificate; ``limits`` are its tolerance and the share of noise."""
+    tolerance, noise = limits
+    kind, first, second, value, n = circuit.arrays()
+    eq = system.eq
+    voltages, low = np.zeros(n), np.zeros(n)
+    voltages[1:], low[1:] = x.high[: n - 1], x.low[: n - 1]
+    if noise:
+        grid = noise * np.exp2(np.ceil(np.log2(max(np.abs(voltages).max(), 1e-300))))
+        low = np.round(low / grid) * grid
+        voltages[np.abs(voltages) < grid] = 0.0
+    drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
+    inside = eq.own >= 0
+    currents = np.zeros(kind.size)
+    currents[inside] = x.high[eq.own[inside]]
+    nodal = (kind == RESISTOR) & ~inside
+    currents[nodal] = drops[nodal] / value[nodal]
+    currents[kind == CURRENT] = value[kind == CURRENT]
+    ohmic = (kind == RESISTOR) & inside
+    drops[ohmic] = value[ohmic] * currents[ohmic]
+    held = kind == VOLTAGE
+    drops[held] = value[held]
+    drops[eq.diode[conducting]] = 0.0
+    currents[eq.diode[~conducting]] = 0.0
+    least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * _least_conductance(circuit))
+    currents[np.abs(currents) < least] = 0.0
+    certificate = certify_controlled(circuit.arrays(), circuit.laws, voltages, currents, drops, tolerance, low)
+    info: dict[str, object] = {
+        "name": "complementary-pivoting", "why": "controlled sources have no energy function",
+        "blocks": len(system.raw), "iterations": 1, "linear": "sparse LU",
+    }  # fmt: skip
+    remarks = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
+    warnings = (*circuit.notes, *remarks)
+    return OperatingPoint(
+        circuit, voltages, currents, {}, np.ones(kind.size, dtype=bool), certificate, info, warnings, drops
+    )
+
+
+def _least_conductance(circuit: Circuit) -> float:
+    """The least conductance of a resistor, S."""
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    ohms = value[(kind == RESISTOR) & (value > 0.0)]
+    return 1.0 / float(ohms.max()) if ohms.size else 0.0
+
+
+def _judged(
+    system: _System, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], tolerance: float
+) -> OperatingPoint:
+    """The first certified operating point with its verdict."""
+    good = [point for point in points if point is not None]
+    if not good:
+        raise ConvergenceError(
+            "complementary pivoting did not reach an operating point that its certificate proves: the values span more "
+            "than double precision holds, or accept less with a larger --tolerance"
+        )
+    point = good[0]
+    if len(good) > 1 and not _alike(good[0], good[1]):
+        point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
+        point.warnings = (*point.warnings, _several(point, good[1]))
+    elif outcome.proven and len(points) == 1:
+        point.uniqueness = Uniqueness.UNIQUE
+    else:
+        point.uniqueness = Uniqueness.UNKNOWN
+    if outcome.choices[0].jumped and points[0] is not None:
+        point.warnings = (*point.warnings, _jump(system, outcome.choices[0].jumped))
+    return point
+
+
+def _alike(a: OperatingPoint, b: OperatingPoint) -> bool:
+    pairs = ((a.voltages, b.voltages), (a.currents, b.currents))
+    return all(bool((np.abs(x - y) <= 1e-7 * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
+
+
+def _several(point: OperatingPoint, other: OperatingPoint) -> Problem:
+    """The warning of a second operating point, with the node that differs most."""
+    k = int(np.argmax(np.abs(point.voltages - other.voltages)))
+    name = point.circuit.node_names[k]
+    return Problem(
+        "several", f"there are several operating points: v({name}) is {point.voltages[k]:.6g} V here and "
+        f"{other.voltages[k]:.6g} V in another", hint="start= (or a sweep) chooses the branch", names=[name],
+    )  # fmt: skip
+
+
+def _jump(system: _System, jumped: tuple[Block, ...]) -> Problem:
+    names = [system.circuit.names[system.eq.diode[k]] for block in jumped for k in block.diodes.tolist()]
+    return Problem("jump", f"the branch of operating points ended on the way here (diodes {_some(names)}): the "
+                   "operating point has jumped", names=names)  # fmt: skip
+
+
+__all__ = ["PreparedControlled", "prepared_controlled"]

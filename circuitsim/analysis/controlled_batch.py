@@ -1,0 +1,150 @@
+"""Batches of circuits with controlled sources: sample by sample, without nudges, with the transposed equations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.errors import CircuitError, TopologyError, UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.batch import BatchSolution
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ControlledBatch:
+    """A circuit with controlled sources ready for batches; stands in for `BatchSolver`.
+
+    Attributes
+    ----------
+    ready : PreparedControlled
+    inputs : (k,) int array
+        Elements that change from sample to sample.
+    outputs : (q, 2) int array
+        Node pairs that are read.
+    """
+
+    ready: PreparedControlled
+    inputs: np.ndarray
+    outputs: np.ndarray
+
+    @property
+    def circuit(self) -> Circuit:
+        """The circuit with its own values."""
+        return self.ready.circuit
+
+    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ControlledBatch:
+        """The same structure with other element values: all in an array (Ω, V, A, gains), or some by name."""
+        circuit = self.circuit
+        changed = circuit.with_values(values) if isinstance(values, Mapping) else circuit.with_column(values)
+        return ControlledBatch(prepared_controlled(changed, self.ready.tolerance), self.inputs, self.outputs)
+
+    def solve(
+        self,
+        values: np.ndarray | None = None,
+        injected: np.ndarray | None = None,
+        stiffness: float = 0.0,
+        start: BatchSolution | None = None,
+        threads: int | None = None,
+    ) -> BatchSolution:
+        """Operating points of a batch; see `BatchSolver.solve`. ``start`` and ``threads`` change nothing.
+
+        Raises
+        ------
+        UsageError
+            A nudge: there is no energy that it could be added to.
+        """
+        from circuitsim.analysis.batch import BatchSolution
+
+        if stiffness or (injected is not None and np.any(injected)):
+            raise UsageError(no_energy(self.circuit))
+        own = self.circuit.arrays()
+        count = len(values) if values is not None else (1 if injected is None else len(injected))
+        rows = np.broadcast_to(own.value[self.inputs], (count, self.inputs.size)) if values is None else values
+        rows = np.asarray(rows, dtype=float)
+        if rows.shape != (count, self.inputs.size) or not np.isfinite(rows).all():
+            raise TopologyError(f"a batch needs finite values of shape (samples, {self.inputs.size})")
+        v, current = np.zeros((count, own.n_nodes)), np.zeros((count, own.kind.size))
+        relative, iterations = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
+        for s, row in enumerate(rows):
+            column = own.value.copy()
+            column[self.inputs] = row
+            try:
+                point = self.ready.solve(column)
+            except CircuitError:
+                continue  # no operating point, or none that is certified: the sample stays uncertified
+            v[s], current[s], relative[s], iterations[s] = point.voltages, point.currents, point.certificate.worst, 1
+        output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
+        closed = current[:, own.kind == DIODE] > 0.0
+        certified = relative <= self.ready.tolerance
+        return BatchSolution(self.circuit, v, current, closed, relative, certified, output, iterations, 0.0)
+
+    def adjoint(
+        self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Response of the transposed equations at a solution, in the signs of `BatchSolver.adjoint`."""
+        own = self.circuit.arrays()
+        system = self.ready.system(own)
+        eq, n = system.eq, own.n_nodes
+        response, currents = np.zeros((len(solution), n)), np.zeros((len(solution), own.kind.size))
+        inside = eq.own >= 0
+        for s, closed in enumerate(solution.closed):
+            wanted = np.zeros(n)
+            np.add.at(wanted, self.outputs[:, 0], cotangent[s])
+            np.add.at(wanted, self.outputs[:, 1], -cotangent[s])
+            right = np.zeros(eq.size)
+            right[: n - 1] = wanted[1:]
+            try:
+                dual = system.factor(closed).transposed(right)
+            except ArithmeticError:
+                response[s], currents[s] = np.nan, np.nan
+                continue
+            response[s, 1:] = -dual[: n - 1]
+            response[s, eq.pinned] = 0.0
+            currents[s, inside] = -dual[eq.own[inside]]
+        return response, currents
+
+    def stiffness_limit(self) -> float:
+        """Refused: there are no nudges.
+
+        Raises
+        ------
+        UsageError
+        """
+        raise UsageError(no_energy(self.circuit))
+
+
+def no_energy(circuit: Circuit) -> str:
+    """The message for methods that need an energy function."""
+    names = [circuit.names[k] for k in circuit.laws]
+    listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return (
+        f"{listed}: controlled sources have no energy function, which equilibrium propagation and its relatives need; "
+        "use implicit differentiation (method implicit)"
+    )
+
+
+def controlled_batch(
+    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
+) -> ControlledBatch:
+    """`batched` for a circuit with controlled sources, without devices.
+
+    Raises
+    ------
+    TopologyError
+        Unknown names; inputs that are not independent sources.
+    """
+    kind = circuit.arrays().kind
+    chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
+    for k in chosen.tolist():
+        if kind[k] not in (VOLTAGE, CURRENT):
+            raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
+    pairs = [[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs]
+    places = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return ControlledBatch(prepared_controlled(circuit, float(tolerance)), chosen, places)

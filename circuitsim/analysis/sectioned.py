@@ -1,0 +1,155 @@
+"""Circuits whose control graph has no loop: section by section with the convex solver, exact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.laws import Law, Quantity
+from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.sections import Hold, Section, Sections
+from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.errors import NoSteadyStateError
+
+Solve = Callable[[Circuit], OperatingPoint]
+
+
+class _Whole:
+    """Potentials, currents and drops as they become known."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self.circuit, self.arrays = circuit, circuit.arrays()
+        n, m = self.arrays.n_nodes, self.arrays.kind.size
+        self.voltages, self.currents, self.drops = np.zeros(n), np.zeros(m), np.zeros(m)
+        self.unique, self.known = np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
+        self.intervals: dict[str, tuple[float | None, float | None]] = {}
+        self.holds: list[Hold] = []
+
+    def demanded(self, k: int, law: Law) -> float:
+        """What a law gives its element, from what is known."""
+        value = float(self.arrays.value[k])
+        terms = [c * (self.voltages[p] - self.voltages[m]) for c, p, m in law.voltages]
+        terms += [c * self.currents[e] for c, e in law.currents]
+        return law.constant + (1.0 if math.isnan(value) else value) * math.fsum(terms)
+
+    def hold(self, step: Hold) -> None:
+        """A held node."""
+        k, law = step.element, self.circuit.laws.get(step.element)
+        is_source = self.arrays.kind[k] == VOLTAGE
+        volts = self.demanded(k, law) if law is not None else (float(self.arrays.value[k]) if is_source else 0.0)
+        self.voltages[step.node] = self.voltages[step.other] + step.sign * volts
+        self.drops[k], self.known[k] = volts, True
+        self.holds.append(step)
+
+    def section(self, step: Section, solve: Solve) -> None:
+        """A section, as a circuit of independent sources."""
+        point = solve(self.part(step))
+        names = self.circuit.node_names
+        for node in step.nodes.tolist():
+            self.voltages[node] = point[names[node]]
+        count = step.elements.size
+        self.currents[step.elements] = point.currents[:count]
+        self.drops[step.elements] = point.drops[:count]
+        self.unique[step.elements] = point.unique[:count]
+        self.known[step.elements] = True
+        inside = {names[node] for node in step.nodes.tolist()}
+        self.intervals |= {name: ends for name, ends in point.intervals.items() if name in inside}
+
+    def part(self, step: Section) -> Circuit:
+        """The circuit of a section: its elements, then sources for the held nodes around it."""
+        kind, first, second, value, _ = self.arrays
+        made, outside = Circuit(), []
+        inside = set(step.nodes.tolist())
+        nodes = self.circuit.node_names
+        for k in step.elements.tolist():
+            ends = int(first[k]), int(second[k])
+            outside += [node for node in ends if node not in inside and node != GROUND]
+            name, (a, b) = self.circuit.names[k], (nodes[node] for node in ends)
+            law = self.circuit.laws.get(k)
+            if law is not None:
+                letter = "I" if law.quantity is Quantity.CURRENT else "V"
+                made.add(letter, name, a, b, self.demanded(k, law))
+            else:
+                letter = "RDVILC"[int(kind[k])]
+                made.add(letter, name, a, b, None if kind[k] == DIODE else float(value[k]))
+        for node in dict.fromkeys(outside):
+            # No name of an element has a blank.
+            made.voltage_source(f"v({nodes[node]}) of another section", nodes[node], "0", float(self.voltages[node]))
+        return made
+
+    def held_currents(self) -> None:
+        """Currents of the elements that hold nodes, from the outermost nodes to ground, by Kirchhoff's current law."""
+        kind, first, second, value, _ = self.arrays
+        held = {hold.element for hold in self.holds}
+        between = ~self.known
+        self.drops[between] = (self.voltages[first] - self.voltages[second])[between]
+        source = kind == CURRENT
+        self.currents[source] = value[source]
+        for k, law in self.circuit.laws.items():
+            if law.quantity is Quantity.CURRENT:
+                self.currents[k] = self.demanded(k, law)
+        ohmic = between & (kind == RESISTOR)  # held elements are known: none of these is a short
+        self.currents[ohmic] = self.drops[ohmic] / value[ohmic]
+        leaving: dict[int, list[float]] = {}
+        for k in range(kind.size):
+            if k not in held:
+                leaving.setdefault(int(first[k]), []).append(float(self.currents[k]))
+                leaving.setdefault(int(second[k]), []).append(-float(self.currents[k]))
+        for hold in reversed(self.holds):
+            # Into the node flows what leaves it; the holder's current from first to second is minus that, signed.
+            total = math.fsum(leaving.get(hold.node, ()))
+            self.currents[hold.element] = -hold.sign * total
+            leaving.setdefault(hold.other, []).append(total)
+
+
+def sectioned(circuit: Circuit, found: Sections, solve: Solve, tolerance: float) -> OperatingPoint | None:
+    """The operating point, or None where it is not certified (or a diode lies between held nodes).
+
+    Raises
+    ------
+    NoSteadyStateError
+        A section has none.
+    """
+    whole = _Whole(circuit)
+    for step in found.steps:
+        if isinstance(step, Hold):
+            whole.hold(step)
+            continue
+        try:
+            whole.section(step, solve)
+        except NoSteadyStateError as error:
+            if whole.intervals or not whole.unique.all():
+                return None  # another choice in an earlier section may lead to one
+            own = [name for name in error.elements if name in circuit]
+            raise type(error)(str(error), own, error.nodes) from None
+    whole.held_currents()
+    held = {GROUND, *(hold.node for hold in whole.holds)}
+    kind, first, second, _, _ = whole.arrays
+    for k in np.flatnonzero(kind == DIODE).tolist():
+        if int(first[k]) in held and int(second[k]) in held and whole.voltages[first[k]] >= whole.voltages[second[k]]:
+            return None
+    low = np.zeros(whole.voltages.size)
+    certificate = certify_controlled(
+        whole.arrays, circuit.laws, whole.voltages, whole.currents, whole.drops, tolerance, low
+    )
+    if not certificate.certified:
+        return None
+    info: dict[str, object] = {
+        "name": "sections", "why": "the control graph has no loop: each section is convex", "iterations": 1,
+        "sections": sum(isinstance(step, Section) for step in found.steps),
+    }  # fmt: skip
+    point = OperatingPoint(
+        circuit, whole.voltages, whole.currents, whole.intervals, whole.unique, certificate, info, circuit.notes,
+        whole.drops,
+    )  # fmt: skip
+    single = not whole.intervals and bool(whole.unique.all())
+    point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
+    return point
+
+
+__all__ = ["sectioned"]

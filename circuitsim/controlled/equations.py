@@ -1,0 +1,216 @@
+"""Modified nodal equations of a circuit with controlled elements: one sparse pattern for all states of its diodes.
+
+Unknowns are the potentials of all nodes but ground, then the currents of voltage sources, shorts, controlled elements,
+diodes and of resistors far smaller than their neighbours. The row of a diode is one of three:
+
+    conducting    v = 0
+    blocking      i = 0
+    loaded        v − ρ i = z      (the port seen through a resistance ρ: `circuitsim.controlled.ports`)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import GROUND, CircuitArrays
+from circuitsim.circuit.elements import (
+    CAPACITOR,
+    CURRENT,
+    DIODE,
+    FIRST_CONTROLLED,
+    INDUCTOR,
+    NULLOR,
+    RESISTOR,
+    VOLTAGE,
+)
+from circuitsim.circuit.laws import Law, Quantity
+
+SMALL = 1e-6
+"""A resistor below this share of the largest one at its ends has its current as an unknown of its own."""
+
+GOLDEN = 0.6180339887498949
+
+
+class Equations(NamedTuple):
+    """The triplets of the matrix, the right-hand side, and where things stand.
+
+    Attributes
+    ----------
+    size : int
+        Number of unknowns and of equations.
+    row, column, value : (nnz,) arrays
+        Triplets without those of the diodes' rows.
+    ohm : (nnz,) float array
+        Where a value is ±1/R, the resistance R, Ω; infinite where it is another quotient; nan elsewhere.
+    own : (m,) int array
+        Unknown that is the current of an element, or −1.
+    diode : (d,) int array
+        Positions of the diodes in the circuit.
+    plus, minus : (d,) int arrays
+        Unknowns that are the potentials of a diode's ends; −1 for ground.
+    load : (d,) float array
+        The resistances ρ, Ω.
+    pinned : (k,) int array
+        Reference nodes of parts without ground, at 0 V.
+    """
+
+    size: int
+    row: np.ndarray
+    column: np.ndarray
+    value: np.ndarray
+    ohm: np.ndarray
+    own: np.ndarray
+    diode: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    load: np.ndarray
+    pinned: np.ndarray
+
+
+class _Triplets:
+    """Collects rows, columns and values; entries of ground's row or column fall away."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[np.ndarray, ...]] = []
+
+    def add(self, row: object, column: object, value: object, ohm: object = np.nan) -> None:
+        columns = np.broadcast_arrays(
+            np.asarray(row), np.asarray(column), np.asarray(value, dtype=float), np.asarray(ohm, dtype=float)
+        )
+        self.parts.append(tuple(part.ravel() for part in columns))
+
+    def joined(self) -> tuple[np.ndarray, ...]:
+        row, column, value, ohm = (np.concatenate(p) for p in zip(*self.parts))
+        inside = (row >= 0) & (column >= 0)
+        return row[inside].astype(np.int64), column[inside].astype(np.int64), value[inside], ohm[inside]
+
+
+def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
+    """The lowest node of each part that no element but capacitors and current sources ties to ground."""
+    from circuitsim.program.components import component_labels
+
+    kind, first, second, _, n = arrays
+    ties = (kind != CAPACITOR) & (kind != CURRENT)
+    label = component_labels(n, first[ties], second[ties])
+    lowest = np.unique(label, return_index=True)[1]
+    return lowest[label[lowest] != label[GROUND]]
+
+
+def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
+    """The equations of a circuit without devices and amplifiers."""
+    kind, first, second, value, n = arrays
+    if kind.size == 0:
+        raise ValueError("no elements")
+    nodal, branch = _roles(arrays)
+    own = np.full(kind.size, -1, dtype=np.int64)
+    own[branch] = n - 1 + np.arange(branch.size)
+    a, b = first - 1, second - 1  # unknowns; −1 is ground
+    found, size = _Triplets(), n - 1 + branch.size
+    g = 1.0 / value[nodal]
+    for row, other in ((a[nodal], b[nodal]), (b[nodal], a[nodal])):
+        found.add(row, row, g, value[nodal])
+        found.add(row, other, -g, value[nodal])
+    column = own[branch]
+    found.add(a[branch], column, 1.0)
+    found.add(b[branch], column, -1.0)
+    held = branch[(kind[branch] == VOLTAGE) | (kind[branch] == INDUCTOR) | (kind[branch] == RESISTOR)]
+    found.add(own[held], a[held], 1.0)
+    found.add(own[held], b[held], -1.0)
+    small = held[(kind[held] == RESISTOR) & (value[held] > 0.0)]
+    found.add(own[small], own[small], -value[small])
+    found.add(*_controlled(arrays, own, laws))
+    pinned = references(arrays, laws)
+    triplets = found.joined()
+    for node in pinned.tolist():
+        outside = triplets[0] != node - 1
+        triplets = tuple(t[outside] for t in triplets)
+        ends = (node - 1, node - 1, 1.0, np.nan)
+        triplets = tuple(np.append(t, end) for t, end in zip(triplets, ends))
+    diode = np.flatnonzero(kind == DIODE)
+    rows, columns, values, ohms = triplets
+    loads = _loads(arrays, diode.size)
+    return Equations(size, rows, columns, values, ohms, own, diode, a[diode], b[diode], loads, pinned)
+
+
+def right_side(arrays: CircuitArrays, laws: Mapping[int, Law], eq: Equations) -> np.ndarray:
+    """Currents of sources into nodes, A, and what sources and laws hold, V or A (size,)."""
+    kind, first, second, value, _ = arrays
+    right = np.zeros(eq.size)
+    source = np.flatnonzero(kind == CURRENT)
+    for end, sign in ((first, -1.0), (second, 1.0)):
+        inside = source[end[source] > GROUND]
+        np.add.at(right, end[inside] - 1, sign * value[inside])
+    held = np.flatnonzero(kind == VOLTAGE)
+    right[eq.own[held]] = value[held]
+    for k, law in laws.items():
+        gain = 1.0 if np.isnan(value[k]) else float(value[k])
+        given = [c * float(value[e]) for c, e in law.currents if kind[e] == CURRENT]
+        right[eq.own[k]] = law.constant + gain * sum(given)
+    right[eq.pinned - 1] = 0.0
+    return right
+
+
+def _roles(arrays: CircuitArrays) -> tuple[np.ndarray, np.ndarray]:
+    """Resistors that stand as conductances, and elements whose current is an unknown."""
+    kind, first, second, value, n = arrays
+    resistor = kind == RESISTOR
+    largest = np.zeros(n)
+    ohms = np.where(resistor, value, 0.0)
+    np.maximum.at(largest, first, ohms)
+    np.maximum.at(largest, second, ohms)
+    small = resistor & (value <= SMALL * np.maximum(largest[first], largest[second]))
+    branch = small | (kind == VOLTAGE) | (kind == INDUCTOR) | (kind == DIODE)
+    branch |= (kind >= FIRST_CONTROLLED) & (kind <= NULLOR)
+    return np.flatnonzero(resistor & ~branch), np.flatnonzero(branch)
+
+
+def _controlled(
+    arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law]
+) -> tuple[list[int], list[int], list[float], list[float]]:
+    """Triplets of the rows of controlled elements: own quantity − gain · control = constant."""
+    kind, first, second, value, _ = arrays
+    rows: list[int] = []
+    columns: list[int] = []
+    shares: list[float] = []
+    ohms: list[float] = []
+
+    def voltage(row: int, plus: int, minus: int, share: float, ohm: float = math.nan) -> None:
+        ohms.extend((ohm, ohm))
+        rows.extend((row, row))
+        columns.extend((plus - 1, minus - 1))
+        shares.extend((share, -share))
+
+    for k, law in laws.items():
+        row, gain = int(own[k]), 1.0 if np.isnan(value[k]) else float(value[k])
+        if law.quantity is Quantity.VOLTAGE:
+            voltage(row, int(first[k]), int(second[k]), 1.0)
+        elif law.quantity is Quantity.CURRENT:
+            rows.append(row)
+            columns.append(row)
+            shares.append(1.0)
+            ohms.append(math.nan)
+        for coefficient, plus, minus in law.voltages:
+            voltage(row, plus, minus, -gain * coefficient)
+        for coefficient, e in law.currents:
+            if own[e] >= 0:
+                rows.append(row)
+                columns.append(int(own[e]))
+                shares.append(-gain * coefficient)
+                ohms.append(math.nan)
+            elif kind[e] == RESISTOR:
+                voltage(row, int(first[e]), int(second[e]), -gain * coefficient / float(value[e]), math.inf)
+    return rows, columns, shares, ohms
+
+
+def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
+    """A typical resistance of the circuit for each diode, no two alike."""
+    ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
+    typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
+    return typical * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
+
+
+__all__ = ["Equations", "equations", "references", "right_side"]

@@ -1,0 +1,195 @@
+"""One linear circuit: sparse unsymmetric factors, and refinement to pairs of doubles.
+
+Residuals are sums of exact products (Dekker's splitting, `math.fsum`), so that solutions are right to about 30 digits
+as long as the factors have a few: small currents beside large ones keep their own digits.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.controlled.equations import Equations
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+CORRECTIONS = 12
+"""Most corrections of one solution."""
+
+FINE = 2.0**-90
+"""A correction below this share of every unknown ends the refinement."""
+
+POOR = 1e-3
+"""A first correction above this share of the solution: the matrix is singular to working precision."""
+
+_SPLIT = 134217729.0  # 2^27 + 1
+
+
+class Pattern:
+    """The matrix for any states of the diodes.
+
+    Parameters
+    ----------
+    eq : Equations
+    """
+
+    def __init__(self, eq: Equations) -> None:
+        self.eq = eq
+        d = eq.diode.size
+        rows = eq.own[eq.diode]
+        row = np.concatenate([eq.row, rows, rows, rows])
+        column = np.concatenate([eq.column, eq.plus, eq.minus, rows])
+        order = np.argsort(row, kind="stable")
+        self._order = order[column[order] >= 0]
+        self._row, self._column, self._d = row[self._order], column[self._order], d
+        self._ends = np.searchsorted(self._row, np.arange(eq.size + 1))
+
+    def matrix(self, conducting: np.ndarray | None) -> csr_matrix:
+        """The matrix for diodes that conduct (d,) or block; for ``None`` all are loaded."""
+        return self.terms(conducting).matrix()
+
+    def terms(self, conducting: np.ndarray | None) -> Terms:
+        """The terms of its rows."""
+        eq, d = self.eq, self._d
+        v = np.ones(d) if conducting is None else conducting.astype(float)
+        i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)
+        value = np.concatenate([eq.value, v, -v, i])[self._order]
+        ohm = np.concatenate([eq.ohm, np.full(3 * d, np.nan)])[self._order]
+        return Terms(value, self._column, self._row, self._ends, ohm)
+
+
+class Terms(NamedTuple):
+    """A matrix as the terms of its rows, not summed up: the conductances at a node round where they are.
+
+    Attributes
+    ----------
+    value, column, row : (nnz,) arrays
+        Sorted by row.
+    ends : (size + 1,) int array
+        Where each row begins, and the last one ends.
+    ohm : (nnz,) float array
+        As `Equations.ohm`.
+    """
+
+    value: np.ndarray
+    column: np.ndarray
+    row: np.ndarray
+    ends: np.ndarray
+    ohm: np.ndarray
+
+    def matrix(self) -> csr_matrix:
+        """The matrix in double precision."""
+        from scipy.sparse import csr_matrix
+
+        size = self.ends.size - 1
+        return csr_matrix((self.value, (self.row, self.column)), shape=(size, size))
+
+    def residual(self, x: Pair, right: np.ndarray) -> np.ndarray:
+        """right − matrix · x, each entry a correctly rounded sum."""
+        a, u = self.value, x.high[self.column]
+        product = a * u
+        a1, u1 = a * _SPLIT, u * _SPLIT
+        ah, uh = a1 - (a1 - a), u1 - (u1 - u)
+        al, ul = a - ah, u - uh
+        error = ((ah * uh - product) + ah * ul + al * uh) + al * ul
+        terms = np.stack([product, error, a * x.low[self.column]], axis=1).ravel().tolist()
+        ends = (3 * self.ends).tolist()
+        rows = zip(right.tolist(), ends, ends[1:])
+        return np.array([-math.fsum([-b, *terms[start:end]]) for b, start, end in rows])
+
+
+class Pair(NamedTuple):
+    """A vector as an unevaluated sum of doubles."""
+
+    high: np.ndarray
+    low: np.ndarray
+
+
+def scales(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Powers of two for rows and columns, after which the largest entries are near one."""
+    size = matrix.shape[0]
+    rows = np.repeat(np.arange(size), np.diff(matrix.indptr))
+    left, right = np.ones(size), np.ones(size)
+    data = np.abs(matrix.data)
+    for _ in range(3):
+        now = data * left[rows] * right[matrix.indices]
+        high = np.zeros(size)
+        np.maximum.at(high, rows, now)
+        left /= np.sqrt(np.where(high > 0.0, high, 1.0))
+        now = data * left[rows] * right[matrix.indices]
+        high = np.zeros(size)
+        np.maximum.at(high, matrix.indices, now)
+        right /= np.sqrt(np.where(high > 0.0, high, 1.0))
+    return np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
+
+
+class Factor:
+    """Factors of one matrix.
+
+    Raises
+    ------
+    ArithmeticError
+        It is singular.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        from scipy.sparse import diags
+        from scipy.sparse.linalg import splu
+
+        self.terms, matrix = terms, terms.matrix()
+        self.left, self.right = scales(matrix)
+        scaled = (diags(self.left) @ matrix @ diags(self.right)).tocsc()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self.lu = splu(scaled)
+            except RuntimeError as error:
+                raise ArithmeticError("singular") from error
+
+    def rough(self, right: np.ndarray) -> np.ndarray:
+        """The solution in double precision; columns are right-hand sides."""
+        wide = right.ndim == 2
+        left = self.left[:, None] if wide else self.left
+        scaled = self.lu.solve(left * right)
+        return (self.right[:, None] if wide else self.right) * scaled
+
+    def transposed(self, right: np.ndarray) -> np.ndarray:
+        """The solution of the transposed system, in double precision."""
+        return self.left * self.lu.solve(self.right * right, trans="T")
+
+    def solve(self, right: np.ndarray) -> Pair:
+        """The refined solution.
+
+        Raises
+        ------
+        ArithmeticError
+            The matrix is singular to working precision.
+        """
+        high, low = self.rough(right), np.zeros(right.size)
+        if not np.isfinite(high).all():
+            raise ArithmeticError("singular")
+        before = math.inf
+        for turn in range(CORRECTIONS):
+            change = self.rough(self.terms.residual(Pair(high, low), right))
+            size, most = np.abs(change), np.abs(high)
+            if turn == 0 and (size > POOR * most.max(initial=0.0)).any():
+                raise ArithmeticError("singular")
+            high, low = _added(high, low, change)
+            share = float((size[size > 0.0] / np.maximum(most[size > 0.0], 1e-300)).max(initial=0.0))
+            if share <= FINE or (turn > 3 and share >= before):
+                break
+            before = share
+        return Pair(high, low)
+
+
+def _added(high: np.ndarray, low: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """high + low + change as a pair."""
+    total = high + change
+    part = total - high
+    error = (high - (total - part)) + (change - part) + low
+    result = total + error
+    return result, error - (result - total)

@@ -1,0 +1,130 @@
+"""The circuit seen from its diodes: a mixed linear complementarity problem in hybrid port variables.
+
+With a resistance ρ in series with each diode's port the circuit is linear, whatever the diodes do: with z = v − ρ i,
+
+    v = v₀ + P z,   ρ i = i₀ + Q z,   P − Q = 1.
+
+A diode obeys v ≤ 0 ≤ i, v i = 0. Neither all-open nor all-shorted ports need a solution (an op-amp whose loop one diode
+closes has none with it open), so each port is free to be described by its current or by its voltage: a *base*. A greedy
+elimination always finds one, for the pivots of the two choices differ by one, and one of them is at least ½. In a base
+the problem is y = q + M z, y ≥ 0, z ≥ 0, y z = 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+ROUNDING = 16.0 * np.finfo(float).eps
+"""Share of its terms that a quantity may be off by."""
+
+
+class Ports(NamedTuple):
+    """Voltages and currents of d ports (times ρ, V) as affine functions of z.
+
+    Attributes
+    ----------
+    v0, i0 : (d,) float arrays
+        V.
+    p, q : (d, d) float arrays
+    dv, di : (d,) float arrays
+        By what v0 and i0 may be off, V.
+    """
+
+    v0: np.ndarray
+    i0: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    dv: np.ndarray
+    di: np.ndarray
+
+
+class Hybrid(NamedTuple):
+    """A linear complementarity problem y = constant + matrix · z in a base.
+
+    Attributes
+    ----------
+    base : (d,) bool array
+        Ports described by −v (y is ρ i); the others by ρ i (y is −v).
+    constant : (d,) float array
+        V; zero where rounding hides its sign.
+    clear : bool
+        Whether it hides none.
+    matrix : (d, d) float array
+        Without a unit.
+    inverse : (d, d) float array
+        z of the ports from z of the base.
+    doubt : (d,) float array
+        By what the constant may be off, V.
+    """
+
+    base: np.ndarray
+    constant: np.ndarray
+    clear: bool
+    matrix: np.ndarray
+    inverse: np.ndarray
+    doubt: np.ndarray
+
+    def conducting(self, basic: np.ndarray) -> np.ndarray:
+        """Diodes that conduct where these z are basic (d,)."""
+        return np.asarray(basic != self.base)
+
+    def basic(self, conducting: np.ndarray) -> np.ndarray:
+        """The inverse of `conducting`."""
+        return np.asarray(conducting != self.base)
+
+
+def base_of(p: np.ndarray) -> np.ndarray:
+    """A base for which the ports have a description: pivots of at least ½ in size."""
+    work, d = p.copy(), len(p)
+    base = np.zeros(d, dtype=bool)
+    for k in range(d):
+        base[k] = abs(work[k, k]) >= 0.5
+        if not base[k]:
+            work[k, k] -= 1.0
+        work[k + 1 :, k + 1 :] -= np.outer(work[k + 1 :, k] / work[k, k], work[k, k + 1 :])
+    return base
+
+
+def hybrid(ports: Ports) -> Hybrid:
+    """The complementarity problem of the ports in a base of its own choice."""
+    p, q = ports.p, ports.q
+    base = base_of(p)
+    sign = np.where(base, -1.0, 1.0)
+    near, far = np.where(base[:, None], p, q), np.where(base[:, None], q, p)
+    inverse = np.linalg.inv(near)
+    # z of the base is sign (near0 + near z); y is −sign (far0 + far z).
+    zero = np.zeros(base.size)
+    return Hybrid(base, zero, True, -sign[:, None] * (far @ inverse) * sign, inverse, zero)
+
+
+def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
+    """The problem for these v₀ and i₀."""
+    base, sign = found.base, np.where(found.base, -1.0, 1.0)
+    near0, far0 = np.where(base, ports.v0, ports.i0), np.where(base, ports.i0, ports.v0)
+    far = np.where(base[:, None], ports.q, ports.p)
+    constant = -sign * (far0 - far @ (found.inverse @ near0))
+    near_doubt, far_doubt = np.where(base, ports.dv, ports.di), np.where(base, ports.di, ports.dv)
+    doubt = far_doubt + np.abs(far) @ (np.abs(found.inverse) @ near_doubt)
+    hidden = (np.abs(constant) <= doubt) & (doubt > 0.0)
+    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any(), doubt=doubt)
+
+
+def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """z of the ports where these z of the base are basic (the others are zero), and its possible rounding.
+
+    None where the basis is singular.
+    """
+    z, dz = np.zeros(basic.size), np.zeros(basic.size)
+    if basic.any():
+        block = found.matrix[np.ix_(basic, basic)]
+        try:
+            z[basic] = np.linalg.solve(block, -found.constant[basic])
+            dz[basic] = np.abs(np.linalg.inv(block)) @ found.doubt[basic]
+        except np.linalg.LinAlgError:
+            return None
+    near0 = np.where(found.base, ports.v0, ports.i0)
+    doubt = dz + np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
+    moved = np.where(found.base, -z, z) - near0
+    return found.inverse @ moved, np.abs(found.inverse) @ doubt

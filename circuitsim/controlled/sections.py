@@ -1,0 +1,152 @@
+"""Passive sections of a circuit whose control graph has no loop: each a convex circuit, given those before it.
+
+Voltage sources, shorts and controlled voltages that hang together with ground hold their nodes; what is left falls into
+components. A component depends on the controls of its own controlled sources, and on those that set the held nodes it
+touches. Without a loop of dependences every component is a circuit of independent sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import GROUND, CircuitArrays
+from circuitsim.circuit.elements import CAPACITOR, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.laws import Law, Quantity
+
+
+class Section(NamedTuple):
+    """A component: its nodes, and its elements (with an end among them)."""
+
+    nodes: np.ndarray
+    elements: np.ndarray
+
+
+class Hold(NamedTuple):
+    """A held node: the element that holds it, the node on the element's other side, +1 if it is the first terminal."""
+
+    node: int
+    element: int
+    other: int
+    sign: float
+
+
+class Sections(NamedTuple):
+    """Sections and held nodes in an order in which each is known from those before it."""
+
+    steps: tuple[Section | Hold, ...]
+
+
+def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
+    """The sections, or None where controls form a loop (or a held source's current is a control)."""
+    from circuitsim.program.components import component_labels
+
+    kind, first, second, _, n = arrays
+    holds = _holds(arrays, laws)
+    if holds is None:
+        return None
+    held = np.zeros(n, dtype=bool)
+    held[[GROUND, *holds]] = True
+    joins = ~(held[first] | held[second]) & (kind != CAPACITOR)
+    label = component_labels(n, first[joins], second[joins])
+    owner = {int(k): -1 if held[k] else int(label[k]) for k in range(n)}
+
+    def of_node(node: int) -> list[tuple[str, int]]:
+        if node == GROUND:
+            return []
+        return [("held", node)] if held[node] else [("part", owner[node])]
+
+    holder = {hold.element: node for node, hold in holds.items()}
+    needs: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    for k, law in laws.items():
+        users = _users(k, holder, first, second, of_node)
+        for c in law.currents:
+            ends = {owner[int(first[c.element])], owner[int(second[c.element])]} - {-1}
+            if not ends:
+                return None
+            for user in users:
+                needs.setdefault(user, set()).update(("part", p) for p in ends)
+        for _, plus, minus in law.voltages:
+            for user in users:
+                needs.setdefault(user, set()).update(of_node(plus) + of_node(minus))
+    for node, hold in holds.items():
+        needs.setdefault(("held", node), set()).update(of_node(hold.other))
+    members = {p: np.flatnonzero(label == p) for p in sorted({p for p in owner.values() if p >= 0})}
+    for p in members:
+        needs.setdefault(("part", p), set())
+    for e in np.flatnonzero(kind != CAPACITOR).tolist():
+        a, b = int(first[e]), int(second[e])
+        for one, other in ((a, b), (b, a)):
+            if owner[one] >= 0 and held[other]:
+                needs["part", owner[one]].update(of_node(other))
+    order = _ordered(needs)
+    if order is None:
+        return None
+    steps: list[Section | Hold] = []
+    for what, which in order:
+        if what == "held":
+            steps.append(holds[which])
+        else:
+            inside = np.isin(first, members[which]) | np.isin(second, members[which])
+            steps.append(Section(members[which], np.flatnonzero(inside)))
+    return Sections(tuple(steps))
+
+
+def _users(
+    k: int, holder: Mapping[int, int], first: np.ndarray, second: np.ndarray,
+    of_node: Callable[[int], list[tuple[str, int]]],
+) -> list[tuple[str, int]]:  # fmt: skip
+    """What controlled element ``k`` acts on."""
+    if k in holder:
+        return [("held", holder[k])]
+    return [what for node in (int(first[k]), int(second[k])) for what in of_node(node) if what[0] == "part"]
+
+
+def _holds(arrays: CircuitArrays, laws: Mapping[int, Law]) -> dict[int, Hold] | None:
+    """Nodes held from ground by voltages; None where these close a loop, or there is a nullor."""
+    kind, first, second, value, _ = arrays
+    fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+    for k, law in laws.items():
+        if law.quantity is Quantity.NEITHER:
+            return None
+        fixes[k] = law.quantity is Quantity.VOLTAGE
+    around: dict[int, list[int]] = {}
+    for e in np.flatnonzero(fixes).tolist():
+        around.setdefault(int(first[e]), []).append(e)
+        around.setdefault(int(second[e]), []).append(e)
+    found: dict[int, Hold] = {}
+    stack, used = [GROUND], set()
+    while stack:
+        node = stack.pop()
+        for e in around.get(node, ()):
+            if e in used:
+                continue
+            used.add(e)
+            forward = int(second[e]) == node
+            new = int(first[e]) if forward else int(second[e])
+            if new in found or new == GROUND:
+                return None
+            found[new] = Hold(new, e, node, 1.0 if forward else -1.0)
+            stack.append(new)
+    return found
+
+
+def _ordered(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
+    """All keys, each behind what it needs; None where there is a loop."""
+    waiting = {key: len(used) for key, used in needs.items()}
+    users: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    for key, used in needs.items():
+        for other in used:
+            users.setdefault(other, []).append(key)
+    ready = [key for key, count in waiting.items() if not count][::-1]
+    order = []
+    while ready:
+        key = ready.pop()
+        order.append(key)
+        for user in users.get(key, ()):
+            waiting[user] -= 1
+            if not waiting[user]:
+                ready.append(user)
+    return order if len(order) == len(needs) else None

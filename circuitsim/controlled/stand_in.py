@@ -1,0 +1,23 @@
+"""A circuit of elementary elements with the topology of one with controlled sources."""
+
+from __future__ import annotations
+
+from circuitsim.circuit.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.laws import Quantity
+
+
+def stand_in(circuit: Circuit) -> Circuit:
+    """The circuit with an independent source for each controlled one (1 V, 1 A); itself where there is none.
+
+    For questions of topology (components, loops of sources, lonely nodes), not of values.
+    """
+    if not circuit.laws:
+        return circuit
+    kind, first, second, value = circuit.columns()
+    kind, value = kind[:], value[:]
+    for k, law in circuit.laws.items():
+        kind[k] = CURRENT if law.quantity is Quantity.CURRENT else VOLTAGE
+        value[k] = 1.0
+    columns = kind, first[:], second[:], value
+    return Circuit.from_columns(circuit.title, columns, [str(n) for n in circuit.names], list(circuit.node_names))

@@ -1,0 +1,16 @@
+"""What is known about other operating points."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Uniqueness(enum.Enum):
+    """Whether an operating point is the only one."""
+
+    UNIQUE = "unique"
+    """Proven."""
+    SEVERAL = "several"
+    """Proven by a second operating point."""
+    UNKNOWN = "unknown"
+    """No other was found, and nothing proves that there is none."""

@@ -1,0 +1,413 @@
+"""Cards of controlled sources: E, F, G, H and B, as far as they are affine, and their laws in each call."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from circuitsim.circuit.elements import (
+    AFFINE_CURRENT,
+    AFFINE_VOLTAGE,
+    BY_CURRENT_F,
+    BY_CURRENT_H,
+    BY_VOLTAGE_E,
+    BY_VOLTAGE_G,
+    CAPACITOR,
+    NULLOR,
+)
+from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
+from circuitsim.netlist import behavioural
+from circuitsim.netlist.affine import Behaviour, Reference, affine_value, behaviour
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.fixed import fixed_formulas
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token, delimited, fields, tokens
+from circuitsim.netlist.values import constant, value_of
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
+    from circuitsim.netlist.elaborate import Elaborator
+    from circuitsim.netlist.parts import Parts
+    from circuitsim.netlist.scope import Scope, Value
+
+LETTERS = frozenset("efghb")
+
+_PLAIN = {"e": BY_VOLTAGE_E, "f": BY_CURRENT_F, "g": BY_VOLTAGE_G, "h": BY_CURRENT_H}
+_QUANTITY = {
+    BY_VOLTAGE_E: Quantity.VOLTAGE, BY_VOLTAGE_G: Quantity.CURRENT, BY_CURRENT_F: Quantity.CURRENT,
+    BY_CURRENT_H: Quantity.VOLTAGE, AFFINE_VOLTAGE: Quantity.VOLTAGE, AFFINE_CURRENT: Quantity.CURRENT,
+    NULLOR: Quantity.NEITHER,
+}  # fmt: skip
+_LIMITS = "its output is not affine in its control: use the sub-circuit limited_opamp, or clamp with diodes"
+_REFUSED = {
+    "laplace": ("a LAPLACE transfer function", "circuits are solved at DC: write its gain at s = 0"),
+    "freq": ("a table over frequency (FREQ)", "circuits are solved at DC: write its gain at zero frequency"),
+    "foster": ("a FOSTER transfer function", "circuits are solved at DC: write its gain at s = 0"),
+    "pole": ("a POLE transfer function", "circuits are solved at DC: write its gain at s = 0"),
+    "chebyshev": ("a CHEBYSHEV filter", "circuits are solved at DC: write its gain at zero frequency"),
+    "delay": ("a DELAY element", "circuits are solved at DC: write its gain"),
+    "vcr": ("a voltage-controlled resistor (VCR)", "its current is a product of two voltages"),
+    "vccap": ("a voltage-controlled capacitor (VCCAP)", "capacitors are open at the operating point: leave it out"),
+    "transformer": ("a TRANSFORMER card", "use the sub-circuit ideal_transformer, or an E and an F"),
+    "table": ("a TABLE", _LIMITS), "pwl": ("a PWL function", _LIMITS), "npwl": ("an NPWL function", _LIMITS),
+    "ppwl": ("a PPWL function", _LIMITS), "and": ("a logic function", _LIMITS), "or": ("a logic function", _LIMITS),
+    "nand": ("a logic function", _LIMITS), "nor": ("a logic function", _LIMITS),
+}  # fmt: skip
+_PAIRS = {
+    "min": ("a limit (min)", _LIMITS), "max": ("a limit (max)", _LIMITS), "abs": ("an absolute value", _LIMITS),
+    "laplace": _REFUSED["laplace"], "table": _REFUSED["table"], "freq": _REFUSED["freq"], "pwl": _REFUSED["pwl"],
+    "td": ("a delay (td)", "circuits are solved at DC: leave it out"),
+}  # fmt: skip
+_OWN_NAMES = frozenset(("vcvs", "vccs", "cccs", "ccvs"))
+_HEAD = re.compile(r"[\s(),]*([^\s(),={}'\"]+)")
+_VALUE = re.compile(r"[\s(),]*(value|vol|cur|v|i)\s*(=)?\s*", re.IGNORECASE)
+_POLY = re.compile(r"[\s(),]*poly\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
+_MULTIPLIER = re.compile(r"\s*m\s*=\s*([^\s=]+)\s*$", re.IGNORECASE)
+
+
+class Control(NamedTuple):
+    """A coefficient and what it multiplies: two local nodes, or the name of an element of the scope."""
+
+    coefficient: Value
+    plus: int = 0
+    minus: int = 0
+    element: str = ""
+
+
+class Controlled(NamedTuple):
+    """A card: constant + Σ controls, or an expression; ``gain`` is the value of an element with one control."""
+
+    card: Card
+    offset: int
+    constant: Value
+    controls: tuple[Control, ...]
+    gain: Value | None
+    expression: Behaviour | None
+    multiplier: Value
+    code: int = 0
+
+
+def element(parts: Parts, scope: Scope, card: Card) -> None:
+    """Take a card of a controlled source.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        Something is wrong with it, or it is not affine.
+    """
+    text, heads, position = card.text, [], 0
+    for _ in range(3):
+        found = _HEAD.match(text, position)
+        if found is None:
+            break
+        heads.append(Token(found.group(1), found.start(1), WORD, found.end(1)))
+        position = found.end(1)
+    name, letter = heads[0], heads[0].text[0].lower()
+    parts.check_name(scope, name, card)
+    nodes = [parts.node(scope, token) for token in heads[1:]]
+    if len(nodes) < 2:
+        raise CardError("syntax", f"{short(name.text)} needs two output nodes", max(len(text) - 1, 0),
+                        f"{letter.upper()}name first second …")  # fmt: skip
+    code, spec = _body(parts, scope, card, name, letter, position)
+    place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
+    scope.controlled[place] = spec._replace(code=code)
+
+
+def source(parts: Parts, scope: Scope, card: Card) -> None:
+    """Take a card of a source that may be controlled.
+
+    A formula is read in two ways: sources may turn out to fix all that it depends on (`behavioural`), or it is a law.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        Something is wrong with it, or it is not affine.
+    """
+    start = card.start()
+    letter = card.text[start].lower()
+    if letter not in behavioural.LETTERS:
+        element(parts, scope, card)
+        return
+    try:
+        behavioural.source(parts, scope, card)
+    except (CardError, ExpressionError):
+        element(parts, scope, card)
+        return
+    place = len(scope.kind) - 1
+    if place in scope.formulas:
+        name = Token(scope.names[place], start, WORD, start + len(scope.names[place]))
+        heads = [_HEAD.match(card.text, start)]
+        for _ in range(2):
+            heads.append(_HEAD.match(card.text, heads[-1].end(1)) if heads[-1] is not None else None)
+        if heads[-1] is not None:
+            with contextlib.suppress(CardError, ExpressionError):
+                code, spec = _body(parts, scope, card, name, letter, heads[-1].end(1))
+                scope.controlled[place] = spec._replace(code=code)
+
+
+def _body(
+    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, position: int
+) -> tuple[int, Controlled]:
+    """What stands behind the output nodes."""
+    text = card.text
+    _refused_word(card, name, position)
+    value = _VALUE.match(text, position)
+    if value is not None and (value.group(2) or value.group(1).lower() in ("value", "vol", "cur")):
+        return _expression(scope, card, name, letter, value)
+    if letter == "b":
+        raise CardError("unsupported" if "=" in text else "syntax", f"{short(name.text)} needs V=… or I=…", position,
+                        "Bname first second V={2*v(a,b)}; other forms are not affine")  # fmt: skip
+    poly = _POLY.match(text, position)
+    if poly is not None:
+        return _polynomial(parts, scope, card, name, letter, poly)
+    sorted_ = fields(tokens(card, position), len(text))
+    words = sorted_.words
+    if words and words[0].text.lower() in _OWN_NAMES:
+        words.pop(0)
+    if letter == "e" and words and words[0].text.lower() == "opamp":
+        controls = _controls(parts, scope, card, name, "e", words[1:], 1)
+        return NULLOR, Controlled(card, name.offset, 0.0, tuple(controls), None, None, 1.0)
+    multiplier = _pairs(parts, scope, card, name, sorted_)
+    controls = _controls(parts, scope, card, name, letter, words, 1)
+    rest = words[2:] if letter in "eg" else words[1:]
+    rest += [token for _, token in sorted_.pairs]
+    if len(rest) != 1:
+        raise CardError("syntax", f"{short(name.text)} needs one gain", rest[1].offset if rest else len(text) - 1,
+                        "an expression goes in braces: {…}")  # fmt: skip
+    gain = constant(value_of(rest[0], card, scope))
+    return _PLAIN[letter], Controlled(card, rest[0].offset, 0.0, tuple(controls), gain, None, multiplier)
+
+
+def _refused_word(card: Card, name: Token, position: int) -> None:
+    """Refuse a form by its key word."""
+    found = _HEAD.match(card.text, position)
+    word = found.group(1).lower() if found else ""
+    if word in _REFUSED and found is not None:
+        what, why = _REFUSED[word]
+        raise CardError("unsupported", f"{short(name.text)} is {what}, which is not supported", found.start(1), why)
+
+
+def _pairs(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields) -> Value:
+    """``m=``, and what is refused; leaves ``gain=``."""
+    for key, _ in sorted_.pairs:
+        if key.text.lower() in _PAIRS:
+            what, why = _PAIRS[key.text.lower()]
+            raise CardError("unsupported", f"{short(name.text)} has {what}, which is not supported", key.offset, why)
+    return parts.pairs(scope, card, name, sorted_, ("gain",))
+
+
+def _controls(
+    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, words: list[Token], count: int
+) -> list[Control]:
+    """``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
+    each = 2 if letter in "eg" else 1
+    given = words[: each * count]
+    if len(given) < each * count or any(token.kind != WORD for token in given):
+        what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
+        raise CardError("syntax", f"{short(name.text)} needs {what}", given[-1].offset if given else len(card.text) - 1,
+                        "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain")  # fmt: skip
+    if each == 1:
+        return [Control(1.0, element=token.text) for token in given]
+    nodes = [parts.node(scope, token) for token in given]
+    return [Control(1.0, plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
+
+
+def _polynomial(
+    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, poly: re.Match[str]
+) -> tuple[int, Controlled]:
+    """``POLY(n)`` of first order."""
+    count = int(poly.group(1))
+    if not 1 <= count <= 100:
+        raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
+    sorted_ = fields(tokens(card, poly.end()), len(card.text))
+    multiplier = _pairs(parts, scope, card, name, sorted_)
+    words = sorted_.words
+    controls = _controls(parts, scope, card, name, letter, words, count)
+    terms = words[(2 if letter in "eg" else 1) * count :]
+    numbers: list[Value] = [constant(value_of(token, card, scope)) for token in terms]
+    if count == len(numbers) == 1:
+        numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
+    if not numbers:
+        raise CardError("syntax", f"{short(name.text)}: POLY needs its coefficients", len(card.text) - 1, "p0 p1 …")
+    for token, number in zip(terms[count + 1 :], numbers[count + 1 :]):
+        if number != 0.0:
+            raise CardError("unsupported", f"{short(name.text)} is a polynomial of second order or more",
+                            token.offset, "only p0 + p1 c1 + p2 c2 … is affine")  # fmt: skip
+    numbers += [0.0] * (count + 1 - len(numbers))
+    found = tuple(c._replace(coefficient=p) for c, p in zip(controls, numbers[1:]))
+    code = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
+    return code, Controlled(card, poly.end(), numbers[0], found, None, None, multiplier)
+
+
+def _expression(
+    scope: Scope, card: Card, name: Token, letter: str, value: re.Match[str]
+) -> tuple[int, Controlled]:
+    """``value={…}``, ``V=…``, ``I=…``."""
+    word, text, start = value.group(1).lower(), card.text, value.end()
+    wrong = {"e": ("cur", "i"), "h": ("cur", "i"), "g": ("vol", "v"), "f": ("vol", "v"), "b": ("value", "vol", "cur")}
+    if word in wrong[letter]:
+        raise CardError("syntax", f"{short(name.text)} has no {short(word)}=", value.start(1))
+    stop = len(text.rstrip())
+    multiplier: Value = 1.0
+    found = _MULTIPLIER.search(text, start, stop)
+    if found is not None:
+        token = Token(found.group(1).strip("{}'"), found.start(1) + (found.group(1)[0] in "{'"),
+                      EXPRESSION if found.group(1)[0] in "{'" else WORD, found.end(1))  # fmt: skip
+        multiplier, stop = constant(value_of(token, card, scope)), found.start()
+    if text[start : start + 1] in ("{", "'"):
+        token = delimited(text, start)
+        if text[token.end : stop].strip():
+            at = token.end + len(text[token.end : stop]) - len(text[token.end : stop].lstrip())
+            extra = text[at:].split()[0]
+            raise CardError("unsupported", f"{short(name.text)}: {short(extra)!r} is not supported here", at,
+                            "one expression in braces")  # fmt: skip
+        start, stop = token.offset, token.offset + len(token.text)
+    parsed = behaviour(text, start, stop, card, scope)
+    for control in parsed.controls:
+        if not control.current:
+            for node in filter(None, (control.first, control.second)):
+                scope.node(node)
+    voltage = word in ("v", "vol") or (word == "value" and letter in "eh")
+    spec = Controlled(card, start, 0.0, (), None, parsed, multiplier)
+    return AFFINE_VOLTAGE if voltage else AFFINE_CURRENT, spec
+
+
+# ---------------------------------------------------------------------- laws in each call
+class PendingLaw(NamedTuple):
+    """A law whose controlling elements are still names; the place of its card for errors."""
+
+    law: Law
+    names: tuple[str, ...]
+    card: Card
+    offset: int
+    own: str
+    code: int
+    value: float
+
+
+class Alternative(NamedTuple):
+    """What a formula is if no sources fix it: a law, or a call that reports why it is none."""
+
+    law: PendingLaw | None
+    report: Callable[[], None]
+
+
+def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None:
+    """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
+    spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
+    reporter, callers, found = elaborator.reporter, elaborator.callers(), None
+
+    def report() -> None:
+        """No law: unless the other reading is right."""
+
+    try:
+        found = _law(elaborator, frame, spec, name)
+    except ExpressionError as error:
+        error.message = f"{short(name)}: {error.message}"
+        report = partial(reporter.expression, error, spec.card, [name], callers)
+    except CardError as error:
+        say = partial(reporter.error, error.kind, error.message, spec.card)
+        report = partial(say, error.offset, error.hint, [name], callers)
+    if k in frame.scope.formulas:
+        elaborator.out.alternatives[position] = Alternative(found, report)
+    elif found is None:
+        report()
+    else:
+        elaborator.out.value[position] = found.value
+        elaborator.out.pending[position] = found
+
+
+def settle(elaborator: Elaborator, circuit: Circuit) -> None:
+    """Formulas that sources do not fix become controlled sources, or errors."""
+    out, formulas = elaborator.out, elaborator.followers.formulas
+    known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
+    for position, (law, report) in out.alternatives.items():
+        if position in known or position not in formulas:
+            continue
+        del formulas[position]
+        if law is None:
+            report()
+        else:
+            out.kind[position], out.value[position], out.pending[position] = law.code, law.value, law
+
+
+def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> PendingLaw:
+    """The law with global nodes, and the element's value (nan: none)."""
+    quantity = _QUANTITY[spec.code]
+    cells = elaborator.number(spec.multiplier, frame) * frame.multiplier if quantity is Quantity.CURRENT else 1.0
+    if spec.expression is not None:
+        found = affine_value(spec.expression.code, frame.environment, elaborator.evaluator)
+        fixed = found.constant
+        terms: list[tuple[float, Control | Reference]] = [
+            (c, spec.expression.controls[n]) for n, c in sorted(found.coefficients.items())
+        ]
+    else:
+        fixed = elaborator.number(spec.constant, frame)
+        terms = [(elaborator.number(c.coefficient, frame), c) for c in spec.controls]
+    value = math.nan
+    if spec.gain is not None:
+        value = elaborator.number(spec.gain, frame) * cells
+        cells = 1.0
+    voltages, currents, names = [], [], []
+    for coefficient, control in terms:
+        plus, minus, element_name = _places(control, frame)
+        if element_name:
+            currents.append(CurrentControl(coefficient * cells, -1))
+            names.append(frame.prefix + element_name)
+        else:
+            voltages.append(VoltageControl(coefficient * cells, plus, minus))
+    numbers = [fixed * cells, *(c for c, *_ in voltages), *(c for c, _ in currents)]
+    if not all(map(math.isfinite, numbers)) or math.isinf(value):
+        raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", spec.offset)
+    law = Law(quantity, fixed * cells, tuple(voltages), tuple(currents))
+    return PendingLaw(law, tuple(names), spec.card, spec.offset, name, spec.code, value)
+
+
+def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
+    """Global nodes of a control, or the name of its element."""
+    if isinstance(control, Control):
+        if control.element:
+            return 0, 0, control.element
+        local = control.plus, control.minus
+    elif control.current:
+        return 0, 0, control.first
+    else:
+        local = frame.scope.nodes[control.first.lower()], frame.scope.nodes[control.second.lower() or "0"]
+    plus, minus = (node if frame.nodes is None else frame.nodes[node] for node in local)
+    return plus, minus, ""
+
+
+def resolved(elaborator: Elaborator) -> dict[int, Law]:
+    """The laws with the positions of their controlling elements; what is missing is reported."""
+    out = elaborator.out
+    if not out.pending:
+        return {}
+    place = {name.lower(): k for k, name in enumerate(out.names)}
+    touched = {0, *out.first, *out.second}
+    laws = {}
+    for position, (law, names, card, offset, own, _, _) in sorted(out.pending.items(), key=lambda item: item[0]):
+        fail = elaborator.reporter.error
+        for name in names:
+            k = place.get(name.lower())
+            if k is None:
+                fail("control", f"{short(own)}: no element is called {short(name)!r}", card, offset,
+                     "name an element of the same sub-circuit", [own])  # fmt: skip
+            elif out.kind[k] == CAPACITOR:
+                fail("control", f"{short(own)}: the capacitor {short(name)} carries no current at the operating point",
+                     card, offset, "sense the current with a source of 0 V", [own])  # fmt: skip
+        for _, *nodes in law.voltages:
+            for node in nodes:
+                if node not in touched:
+                    fail("control", f"{short(own)}: no element touches its control node {short(out.node_names[node])}",
+                         card, offset, "check the node's name", [own])  # fmt: skip
+        found = [CurrentControl(c, place.get(name.lower(), 0)) for (c, _), name in zip(law.currents, names)]
+        laws[position] = law._replace(currents=tuple(found))
+    return laws
+
+
+__all__ = ["LETTERS", "Alternative", "Controlled", "PendingLaw", "elaborate", "resolved", "settle", "source"]

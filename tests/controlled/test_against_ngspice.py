@@ -1,0 +1,50 @@
+"""Written decks in ngspice: the same node voltages, to its tolerances and the drop of its diodes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from test_hand_results import LINEAR
+
+import circuitsim
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ngspice"))
+from ngspice_runs import CONTROL, NEAR_IDEAL, OPTIONS, run
+
+pytestmark = [
+    pytest.mark.ngspice, pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed"),
+]  # fmt: skip
+
+WITH_DIODES = {
+    "super-diode": "V1 in 0 2\nE1 o 0 in out 1e4\nD1 o out\nR1 out 0 1k",
+    "super-diode, blocking": "V1 in 0 -2m\nE1 o 0 in out 1e3\nD1 o out\nR1 out 0 1k",
+    "precision rectifier": "V1 in 0 1\nR1 in n 1k\nR2 n out 2k\nD1 out o\nD2 o n\nE1 o 0 0 n 1e4\nRL out 0 10k",
+    "limits": "V1 in 0 3\nX1 in n out limited_opamp gain=1e3 low=-12 high=12\nR1 n 0 1k\nR2 n out 9k",
+    "behavioural": "V1 in 0 2\nR1 in a 1k\nD1 a b\nR2 b 0 1k\nB1 c 0 V=2*v(a,b)+3*v(b)-1k*i(V1)\n"
+    "B2 0 c I={1m+2m*v(b)}\nR3 c 0 1k",
+}
+
+
+def in_ngspice(circuit: circuitsim.Circuit) -> dict[str, float]:
+    text = re.sub(r"(?m)^\.model circuitsim_ideal .*$", f".model circuitsim_ideal {NEAR_IDEAL.text()}",
+                  circuitsim.dumps(circuit))  # fmt: skip
+    text = text.replace(".op\n.end\n", "") + OPTIONS + "\n" + CONTROL
+    return run(text, {})[0]
+
+
+@pytest.mark.parametrize("name", [*LINEAR, *WITH_DIODES])
+def test_node_voltages_agree(name: str) -> None:
+    cards = LINEAR[name][0] if name in LINEAR else WITH_DIODES[name]
+    circuit = circuitsim.loads(f"{name}\n{cards}\n")
+    ours, theirs = circuitsim.solve(circuit), in_ngspice(circuit)
+    largest = max(abs(ours[node]) for node in circuit.node_names)
+    for node in circuit.node_names[1:]:
+        if node == "X1.inside":
+            continue  # the drop of a clamp, times the gain
+        # A diode of this model has some millivolts; those in the feedback of an amplifier are divided by its gain.
+        slack = 1e-6 * largest + (5e-3 if name in WITH_DIODES else 1e-8)
+        assert theirs[node.lower()] == pytest.approx(ours[node], abs=slack), node

@@ -1,0 +1,171 @@
+"""Derivatives of circuits with controlled sources: against finite differences, and a chain of passive sections."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.blocks import Nudge
+from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim.errors import UsageError
+from circuitsim.ffebm import Chain, Chaining, Stage
+from circuitsim.learning.losses import SquaredError
+from circuitsim.netlist import read_deck_text
+from circuitsim.netlist.roles import read_roles
+
+AMPLIFIER = """an amplifier with diodes in its feedback
+*! input V1 I1
+*! output v(out) v(b,n)
+*! trainable R* min=1 max=1e6
+*! trainable I2 min=-1m max=1m
+V1 in 0 0
+I1 0 n 0
+R1 in n 1k
+R2 n h 2k
+R3 h out 3k
+D1 h out
+E1 out 0 0 n 1e4
+R4 out b 1k
+R5 b 0 2k
+G1 b 0 n out 0.2m
+I2 0 b 0.1m
+F1 0 b V1 0.5
+"""
+
+
+def block(text: str) -> CircuitBlock:
+    deck = read_deck_text(text)
+    return CircuitBlock(deck.circuit, read_roles(deck)[0])
+
+
+def test_implicit_derivatives_are_finite_differences() -> None:
+    made, rng = block(AMPLIFIER), np.random.default_rng(0)
+    x = np.stack([rng.normal(size=5), 1e-3 * rng.normal(size=5)], axis=1)
+    pull, weight = rng.normal(size=(5, 2)), np.full(5, 0.2)
+    free = made.relax(x)
+    assert free.certified.all() and 0 < free.closed.sum() < free.closed.size
+
+    def loss(at: np.ndarray) -> np.ndarray:
+        return (made.relax(at).output * pull).sum(axis=1)
+
+    parameters, inputs = made.implicit(free, x, pull, weight)
+    for name, array in made.parameters.items():
+        for k in range(array.size):
+            old, step, found = array[k], 1e-6 * abs(array[k]), []
+            for sign in (1.0, -1.0):
+                array[k] = old + sign * step
+                found.append(weight @ loss(x))
+            array[k] = old
+            assert parameters[name][k] == pytest.approx((found[0] - found[1]) / (2.0 * step), rel=2e-5, abs=1e-9)
+    for k, step in enumerate((1e-6, 1e-9)):
+        shift = np.eye(2)[k] * step
+        np.testing.assert_allclose(inputs[:, k], (loss(x + shift) - loss(x - shift)) / (2.0 * step), rtol=2e-5)
+
+
+def test_methods_that_need_an_energy_refuse_by_name() -> None:
+    made = block(AMPLIFIER)
+    x = np.zeros((2, 2))
+    for attempt in (
+        lambda: made.relax(x, Nudge(np.ones((2, 2)))), lambda: made.clamp(x, x), lambda: made.energy(made.relax(x), x),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=r"E1, G1, F1: controlled sources have no energy function"):
+            attempt()
+    ready = circuitsim.batched(made.circuit, ["V1"], [("out", "0")])
+    with pytest.raises(UsageError, match="use implicit differentiation"):
+        ready.solve(np.zeros((1, 1)), injected=np.ones((1, 1)))
+
+
+def test_a_trained_resistor_must_not_be_sensed() -> None:
+    with pytest.raises(UsageError, match="R4 is to be trained, and its current controls a source"):
+        block(AMPLIFIER.replace("F1 0 b V1", "F1 0 b R4"))
+
+
+def test_batches_agree_with_single_solves() -> None:
+    circuit = read_deck_text(AMPLIFIER).circuit
+    volts = np.linspace(-2.0, 2.0, 7)
+    found = circuitsim.batched(circuit, ["V1"], [("out", "0")]).solve(volts[:, None])
+    assert found.certified.all()
+    single = [circuitsim.solve(circuit.with_values({"V1": v}))["out"] for v in volts]
+    np.testing.assert_allclose(found["out"], single, rtol=1e-14)
+
+
+SECTIONS = (
+    """first passive section
+*! input V1 V2
+*! output v(a) v(b)
+*! trainable R* min=10 max=1e6
+V1 x 0 0
+V2 y 0 0
+R1 x a 1k
+R2 y b 2k
+R3 a b 3k
+R4 a 0 4k
+R5 b 0 5k
+D1 0 a
+D2 b 0
+""",
+    """second passive section
+*! input VA VB
+*! output v(c)
+*! trainable R* min=10 max=1e6
+VA p 0 0
+VB q 0 0
+R6 p c 1k
+R7 q c 2k
+R8 c 0 3k
+D3 c 0
+""",
+)
+
+WHOLE = """both, joined by buffers
+*! input V1 V2
+*! output v(c)
+*! trainable R* min=10 max=1e6
+V1 x 0 0
+V2 y 0 0
+R1 x a 1k
+R2 y b 2k
+R3 a b 3k
+R4 a 0 4k
+R5 b 0 5k
+D1 0 a
+D2 b 0
+EA p 0 a 0 -3
+EB q 0 b 0 2
+R6 p c 1k
+R7 q c 2k
+R8 c 0 3k
+D3 c 0
+"""
+
+
+class Buffers(Stage):
+    """Fixed gains between two sections."""
+
+    gains = np.array([-3.0, 2.0])
+
+    def forward(self, x: np.ndarray, training: bool = False) -> tuple[np.ndarray, None]:
+        return x * self.gains, None
+
+    def vjp(self, memory: None, cotangent: np.ndarray, wants_input: bool = True) -> tuple[dict, np.ndarray]:
+        return {}, cotangent * self.gains
+
+
+def test_equilibrium_propagation_goes_through_buffers_section_by_section() -> None:
+    """The control graph has no loop: nudged phases of passive sections give the gradient of the whole circuit."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
+    parts = [block(SECTIONS[0]), Buffers(), block(SECTIONS[1])]
+    chain = Chain(parts, loss="mse", chaining=Chaining("ep", beta=1e-5), dtype=np.float64, seed=None)
+    by_phases, _ = chain.gradient((x, y), rng)
+    whole = block(WHOLE)
+    free = whole.relax(x)
+    np.testing.assert_allclose(free.output, chain.output(x), rtol=1e-12)
+    assert by_phases is not None
+    cotangent = SquaredError().gradient(free.output, y)
+    exact, _ = whole.implicit(free, x, cotangent, np.full(6, 1.0 / 6.0))
+    found = np.concatenate([by_phases["0.conductance"], by_phases["2.conductance"]])
+    share = found[0] / exact["conductance"][0]  # the two losses differ by a constant factor
+    np.testing.assert_allclose(found, share * exact["conductance"], rtol=1e-5, atol=1e-6 * np.abs(found).max())
+    assert share in (pytest.approx(1.0, rel=1e-4), pytest.approx(2.0, rel=1e-4), pytest.approx(0.5, rel=1e-4))

@@ -1,0 +1,123 @@
+"""Several operating points, none, branches and jumps: against hand results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import circuitsim
+from circuitsim.cli import main
+from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.errors import NoOperatingPointError
+
+SCHMITT = """Schmitt trigger
+V1 in 0 {}
+X1 p in out limited_opamp gain=1e5 low=-10 high=10
+R1 out p 1k
+R2 p 0 1k
+"""
+
+
+@pytest.mark.parametrize("volts", [-4.9, 0.0, 4.9])
+def test_schmitt_trigger_has_several(volts: float) -> None:
+    point = circuitsim.solve(circuitsim.loads(SCHMITT.format(volts)))
+    assert point.uniqueness is Uniqueness.SEVERAL
+    assert point.other is not None and point.other.certificate.certified
+    # The three are at the two limits and, unstable, at out = 1e5 (out / 2 − in).
+    middle = volts / (0.5 - 1e-5)
+    for one in (point, point.other):
+        assert min(abs(one["out"] - v) for v in (10.0, -10.0, middle)) <= 1e-8
+    assert abs(point["out"] - point.other["out"]) > 1e-3
+    assert [w.kind for w in point.warnings] == ["several"]
+
+
+@pytest.mark.parametrize(("volts", "out"), [(-5.1, 10.0), (5.1, -10.0)])
+def test_schmitt_trigger_beyond_its_thresholds(volts: float, out: float) -> None:
+    point = circuitsim.solve(circuitsim.loads(SCHMITT.format(volts)))
+    assert point["out"] == out
+    assert point.uniqueness is Uniqueness.UNIQUE
+
+
+def test_a_sweep_follows_the_branch_and_says_where_it_jumps() -> None:
+    values = [-6.0, -3.0, 0.0, 3.0, 4.9, 5.1, 3.0, 0.0, -4.9, -5.1]
+    swept = circuitsim.sweep(circuitsim.loads(SCHMITT.format(0)), {"V1": values}, "v(out)")
+    assert swept["v(out)"].tolist() == [10.0] * 5 + [-10.0] * 4 + [10.0]
+    jumps = [warning.message for warning in swept.warnings if warning.kind == "jump"]
+    assert len(jumps) == 2 and "V1 = 5.1:" in jumps[0] and "V1 = -5.1:" in jumps[1]
+
+
+def test_a_start_chooses_the_branch() -> None:
+    ready = circuitsim.prepared(circuitsim.loads(SCHMITT.format(0)))
+    low, high = ready.solve({"V1": 6.0}), ready.solve({"V1": -6.0})
+    assert ready.solve({"V1": 1.0}, start=low)["out"] == -10.0
+    assert ready.solve({"V1": 1.0}, start=high)["out"] == 10.0
+    assert ready.solve({"V1": 6.0}, start=high).warnings[-1].kind == "jump"
+
+
+def test_flip_flop_of_two_inverting_amplifiers() -> None:
+    point = circuitsim.solve(circuitsim.loads("""flip-flop
+X1 0 a b limited_opamp gain=4 low=-5 high=5
+X2 0 b a limited_opamp gain=4 low=-5 high=5
+R1 a 0 1k
+R2 b 0 1k
+"""))
+    assert point.uniqueness is Uniqueness.SEVERAL and point.other is not None
+    assert {point["a"], point.other["a"]} <= {0.0, 5.0, -5.0}
+
+
+@pytest.mark.parametrize(("volts", "points"), [(1.0, 2), (-1.0, 0)])
+def test_negative_resistance_with_a_diode(volts: float, points: int) -> None:
+    """−1 kΩ behind a diode and 500 Ω: i = 0, or i = −v/500 (the diode conducts for v < 0)... by enumeration."""
+    circuit = circuitsim.loads(f"negative resistance\nV1 in 0 {-volts}\nR1 in a 500\nD1 a b\nG1 b 0 b 0 -1m\n")
+    # Blocked: b has no current, so v(b) = 0, and v(a) = −volts must be ≤ 0. Conducting: i = (v_in − v_b)/500 = −v_b/1k,
+    # so v_b = 2 v_in and i = −v_in/500 = volts/500 must be ≥ 0.
+    if not points:
+        with pytest.raises(NoOperatingPointError) as caught:
+            circuitsim.solve(circuit)
+        assert caught.value.proven and {"D1", "G1", "R1"} <= set(caught.value.elements)
+        return
+    point = circuitsim.solve(circuit)
+    assert point.uniqueness is Uniqueness.SEVERAL and point.other is not None
+    assert sorted([point.current("D1"), point.other.current("D1")]) == pytest.approx([0.0, volts / 500.0], rel=1e-9)
+
+
+def test_none_is_exit_code_3_with_the_elements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deck = tmp_path / "my.cir"
+    deck.write_text("none\nVA x 0 1\nRX x 0 1k\nV1 in 0 1\nR1 in a 500\nD1 a b\nG1 b 0 b 0 -1m\n")
+    assert main(["solve", str(deck), "--format", "json"]) == 3
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["status"] == "not converged" and told["cause"]["kind"] == "block"
+    assert set(told["cause"]["elements"]) == {"R1", "D1", "G1"}
+    assert "no operating point exists" in err
+
+
+def test_the_verdict_stands_in_json_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deck = tmp_path / "my.cir"
+    deck.write_text(SCHMITT.format(0))
+    assert main(["solve", str(deck), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["uniqueness"] == "several" and told["other"]["certificate"]["certified"] is True
+    assert told["energy"] is None
+    assert main(["solve", str(deck)]) == 0
+    assert "one of several operating points; another:" in capsys.readouterr().out
+
+
+def test_without_controlled_sources_there_is_no_verdict() -> None:
+    told = circuitsim.solve(circuitsim.loads("divider\nV1 a 0 1\nR1 a 0 1k\n")).to_dict()
+    assert "uniqueness" not in told
+
+
+def test_start_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deck, high = tmp_path / "my.cir", tmp_path / "high.json"
+    deck.write_text(SCHMITT.format(-6))
+    assert main(["solve", str(deck), "--format", "json", "--output", str(high)]) == 0
+    deck.write_text(SCHMITT.format(3))
+    capsys.readouterr()
+    assert main(["solve", str(deck), "--format", "json", "--start", str(high)]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"]["out"] == 10.0
+    high.write_text('{"nodes": {}}')
+    assert main(["solve", str(deck), "--start", str(high)]) == 2
+    assert "no operating point of this circuit" in capsys.readouterr().err
