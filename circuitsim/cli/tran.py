@@ -64,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
     deck = read(args)
     report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran")
     columns = args.columns or printed(deck, True)
-    probes = parse_probes(columns, deck.circuit, deck.parameters) if columns else all_probes(deck.circuit)
+    probes = parse_probes(columns, deck.circuit) if columns else all_probes(deck.circuit)
     step, stop = _time("--step", args.step), _time("--stop", args.stop)
     found = run_deck(deck, step, stop, _initial(args.initial), args.tolerance)
-    waves = waveform_table(found, probes)
+    waves = waveform_table(found, probes, {name.lower(): value for name, value in deck.parameters.items()})
     deliver(_formatted(events_table(found) if args.events else waves, found, args.format), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_waveforms

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,13 +38,17 @@ class Table(NamedTuple):
         return {name: list(column) for name, column in zip(self.header, self.columns)}
 
 
-def waveform_table(result: TransientResult, probes: Sequence[Probe | Formula]) -> Table:
+def waveform_table(
+    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float] = MappingProxyType({})
+) -> Table:
     """Quantities at the output times.
 
     Parameters
     ----------
     result : TransientResult
     probes : sequence of Probe or Formula
+    names : mapping of str to float
+        Parameters that formulas read, in lower case.
     """
     voltage, current = result.at(result.times)
     circuit = result.circuit
@@ -62,7 +67,7 @@ def waveform_table(result: TransientResult, probes: Sequence[Probe | Formula]) -
         if isinstance(probe, Formula):
             known = {signal: column(own) for signal, own in probe.probes.items()}
             found.append(np.array([
-                probe.value({signal: float(values[n]) for signal, values in known.items()})
+                probe.value({signal: float(values[n]) for signal, values in known.items()}, names)
                 for n in range(result.times.size)
             ]))  # fmt: skip
         else:
