@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.newton import Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.remarks import BY_KIND
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
 from circuitsim.models import Device
+from circuitsim.models.smooth import SmoothDevice
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
@@ -35,6 +38,8 @@ class PreparedExpanded(NamedTuple):
         What was asked for.
     tolerance : float
         What certificate and laws are held to, relative to local scales.
+    smooth : Smooth or None
+        The devices that Newton's method linearises.
     """
 
     circuit: Circuit
@@ -42,6 +47,7 @@ class PreparedExpanded(NamedTuple):
     inner: Prepared | PreparedAmplified
     solver: str
     tolerance: float
+    smooth: Smooth | None
 
     def solve(
         self,
@@ -51,12 +57,14 @@ class PreparedExpanded(NamedTuple):
         """The operating point with other element values (Ω, V, A) or device parameters (``D1.vfwd``); see
         `Prepared.solve`.
         """
-        circuit = self.circuit
+        circuit, smooth = self.circuit, self.smooth
         if values is not None and not isinstance(values, Mapping):
             values = circuit.changes(circuit.column(values))
         changed: dict[str, float] = {}
         if values:
             circuit = circuit.with_values(values)
+            if smooth is not None and any(circuit.device_parameter(name) for name in values):
+                smooth = smooth_devices(circuit, self.expansion)
             found = {name: circuit.device_parameter(name) for name in values}
             changed = {name: value for name, value in values.items() if found[name] is None}
             for k in {place[0] for place in found.values() if place is not None}:
@@ -69,10 +77,59 @@ class PreparedExpanded(NamedTuple):
         if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
             inner = None  # with other parameters its devices consisted of other elements
         try:
-            point = self.inner.solve(changed, inner)
+            if smooth is None:
+                return collapsed(circuit, self.expansion, self.inner.solve(changed, inner), self.tolerance)
+            near = None if start is None or inner is None else smooth.start(start, inner)
+            column = self._column(changed)
+            return from_tangents(circuit, self.expansion, smooth, self.inner, column, near, self.tolerance)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
-        return collapsed(circuit, self.expansion, point, self.tolerance)
+
+    def _column(self, changed: Mapping[str, float]) -> np.ndarray:
+        """Values of the elementary elements, some of them changed."""
+        elementary = self.expansion.circuit
+        column = elementary.arrays().value.copy()
+        for name, value in changed.items():
+            column[elementary.element_index(name)] = value
+        return column
+
+
+def from_tangents(
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, inner: Prepared | PreparedAmplified, column: np.ndarray,
+    start: Start | None, tolerance: float,
+) -> OperatingPoint:  # fmt: skip
+    """The operating point of a circuit with smooth devices, with their part of the certificate.
+
+    Raises
+    ------
+    ConvergenceError
+        A device whose voltage and current do not lie on its curve to the tolerance.
+    UnboundedError
+        Devices pass less than a current that has no other way.
+    """
+    found = iterate(inner, smooth, column, start, tolerance)
+    if not found.distance.max() <= tolerance:
+        unsolved(circuit, expansion, smooth, found, column, tolerance)
+    certificate = proof(found, smooth, column, tolerance)
+    if not certificate.ok:
+        raise ConvergenceError(
+            f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
+            f"{certificate.worst:.1e}): the values span more than double precision holds"
+        )
+    point = collapsed(circuit, expansion, found.point, tolerance)
+    voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
+    currents[smooth.elements], drops[smooth.elements] = found.current, found.point.drops[smooth.slope]
+    info = {**found.point.solver, "newton_steps": found.steps}
+    result = OperatingPoint(
+        circuit, voltages, currents, point.intervals, point.unique.copy(), certificate, info, point.warnings, drops
+    )
+    result.elementary, result.regions = found.point, dict(point.regions)
+    for k, junction in zip(smooth.elements.tolist(), found.state.junctions.tolist()):
+        device = circuit.devices[k]
+        assert isinstance(device, SmoothDevice)
+        result.regions[k] = device.region_at(junction)
+    result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
+    return result
 
 
 def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
@@ -94,6 +151,8 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
         currents[k], regions[k] = device.collapse(amperes)
         unique[k] = point.unique[places].all()
         drops[k] = a - b
+        if isinstance(device, SmoothDevice):
+            continue
         largest = max(map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}

@@ -59,11 +59,15 @@ class OperatingPoint:
     regions : mapping of int to Region
         Of each device (`circuitsim.models`), by element: where on its law it is.
     elementary : OperatingPoint or None
-        With devices: that of the elementary elements they consist of, whose certificate this one has.
+        With devices: that of the elementary elements they consist of, whose certificate this one has; smooth devices
+        are tangents there.
+    junctions : mapping of int to float
+        Voltage of the junction of each smooth device, V, by element.
     """
 
     regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
+    junctions: Mapping[int, float] = MappingProxyType({})
 
     def __init__(
         self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
@@ -105,11 +109,12 @@ class OperatingPoint:
         """½ Σ g v² + Σ I v, W (Scellier 2024, Theorem 1); with amplifiers in the coordinates v/c, i/c, with devices
         their co-contents.
         """
-        if self.elementary is not None:
+        if self.elementary is not None and not self.junctions:
             return self.elementary.energy
+        own = sum(device.energy(float(self.drops[k])) for k, device in self.circuit.devices.items())
         kind, value = self.circuit.arrays().kind, self.circuit.arrays().value
         half = np.where(kind == RESISTOR, 0.5 * self.drops * self.currents, 0.0)
-        return float(np.where(kind == CURRENT, value * self.drops, half).sum())
+        return float(np.where(kind == CURRENT, value * self.drops, half).sum()) + own
 
     def __getitem__(self, node: str) -> float:
         """Potential of a node, V."""

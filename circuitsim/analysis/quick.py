@@ -184,7 +184,7 @@ class QuickPoint(OperatingPoint):
     @_Part
     def certificate(self) -> Certificate:
         found = self._out[self._quick.measured].tolist()
-        return Certificate._make((*found[:7], dict(zip(EQUATIONS, found[7:])), self._quick.tolerance))
+        return Certificate(*found[:7], dict(zip(EQUATIONS, found[7:])), self._quick.tolerance)
 
     @_Part
     def solver(self) -> dict[str, object]:

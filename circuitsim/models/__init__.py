@@ -13,6 +13,7 @@ from circuitsim.models import (
     current_source,
     ideal_diode,
     inductor,
+    junction_diode,
     piecewise_diode,
     resistor,
     voltage_source,
@@ -28,6 +29,7 @@ MODELS: tuple[ElementModel, ...] = (
     capacitor.MODEL,
     bidirectional_amplifier.MODEL,
     piecewise_diode.MODEL,
+    junction_diode.MODEL,
 )
 
 ELEMENTARY = 7

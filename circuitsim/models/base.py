@@ -123,13 +123,14 @@ class Device(ABC):
     label: str
 
     def __init__(self, *, label: str = "", **values: float | None) -> None:
-        own = {row.name: row.default for row in self.model.parameters} | dict.fromkeys(self.model.counts, 1.0)
+        rows = (*self.model.parameters, *self.model.settings)
+        own = {row.name: row.default for row in rows} | dict.fromkeys(self.model.counts, 1.0)
         for name, value in values.items():
             if name not in own:
                 raise ValueError(f"no parameter {name!r}; known: {', '.join(own)}")
             own[name] = None if value is None else float(value)
         self.__dict__.update(own, label=label)
-        for row in self.model.parameters:
+        for row in rows:
             number = own[row.name]
             wrong = "" if number is None else row.wrong(number)
             if wrong:
@@ -199,8 +200,9 @@ class Device(ABC):
         return {name: value for name, value in stated.items() if value is not None}
 
     def counts(self) -> dict[str, float]:
-        """Values of its own card (``m``, ``n``) other than 1."""
-        return {name: getattr(self, name) for name in self.model.counts if getattr(self, name) != 1.0}
+        """Values of its own card (``m``, ``n``, ``temp``) other than 1, or the default."""
+        usual = dict.fromkeys(self.model.counts, 1.0) | {row.name: row.default for row in self.model.settings}
+        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def with_value(self, parameter: str, value: float) -> Device:
         """The same device with another value of one parameter of its model card.
@@ -251,6 +253,8 @@ class ElementModel(NamedTuple):
         Of these cards. A card with one of them means this device.
     counts : tuple of str
         Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
+    settings : tuple of Parameter
+        Other numbers on the element's own card: ``temp``, which a deck's temperature sets.
     refused : dict of str to str
         Parameters excluded beside them, with the reason.
     dialect : str
@@ -272,6 +276,7 @@ class ElementModel(NamedTuple):
     card_type: str = ""
     parameters: tuple[Parameter, ...] = ()
     counts: tuple[str, ...] = ()
+    settings: tuple[Parameter, ...] = ()
     refused: Mapping[str, str] | None = None
     dialect: str = ""
 
@@ -291,8 +296,8 @@ class ElementModel(NamedTuple):
         return self.value.minimum
 
     def parameter_called(self, name: str) -> Parameter | None:
-        """The parameter of its model cards called ``name`` (case does not matter)."""
-        return next((row for row in self.parameters if row.name == name.lower()), None)
+        """The parameter of its cards called ``name`` (case does not matter)."""
+        return next((row for row in (*self.parameters, *self.settings) if row.name == name.lower()), None)
 
     def __repr__(self) -> str:
         return f"<model of the {self.name}>"

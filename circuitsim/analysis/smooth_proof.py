@@ -1,0 +1,128 @@
+"""Smooth devices: their part of the certificate, and what is said where Newton's method found no operating point."""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+import numpy as np
+
+from circuitsim.analysis.newton import Found, Smooth
+from circuitsim.certificate import Certificate, certify
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CAPACITOR, CURRENT
+from circuitsim.circuit.expansion import Expansion
+from circuitsim.errors import ConvergenceError, NoSteadyStateError
+from circuitsim.models.smooth import Limits, SmoothDevice
+
+
+def proof(found: Found, smooth: Smooth, column: np.ndarray, tolerance: float) -> Certificate:
+    """The certificate with each smooth device's current as a quantity of its own, and its distance from its curve.
+
+    Kirchhoff's laws are held against currents and drops of devices, not of their tangents.
+    """
+    arrays = found.point.circuit.arrays()
+    kind, value, currents = arrays.kind.copy(), column.copy(), found.point.currents.copy()
+    kind[smooth.slope], kind[smooth.rest] = CAPACITOR, CURRENT
+    currents[smooth.slope], currents[smooth.rest] = 0.0, found.current
+    value[smooth.rest] = found.current
+    made = certify(
+        arrays._replace(kind=kind), value, found.point.voltages, currents, found.point.drops, tolerance
+    )  # fmt: skip
+    voltage = found.point.drops[smooth.slope]
+    gap = np.abs((voltage - found.state.points[0]) * (found.current - found.state.points[1]))
+    relative = {**made.relative, "devices": float(found.distance.max())}
+    return made._replace(relative=relative, device_gap=float(gap.sum()))
+
+
+def unsolved(
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, column: np.ndarray, tolerance: float
+) -> NoReturn:
+    """Say why Newton's method ended away from the curves.
+
+    Raises
+    ------
+    UnboundedError
+        Devices pass less than a current that has no other way.
+    ConvergenceError
+        Else; it names the device that is farthest from its curve.
+    """
+    from circuitsim.analysis.solve import solve
+
+    limited = recession(circuit, expansion, smooth, column)
+    try:
+        solve(limited)
+    except NoSteadyStateError as error:
+        raise _restated(error, circuit, expansion) from None
+    worst = int(np.argmax(found.distance))
+    k = int(smooth.elements[worst])
+    volts, beyond = float(found.point.drops[smooth.slope[worst]]), ""
+    device = circuit.devices[k]
+    assert isinstance(device, SmoothDevice)
+    if not all(math.isfinite(number) for number in type(device).junction(device.row(), volts)):
+        beyond = f"; at {volts:.9g} V its junction's current is beyond the range of doubles: give it a series resistance"
+    raise ConvergenceError(
+        f"Newton's method stopped after {found.steps} steps: {circuit.names[k]} is off its curve by "
+        f"{found.distance[worst]:.1e} of its voltage and current (tolerance {tolerance:.0e}){beyond}"
+    )
+
+
+def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np.ndarray) -> Circuit:
+    """The circuit in which each smooth device passes any current within its limits, at a voltage of 1 Ω times that.
+
+    It has a steady state just where the circuit has one, limits that are approached counted as reached.
+    """
+    elementary = expansion.circuit
+    tangents = {int(k) for k in (*smooth.slope, *smooth.rest)}
+    out = Circuit(circuit.title)
+    for k, element in enumerate(elementary):
+        if k not in tangents:
+            value = None if element.value is None else float(column[k])
+            out.add(_letter(elementary, k), element.name, element.first, element.second, value)
+    for k in smooth.elements.tolist():
+        device = circuit.devices[k]
+        assert isinstance(device, SmoothDevice)
+        element = circuit[k]
+        _limited(out, expansion.circuit.names[expansion.parts[k][0]], element.first, element.second, device.limits())
+    return out
+
+
+def _letter(circuit: Circuit, k: int) -> str:
+    from circuitsim.circuit.elements import ELEMENTS
+
+    return ELEMENTS[circuit.columns()[0][k]].letter
+
+
+def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -> None:
+    """Branches in a row: one that passes at least a current, one that passes at most a current."""
+    finite = [k for k in range(2) if math.isfinite(limits[k])]
+    middle = f"{name}:between" if len(finite) == 2 else second
+    out.resistor(name, first, f"{name}:in", 1.0)
+    nodes = [f"{name}:in", middle, second] if len(finite) == 2 else [f"{name}:in", second]
+    if not finite:
+        out.voltage_source(f"{name}:through", f"{name}:in", second, 0.0)
+    for number, k in enumerate(finite):
+        a, b = nodes[number], nodes[number + 1]
+        limit = f"{name}:{'least' if k == 0 else 'most'}"
+        out.current_source(f"{limit}:current", a, b, limits[k])
+        out.diode(f"{limit}:diode", *((a, b) if k == 0 else (b, a)))
+
+
+def _restated(error: NoSteadyStateError, circuit: Circuit, expansion: Expansion) -> NoSteadyStateError:
+    """The error in terms of devices, with the most that those in it pass."""
+    parts = {element.split(":", 1)[0]: None for element in error.elements}
+    known = {name: k for k, name in enumerate(circuit.names)}
+    names, passed = [], []
+    for element in error.elements:
+        owner = next((own for part, own in expansion.owner.items() if element.startswith(part)), element)
+        names.append(owner)
+    for name in dict.fromkeys(names):
+        device = circuit.devices.get(known.get(name, -1))
+        if isinstance(device, SmoothDevice):
+            least, most = device.limits()
+            listed = [f"at least {least:.6g} A"] * math.isfinite(least) + [f"at most {most:.6g} A"] * math.isfinite(most)
+            passed.append(f"{name} passes {' and '.join(listed)}" if listed else "")
+    del parts
+    what = "; ".join(filter(None, passed))
+    nodes = [node for node in error.nodes if ":" not in node]
+    return type(error)(f"{error}" + (f" ({what})" if what else ""), list(dict.fromkeys(names)), nodes)

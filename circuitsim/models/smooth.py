@@ -1,0 +1,89 @@
+"""Smooth devices: a junction behind a resistance, linearised in each step of Newton's method.
+
+The linearised device is a conductance beside a current source, so a step is an operating point of one circuit of
+elementary elements with other values (`circuitsim.analysis.newton`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+from circuitsim.models.base import Device, Part, Region
+from circuitsim.models.curve import Junction, curves
+
+
+class Limits(NamedTuple):
+    """The currents that a device approaches far in reverse and far forward, A; infinite where there is no limit."""
+
+    least: float
+    most: float
+
+
+class SmoothDevice(Device):
+    """A device whose current is a smooth, monotone function of its voltage, with a resistance in series.
+
+    A subclass states the law of its junction (`junction`, see `circuitsim.models.curve`), the row of its parameters
+    (`row`), the energy of its junction and the names of its regions.
+    """
+
+    junction: ClassVar[Junction]
+
+    @abstractmethod
+    def row(self) -> tuple[float, ...]:
+        """What `junction` takes as p: the resistance in series, Ω, then parameters of its own."""
+
+    @abstractmethod
+    def limits(self) -> Limits:
+        """The currents that it approaches."""
+
+    @abstractmethod
+    def junction_energy(self, voltage: float) -> float:
+        """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W."""
+
+    @abstractmethod
+    def region_at(self, voltage: float) -> Region:
+        """Where on its law the device is at a voltage of its junction, V."""
+
+    def expand(self) -> tuple[Part, ...]:
+        """The device linearised at zero volts: a conductance, and a current source for what it leaves."""
+        row = self.row()
+        current, slope = type(self).junction(row, 0.0)
+        slope = max(slope / (1.0 + row[0] * slope), 1e-250)
+        return (
+            Part("R", "slope", *self.model.terminals, 1.0 / slope),
+            Part("I", "rest", *self.model.terminals, current - slope * row[0] * current),
+        )
+
+    def region(self, currents: Mapping[str, float]) -> Region:
+        """That at zero volts: parts alone do not tell."""
+        return self.region_at(0.0)
+
+    def at(self, voltage: float) -> tuple[float, float]:
+        """Voltage of the junction (V) and current (A) at a voltage of the device, V."""
+        import numpy as np
+
+        row = np.array([self.row()])
+        u, points = np.array([voltage]), np.empty((4, 1))
+        curves(type(self).junction, 1).project(row, u.copy(), np.zeros(1), np.zeros(1), u, points)
+        return float(u[0]), float(points[1, 0])
+
+    def law(self, voltage: float) -> tuple[float, float]:
+        """The current at ``voltage``, twice; of a junction behind a resistance by iteration."""
+        current = self.at(voltage)[1]
+        return current, current
+
+    def energy(self, voltage: float) -> float:
+        """Co-content of junction and resistance, W."""
+        junction, current = self.at(voltage)
+        return self.junction_energy(junction) + 0.5 * self.row()[0] * current * current
+
+
+def exponential(x: float) -> float:
+    """e to the power of x, infinite beyond the range of doubles."""
+    return math.exp(x) if x <= 709.0 else math.inf
+
+
+__all__ = ["Limits", "SmoothDevice", "exponential"]
