@@ -1,7 +1,7 @@
-"""The proof of a solution: physics of its own, recomputed from elements, branch currents, branch drops and potentials.
+"""The certificate of a solution, recomputed from elements, branch currents, branch drops and potentials.
 
 Nothing here is shared with the program or the solvers. Branch currents and drops are quantities of their own: node
-potentials are what is printed for people. Each equation is judged against its own size: Kirchhoff's current law against
+potentials are what is printed for people. Each equation is held against its own size: Kirchhoff's current law against
 the largest current at the node, Kirchhoff's voltage law against the largest drop in the loop. So a picoohm beside a
 kiloohm, or a nanoampere part beside a kiloampere part, must be right by its own measure.
 """
@@ -84,16 +84,16 @@ class Certificate(NamedTuple):
         return max(self.relative.values())
 
     @property
-    def ok(self) -> bool:
+    def certified(self) -> bool:
         """Whether every relative violation is within the tolerance."""
         return self.worst <= self.tolerance
 
     def to_dict(self) -> dict[str, object]:
         """The certificate as it stands in the JSON output."""
-        return {**self._asdict(), "relative": dict(self.relative), "ok": self.ok}
+        return {**self._asdict(), "relative": dict(self.relative), "certified": self.certified}
 
 
-def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst, relative):
+def worst_violations(kind, first, second, resistance_pattern, value, v, i, at_node, worst, relative):
     """The certificate of potentials and currents alone, where the potentials resolve every drop.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
@@ -103,7 +103,7 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
     Parameters
     ----------
     kind, first, second : (m,) int arrays
-    zeroable : (m,) float array
+    resistance_pattern : (m,) float array
         Element values that tell which resistances are zero.
     value : (m,) float array
         Element values, Ω, V, A.
@@ -125,7 +125,7 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
     at_node[:] = 0.0
     # In scalars, not in the arrays: the next element need not wait for what the last one stored.
     kcl = kvl = source = forward = reverse = both = 0.0
-    kcl_share = kvl_share = source_share = forward_share = reverse_share = both_share = 0.0
+    kcl_relative = kvl_relative = source_relative = forward_relative = reverse_relative = both_relative = 0.0
     for e in range(kind.size):
         a, b, c = first[e], second[e], i[e]
         at_node[0, a] += c
@@ -137,7 +137,7 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
             at_node[1, b] = c
     total = 0.0
     for k in range(at_node.shape[1]):
-        kcl, kcl_share = worse(kcl, kcl_share, abs(at_node[0, k]), at_node[1, k])
+        kcl, kcl_relative = update_maximum(kcl, kcl_relative, abs(at_node[0, k]), at_node[1, k])
         total += abs(at_node[0, k]) + ROUNDING * at_node[1, k]
     gap, gap_scale, least, clear = 0.0, 0.0, np.inf, True
     for e in range(kind.size):
@@ -148,41 +148,41 @@ def worst_violations(kind, first, second, zeroable, value, v, i, at_node, worst,
             least = min(least, local)
             if size < CLEAR * local:
                 clear = False
-        elif local == 0.0 and kind[e] != DIODE and zeroable[e] != 0.0 and abs(zeroable[e]) < np.inf:
+        elif local == 0.0 and kind[e] != DIODE and resistance_pattern[e] != 0.0 and abs(resistance_pattern[e]) < np.inf:
             clear = False  # zero by balance or by rounding: potentials do not tell
-        if kind[e] == RESISTOR and zeroable[e] != 0.0:
+        if kind[e] == RESISTOR and resistance_pattern[e] != 0.0:
             if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit has any drop
-                kvl, kvl_share = worse(kvl, kvl_share, abs(value[e] * c - drop), abs(drop))
+                kvl, kvl_relative = update_maximum(kvl, kvl_relative, abs(value[e] * c - drop), abs(drop))
         elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or kind[e] == RESISTOR:
             target = value[e] if kind[e] == VOLTAGE else 0.0
-            source, source_share = worse(source, source_share, abs(drop - target), abs(target))
+            source, source_relative = update_maximum(source, source_relative, abs(drop - target), abs(target))
         elif kind[e] == DIODE:
             reach = max(abs(v[a]), abs(v[b]))
-            forward, forward_share = worse(forward, forward_share, max(drop, 0.0), reach)
-            reverse, reverse_share = worse(reverse, reverse_share, max(-c, 0.0), local)
-            both, both_share = worse(both, both_share, abs(c * drop), local * reach)
+            forward, forward_relative = update_maximum(forward, forward_relative, max(drop, 0.0), reach)
+            reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
+            both, both_relative = update_maximum(both, both_relative, abs(c * drop), local * reach)
             gap -= c * drop
             gap_scale += local * reach
             if drop != 0.0 and abs(drop) < CLEAR * reach:
                 clear = False
     worst[0], worst[1], worst[2], worst[3], worst[4], worst[5] = kcl, kvl, source, forward, reverse, both
     worst[6] = gap + 0.0
-    relative[0], relative[1], relative[2] = kcl_share, kvl_share, source_share
-    relative[3], relative[4], relative[5] = forward_share, reverse_share, both_share
-    relative[6] = worse(0.0, 0.0, abs(gap), gap_scale)[1]
+    relative[0], relative[1], relative[2] = kcl_relative, kvl_relative, source_relative
+    relative[3], relative[4], relative[5] = forward_relative, reverse_relative, both_relative
+    relative[6] = update_maximum(0.0, 0.0, abs(gap), gap_scale)[1]
     if not clear or not total < np.inf:
         return np.inf
     return total / least if least < np.inf else total
 
 
-def worse(worst, share, amount, scale):
-    """The worst amount and the worst share of a scale so far; without a scale any amount counts as infinite."""
+def update_maximum(worst, relative, amount, scale):
+    """The largest amount so far, absolute and relative to its scale; without a scale any amount is infinite."""
     if not amount < np.inf:
         return np.inf, np.inf
     # Most are far from the worst, which a product tells faster than the quotient.
-    if amount > 0.0 and not amount < 0.5 * share * scale:
-        share = max(share, amount / scale if scale > 0.0 else np.inf)
-    return max(worst, amount), share
+    if amount > 0.0 and not amount < 0.5 * relative * scale:
+        relative = max(relative, amount / scale if scale > 0.0 else np.inf)
+    return max(worst, amount), relative
 
 
 def certify(
@@ -213,7 +213,7 @@ def certify(
     low = np.zeros(voltages.size) if low is None else low
     carried = np.where(arrays.kind == CURRENT, value, currents)
     found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), low, tolerance)
-    if found.ok or not np.isfinite(carried).all():
+    if found.certified or not np.isfinite(carried).all():
         return found
     resolved = RESOLUTION * _largest_in_block(arrays, carried)
     return _certificate(arrays, value, voltages, currents, drops, carried, resolved, low, tolerance)
@@ -224,8 +224,8 @@ def _certificate(
     carried: np.ndarray, resolved: np.ndarray, low: np.ndarray, tolerance: float,
 ) -> Certificate:  # fmt: skip
     """`certify` with the currents ``carried``, A, and the least scale ``resolved`` of each current (m,), A."""
-    kind, first, second, zeroable, n_nodes = arrays
-    resistor = (kind == RESISTOR) & (zeroable != 0.0)
+    kind, first, second, resistance_pattern, n_nodes = arrays
+    resistor = (kind == RESISTOR) & (resistance_pattern != 0.0)
     fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
     target = np.where(kind == VOLTAGE, value, 0.0)
     diode = kind == DIODE

@@ -72,10 +72,10 @@ class Oracle:
         self.part = parts(n, ((a, b) for letter, a, b, _ in self.edges if letter not in "IC"))
         self.island = parts(n, ((e[1], e[2]) for e in (*self.fixed, *self.resistors)))
         # The lowest node of every part without ground is its reference, at 0 V like ground.
-        self.earths = {self.part[u] for u in range(n)}
+        self.references = {self.part[u] for u in range(n)}
         # Parts without ground whose net current has no way out.
-        net = {root: sum(self.injected[u] for u in range(n) if self.part[u] == root) for root in self.earths - {0}}
-        self.stranded = sorted(root for root, total in net.items() if total)
+        net = {root: sum(self.injected[u] for u in range(n) if self.part[u] == root) for root in self.references - {0}}
+        self.unbalanced = sorted(root for root, total in net.items() if total)
 
     def infeasible(self) -> bool:
         """Whether no potentials satisfy all sources and diodes: a negative cycle of difference constraints."""
@@ -86,11 +86,11 @@ class Oracle:
 
     def unbounded(self) -> bool:
         """Whether some net current has no way out: no flow through resistors, sources and forward diodes takes it."""
-        if self.stranded:
+        if self.unbalanced:
             return True
         arcs = [(a, b, True) for _, a, b, _ in (*self.fixed, *self.resistors)]
         arcs += [(a, b, False) for _, a, b, _ in self.diodes]
-        return route(self.n, arcs, self.injected, self.earths) is None
+        return route(self.n, arcs, self.injected, self.references) is None
 
     def contract(self, shorted: Sequence[int]) -> tuple[list[int], list[Fraction], bool]:
         """Super-node and offset (V) of each node with those diodes as shorts; whether all their voltages agree."""
@@ -111,19 +111,19 @@ class Oracle:
         if not agree:
             return None
         group = self.groups(root)
-        earth = {group[u]: u for u in sorted(self.earths, reverse=True)}
-        held_root = {root[u] for u in earth.values()}
+        ground = {group[u]: u for u in sorted(self.references, reverse=True)}
+        held_root = {root[u] for u in ground.values()}
         for g in sorted(set(group)):
-            if g not in earth:
+            if g not in ground:
                 if sum(self.injected[u] for u in range(self.n) if group[u] == g):
                     return None
                 held_root.add(root[g])
         x = self.eliminate(root, offset, held_root)
         v = [x[root[u]] + offset[u] for u in range(self.n)]
         # v is right inside each group; difference constraints place the groups among each other.
-        base = {g: (v[earth[g]] if g in earth else Fraction(0)) for g in set(group)}
+        base = {g: (v[ground[g]] if g in ground else Fraction(0)) for g in set(group)}
         v = [v[u] - base[group[u]] for u in range(self.n)]
-        grounded = {g: (0 if g in earth else g) for g in set(group)}
+        grounded = {g: (0 if g in ground else g) for g in set(group)}
         arcs = []
         for _, a, b, _ in self.diodes:
             ga, gb = grounded[group[a]], grounded[group[b]]
@@ -166,7 +166,7 @@ class Oracle:
         """
         root, offset, _ = self.contract(shorted)
         group = self.groups(root)
-        first_of = {group[u]: root[u] for u in sorted(range(self.n), key=lambda u: (u in self.earths, -u))}
+        first_of = {group[u]: root[u] for u in sorted(range(self.n), key=lambda u: (u in self.references, -u))}
         net, self.injected = self.injected, [Fraction(0)] * self.n
         for _, a, b, value in self.sources:
             self.injected[a] += abs(value)
@@ -196,12 +196,12 @@ class Oracle:
         arcs = [(a, b, True) for _, a, b, _ in self.fixed]
         arcs += [(self.diodes[k][1], self.diodes[k][2], False) for k in shorted]
         need, scale = self.missing(v)
-        flow = route(self.n, arcs, need, self.earths)
+        flow = route(self.n, arcs, need, self.references)
         return None if flow is None else [Fraction(x, scale) for x in flow]
 
     def right(self, shorted: Sequence[int]) -> tuple[list[Fraction], list[Fraction]] | None:
         """Potentials and flow if exactly these diodes may be taken as conducting, else None."""
-        v = None if self.stranded else self.linear(shorted)
+        v = None if self.unbalanced else self.linear(shorted)
         if v is None:
             return None
         flow = self.flow(v, shorted)
@@ -239,7 +239,7 @@ class Oracle:
     def describe(self, v: list[Fraction], shorted: tuple[int, ...], flow: list[Fraction]) -> Exact:
         """All about the set of steady states, from one of them."""
         through = dict(zip(shorted, flow[len(self.fixed) :]))
-        tight, interval = self.freedom(v, through)
+        tight, interval = self.intervals(v, through)
         carriers = [(a, b, True, i) for (_, a, b, _), i in zip(self.fixed, flow)]
         # A diode tight in every steady state may carry current in some of them.
         carriers += [(self.diodes[k][1], self.diodes[k][2], False, through.get(k, Fraction(0))) for k in tight]
@@ -267,7 +267,7 @@ class Oracle:
             unique.append(only)
         return Exact(v, interval, current, unique, energy)
 
-    def freedom(
+    def intervals(
         self, v: list[Fraction], through: dict[int, Fraction]
     ) -> tuple[list[int], list[tuple[Fraction | None, Fraction | None]]]:
         """Diodes without voltage in every steady state, and the range of every node.
@@ -275,7 +275,7 @@ class Oracle:
         Potentials within an island never differ; islands may shift within what diodes leave as room, and a diode that
         carries current in one steady state has no voltage in any (complementary slackness).
         """
-        held = {self.island[e] for e in self.earths}
+        held = {self.island[e] for e in self.references}
         place = [0 if island in held else island for island in self.island]
         far: dict[tuple[int, int], Fraction] = {(p, p): Fraction(0) for p in place}
         for k, (_, a, b, _) in enumerate(self.diodes):

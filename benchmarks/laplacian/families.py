@@ -1,4 +1,4 @@
-"""Graphs the factorisation is measured on: (name, n, a, b, weights), node n is earth. Deterministic."""
+"""Graphs the factorisation is measured on: (name, n, a, b, weights), node n is ground. Deterministic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _lognormal(m: int, seed: int) -> np.ndarray:
 
 
 def grid(side: int, seed: int = 0) -> Graph:
-    """side × side mesh; left and right sides tied to earth."""
+    """side × side mesh; left and right sides tied to ground."""
     i = np.arange(side * side).reshape(side, side)
     n = side * side
     a = np.concatenate([i[:, :-1].ravel(), i[:-1].ravel(), i[:, 0], i[:, -1]])
@@ -31,7 +31,7 @@ def bad_grid(side: int, seed: int = 0) -> Graph:
 
 
 def random_graph(n: int, seed: int = 0) -> Graph:
-    """Erdős–Rényi, mean degree 4; a twentieth of the nodes, and one of each component, tied to earth."""
+    """Erdős–Rényi, mean degree 4; a twentieth of the nodes, and one of each component, tied to ground."""
     rng = np.random.default_rng(seed)
     a, b = rng.integers(0, n, 2 * n), rng.integers(0, n, 2 * n)
     _, part = connected_components(sp.coo_matrix((np.ones(2 * n), (a, b)), shape=(n, n)), directed=False)
@@ -41,7 +41,7 @@ def random_graph(n: int, seed: int = 0) -> Graph:
 
 
 def scale_free(n: int, seed: int = 0, m: int = 2) -> Graph:
-    """Barabási–Albert with m links a new node; a twentieth of the nodes tied to earth."""
+    """Barabási–Albert with m links a new node; a twentieth of the nodes tied to ground."""
     rng = np.random.default_rng(seed)
     ends = list(range(m))
     a, b = [], []
@@ -76,7 +76,7 @@ def crossbar(side: int, seed: int = 0, middle: bool = True) -> Graph:
 
 
 def ladder(n: int, seed: int = 0) -> Graph:
-    """Rail of n nodes, each with a rung to earth."""
+    """Rail of n nodes, each with a rung to ground."""
     a = np.concatenate([np.arange(n), np.arange(n - 1)])
     b = np.concatenate([np.full(n, n), np.arange(1, n)])
     return n, a, b, _lognormal(a.size, seed)

@@ -14,27 +14,27 @@ import resource
 import numpy as np
 
 from circuitsim.datasets import choose, load
-from circuitsim.layered.architecture import recipes
+from circuitsim.layered.architecture import published_models
 from circuitsim.layered.evaluation import Evaluation
 from circuitsim.layered.learner import LayeredLearner
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=list(recipes()))
+    parser.add_argument("model", choices=list(published_models()))
     parser.add_argument("--dataset")
     parser.add_argument("--data-dir")
     args = parser.parse_args()
     data = load(choose(args.dataset, args.data_dir)[0], args.data_dir)
-    recipe = recipes()[args.model]
-    learner = LayeredLearner(recipe.architecture, recipe.learning, 4, np.random.default_rng(0))
-    learner.engine.train(data.train, data.train_labels, np.arange(400), recipe.weight_rates, recipe.bias_rates)
+    preset = published_models()[args.model]
+    learner = LayeredLearner(preset.architecture, preset.learning, 4, np.random.default_rng(0))
+    learner.engine.train(data.train, data.train_labels, np.arange(400), preset.weight_rates, preset.bias_rates)
     Evaluation(learner, data.test, data.test_labels)(np.random.default_rng(0))
     weights = sum(array.nbytes for array in learner.parameters.values()) / 1e6
     images = (data.train.nbytes + data.test.nbytes) / 1e6
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     rest = most - weights - images
-    print(f"{recipe.title}: at most {most:.0f} MB; weights {weights:.0f}, images {images:.0f}, all else {rest:.0f}")
+    print(f"{preset.title}: at most {most:.0f} MB; weights {weights:.0f}, images {images:.0f}, all else {rest:.0f}")
 
 
 if __name__ == "__main__":

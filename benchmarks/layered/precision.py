@@ -19,34 +19,34 @@ import numpy as np
 
 from circuitsim.datasets import choose, load
 from circuitsim.layered import numpy_layers
-from circuitsim.layered.architecture import ResistiveRecipe, recipes
+from circuitsim.layered.architecture import ResistivePreset, published_models
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
 from circuitsim.layered.numpy_layers import Contrast, States, Tilt
 
 
-def nudged(recipe: ResistiveRecipe, parameters: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[States]:
+def nudged(preset: ResistivePreset, parameters: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[States]:
     """The states at −β and +β."""
-    learning, depth = recipe.learning, recipe.architecture.depth
+    learning, depth = preset.learning, preset.architecture.depth
     inner = [parameters[f"weights.{i}"] for i in range(2, depth + 1)]
     biases = [parameters[f"biases.{i}"] for i in range(1, depth + 1)]
-    given = numpy_layers.drive(parameters["weights.1"], x, recipe.architecture.input_gain)
-    start = [np.zeros((len(x), n), x.dtype) for n in recipe.architecture.units[1:]]
+    given = numpy_layers.drive(parameters["weights.1"], x, preset.architecture.input_gain)
+    start = [np.zeros((len(x), n), x.dtype) for n in preset.architecture.units[1:]]
     free = numpy_layers.relax(inner, biases, given, start, learning.sweeps)
     tilts = [Tilt(-b * y, b) for b in (-learning.beta, learning.beta)]
     return [numpy_layers.relax(inner, biases, given, free, learning.nudged_sweeps, tilt) for tilt in tilts]
 
 
-def gradients(recipe: ResistiveRecipe, pair: Contrast, x: np.ndarray) -> list[np.ndarray]:
-    first = numpy_layers.first_gradient(x, recipe.architecture.input_gain, pair)
-    return [first, *(numpy_layers.inner_gradient(pair, layer) for layer in range(1, recipe.architecture.depth))]
+def gradients(preset: ResistivePreset, pair: Contrast, x: np.ndarray) -> list[np.ndarray]:
+    first = numpy_layers.first_gradient(x, preset.architecture.input_gain, pair)
+    return [first, *(numpy_layers.inner_gradient(pair, layer) for layer in range(1, preset.architecture.depth))]
 
 
-def squares(recipe: ResistiveRecipe, states: list[States], x: np.ndarray, share: float) -> list[np.ndarray]:
+def squares(preset: ResistivePreset, states: list[States], x: np.ndarray, share: float) -> list[np.ndarray]:
     """½ (v_j − v_k)² at +β minus the same at −β, one sample after the other."""
-    below = [np.concatenate([x, -x], axis=1) * x.dtype.type(recipe.architecture.input_gain)] * 2
+    below = [np.concatenate([x, -x], axis=1) * x.dtype.type(preset.architecture.input_gain)] * 2
     found = []
-    for layer in range(recipe.architecture.depth):
+    for layer in range(preset.architecture.depth):
         here = [state[layer] for state in states]
         total = np.zeros((below[0].shape[1], here[0].shape[1]), x.dtype)
         for b in range(len(x)):
@@ -57,29 +57,29 @@ def squares(recipe: ResistiveRecipe, states: list[States], x: np.ndarray, share:
     return found
 
 
-def compare(recipe: ResistiveRecipe, data: object, steps: int) -> list[str]:
+def compare(preset: ResistivePreset, data: object, steps: int) -> list[str]:
     """One row a layer."""
-    engine = Engine(recipe.architecture, recipe.learning, recipe.batch)
-    engine.set(initial_parameters(recipe.architecture, np.random.default_rng(0), np.float32))
-    order = np.random.default_rng(1).permutation(len(data.train))[: recipe.batch * (steps + 1)]  # type: ignore[attr-defined]
+    engine = Engine(preset.architecture, preset.learning, preset.batch)
+    engine.set(initial_parameters(preset.architecture, np.random.default_rng(0), np.float32))
+    order = np.random.default_rng(1).permutation(len(data.train))[: preset.batch * (steps + 1)]  # type: ignore[attr-defined]
     images, labels = data.train, data.train_labels  # type: ignore[attr-defined]
-    engine.train(images, labels, order[: -recipe.batch], recipe.weight_rates, recipe.bias_rates)
-    single, rows = engine.get(), order[-recipe.batch :]
-    share = 1 / (2 * recipe.learning.beta * recipe.batch)
+    engine.train(images, labels, order[: -preset.batch], preset.weight_rates, preset.bias_rates)
+    single, rows = engine.get(), order[-preset.batch :]
+    share = 1 / (2 * preset.learning.beta * preset.batch)
     found = {}
     for dtype in (np.float32, np.float64):
         parameters = {name: array.astype(dtype) for name, array in single.items()}
         x, y = (images[rows] / 255).astype(np.float32).astype(dtype), np.eye(10, dtype=dtype)[labels[rows]]
-        minus, plus = nudged(recipe, parameters, x, y)
+        minus, plus = nudged(preset, parameters, x, y)
         pair = numpy_layers.contrast(plus, minus, np.full(len(x), share))
-        found[dtype] = gradients(recipe, pair, x)
+        found[dtype] = gradients(preset, pair, x)
         if dtype is np.float32:
-            printed = squares(recipe, [minus, plus], x, share)
+            printed = squares(preset, [minus, plus], x, share)
     lines = []
     for layer, (ours, as_printed, exact) in enumerate(zip(found[np.float32], printed, found[np.float64]), 1):
         size = np.linalg.norm(exact)
         errors = [100 * np.linalg.norm(g - exact) / size for g in (ours, as_printed)]
-        lines.append(f"| {recipe.title} | {layer} | " + " | ".join(f"{error:.2g} %" for error in errors) + " |")
+        lines.append(f"| {preset.title} | {layer} | " + " | ".join(f"{error:.2g} %" for error in errors) + " |")
     return lines
 
 
@@ -98,7 +98,7 @@ def main() -> None:
         "published sweeps.", "", "| network | layer | as computed | difference of squares |", "|---|---|---|---|",
     ]  # fmt: skip
     for name in args.models.split(","):
-        lines += compare(recipes()[name], data, args.steps)
+        lines += compare(published_models()[name], data, args.steps)
     page = "\n".join(lines) + "\n"
     print(page)
     if args.out:

@@ -27,7 +27,7 @@ import numpy as np
 
 from circuitsim.datasets import choose, load
 from circuitsim.layered import tiles
-from circuitsim.layered.architecture import recipes
+from circuitsim.layered.architecture import published_models
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
 from circuitsim.layered.tiles import all_tiles
@@ -97,9 +97,9 @@ def compiled_c() -> ctypes.CDLL | None:
 
 def passes(name: str, images: np.ndarray, library: ctypes.CDLL | None, rounds: int) -> list[str]:
     """The pass over the first layer: ours, C, and a mere stream over the same memory."""
-    recipe = recipes()[name]
-    engine = Engine(recipe.architecture, recipe.learning, 4)
-    engine.set(initial_parameters(recipe.architecture, np.random.default_rng(0), np.float32))
+    preset = published_models()[name]
+    engine = Engine(preset.architecture, preset.learning, 4)
+    engine.set(initial_parameters(preset.architecture, np.random.default_rng(0), np.float32))
     m, width, depth = engine.memory, int(engine.layout.width[1]), images.shape[1]
     rng = np.random.default_rng(1)
     rows = rng.permutation(len(images))[:400].reshape(-1, 4)
@@ -143,36 +143,36 @@ def passes(name: str, images: np.ndarray, library: ctypes.CDLL | None, rounds: i
     ratio = f"{np.median(times['ours'] / times['c']) * width / columns:.2f}" if "c" in times else ""
     share = np.median(times["stream"] / times["ours"])
     rate = size / times["ours"].min() / 1e9
-    return [recipe.title, f"{size / 2**20:.3g}", cell("ours"), cell("c"), ratio, f"{rate:.3g}", f"{100 * share:.0f} %"]
+    return [preset.title, f"{size / 2**20:.3g}", cell("ours"), cell("c"), ratio, f"{rate:.3g}", f"{100 * share:.0f} %"]
 
 
 def whole_steps(name: str, images: np.ndarray, labels: np.ndarray, threads: int, rounds: int) -> list[str]:
     """Whole training steps, and how much of the machine's multiplications and memory they use."""
-    recipe = recipes()[name]
-    engine = Engine(recipe.architecture, recipe.learning, 4, np.float32, threads)
-    engine.set(initial_parameters(recipe.architecture, np.random.default_rng(0), np.float32))
+    preset = published_models()[name]
+    engine = Engine(preset.architecture, preset.learning, 4, np.float32, threads)
+    engine.set(initial_parameters(preset.architecture, np.random.default_rng(0), np.float32))
     order, count = np.random.default_rng(1).permutation(len(images)), MODELS[name]
-    engine.train(images, labels, order[:400] if count > 10 else order[:40], recipe.weight_rates, recipe.bias_rates)
+    engine.train(images, labels, order[:400] if count > 10 else order[:40], preset.weight_rates, preset.bias_rates)
     at = iter(range(10**9))
 
     def train() -> None:
         start = next(at) * 4 * count % (len(order) - 4 * count)
-        engine.train(images, labels, order[start : start + 4 * count], recipe.weight_rates, recipe.bias_rates)
+        engine.train(images, labels, order[start : start + 4 * count], preset.weight_rates, preset.bias_rates)
 
     clock = time.thread_time if threads == 1 else time.perf_counter
     vector = aligned(3 * LANES, np.float32)
     calls = {"train": train, "multiply": lambda: multiply(vector, 20_000)}
     times = windows(clock, calls, rounds)
     step = times["train"] / count
-    units, t, k = recipe.architecture.units, recipe.learning.sweeps, recipe.learning.nudged_sweeps
+    units, t, k = preset.architecture.units, preset.learning.sweeps, preset.learning.nudged_sweeps
     inner = sum(a * b for a, b in itertools.pairwise(units[1:]))
     products = inner * (2 * 4 * t + 2 * 8 * k)
     peak = 12 * 20_000 * LANES / np.median(times["multiply"])
     epoch = 15_000 * step
     return [
-        recipe.title, f"{1e6 * step.min():.4g}", f"{1e6 * np.median(step):.4g}", f"{epoch.min():.3g}",
+        preset.title, f"{1e6 * step.min():.4g}", f"{1e6 * np.median(step):.4g}", f"{epoch.min():.3g}",
         f"{np.median(epoch):.3g}", f"{100 * products / np.median(step) / peak / threads:.0f} %",
-        f"{3600 * recipe.published['ep']['hours'] / recipe.epochs:.0f}",
+        f"{3600 * preset.published['ep']['hours'] / preset.epochs:.0f}",
     ]  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def measure(nodes: int, batch: int, repetitions: int) -> str:
         learner.project()
 
     def solve() -> None:
-        assert block.relax(x).ok.all()
+        assert block.relax(x).certified.all()
 
     times: dict[str, list[float]] = {"step": [], "solve": []}
     for _ in range(2):

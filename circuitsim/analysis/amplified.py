@@ -80,7 +80,7 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
         joins = (kind == AMPLIFIER) | (kind == CAPACITOR)
         drops = np.where(joins, voltages[first] - voltages[second], image.element * point.drops)
         certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
-    if not certificate.ok:
+    if not certificate.certified:
         raise ConvergenceError(
             f"the gains span more than double precision holds: the certificate fails by {certificate.worst:.1e} of a "
             "local scale; accept less with a larger --tolerance"
@@ -95,7 +95,7 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     result = OperatingPoint(
         circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings, drops
     )  # fmt: skip
-    result.energy = point.energy
+    result.energy, result.transformed = point.energy, point
     return result
 
 

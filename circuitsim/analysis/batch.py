@@ -2,7 +2,7 @@
 
 Everything that changes from sample to sample is a right-hand side: source values, currents pushed into the outputs.
 Resistances are shared by a batch. One plan serves them all; samples run side by side on threads, each from the diodes
-it is given. A sample that the fast kernel cannot prove goes to the engine, or comes back with ``ok`` false.
+it is given. A sample that the fast kernel cannot certify goes to the engine, or comes back with ``certified`` false.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class BatchSolution:
     currents : (samples, m) float array
         Branch currents in SPICE signs, A.
     closed : (samples, d) bool array
-        Diodes (in the order of the circuit) that conduct: a choice without loops.
+        Diodes (in the order of the circuit) that conduct: a set without loops.
     relative : (samples,) float array
         Worst violation of the circuit's equations against local scales (`circuitsim.certificate`), nudges included.
-    ok : (samples,) bool array
+    certified : (samples,) bool array
         Whether that is within the tolerance.
     output : (samples, outputs) float array
         Voltage between the two nodes of each output pair, V.
-    rounds : (samples,) int array
+    iterations : (samples,) int array
         Linear circuits solved; 0 where the engine had to step in.
     stiffness : float
         Conductance across the outputs while these were solved, S.
@@ -71,9 +71,9 @@ class BatchSolution:
     currents: np.ndarray
     closed: np.ndarray
     relative: np.ndarray
-    ok: np.ndarray
+    certified: np.ndarray
     output: np.ndarray
-    rounds: np.ndarray
+    iterations: np.ndarray
     stiffness: float
 
     def __getitem__(self, node: str) -> np.ndarray:
@@ -89,8 +89,8 @@ class BatchSolution:
 
     def __repr__(self) -> str:
         return (
-            f"BatchSolution of {self.circuit.title!r}: {len(self)} samples, {int(self.ok.sum())} certified, worst "
-            f"relative violation {self.relative.max(initial=0.0):.1e}"
+            f"BatchSolution of {self.circuit.title!r}: {len(self)} samples, {int(self.certified.sum())} certified, "
+            f"worst relative violation {self.relative.max(initial=0.0):.1e}"
         )
 
 
@@ -193,10 +193,10 @@ class BatchSolver:
             closed[:] = start.closed
         v, current = np.zeros((count, n)), np.zeros((count, m))
         worst, relative = np.empty((count, 7)), np.full((count, 8), np.inf)
-        status, rounds = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
+        status, iterations = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
-            rows = (closed, v, current, worst, relative, status, rounds)
+            rows = (closed, v, current, worst, relative, status, iterations)
             shared = kind, first, second, value, sources, x, ROUNDS, start is None
             self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
 
@@ -204,14 +204,16 @@ class BatchSolver:
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative[:, :7].max(axis=1)
         if stiffness >= 0.0:
-            unproven = ~((error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
-            for s in np.flatnonzero(unproven).tolist():
+            uncertified = ~((error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
+            for s in np.flatnonzero(uncertified).tolist():
                 self._step_in(s, x[s], value, closed, v, current, error)
-                rounds[s] = 0
+                iterations[s] = 0
         own = self.value.size
         output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
-        ok = error <= self.tolerance
-        return BatchSolution(self.circuit, v, current[:, :own], closed, error, ok, output, rounds, float(stiffness))
+        certified = error <= self.tolerance
+        return BatchSolution(
+            self.circuit, v, current[:, :own], closed, error, certified, output, iterations, float(stiffness)
+        )
 
     def adjoint(
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
@@ -352,7 +354,7 @@ class BatchSolver:
         try:
             point = solve(Circuit.from_arrays(*arrays, self.circuit.arrays().n_nodes), tolerance=self.tolerance)
         except CircuitError:
-            return  # no steady state, or none that can be proven: the sample stays not ok
+            return  # no steady state, or none that can be certified: the sample stays uncertified
         v[s], error[s] = point.voltages, point.certificate.worst
         current[s, there] = point.currents
         closed[s] = current[s, kind == DIODE] > 0.0

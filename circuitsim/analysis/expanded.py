@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.analysis.newton import Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_proof import proof, unsolved
-from circuitsim.analysis.remarks import BY_KIND
+from circuitsim.analysis.solution_warnings import BY_KIND
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
@@ -111,7 +111,7 @@ def from_tangents(
     if not found.distance.max() <= tolerance:
         unsolved(circuit, expansion, smooth, found, column, tolerance)
     certificate = proof(found, smooth, column, tolerance)
-    if not certificate.ok:
+    if not certificate.certified:
         raise ConvergenceError(
             f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
             f"{certificate.worst:.1e}): the values span more than double precision holds"
@@ -160,7 +160,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     result = OperatingPoint(
         circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings, drops
     )
-    result.regions, result.elementary = regions, point
+    result.regions, result.elementary, result.device_parts = regions, point, expansion.parts
     return result
 
 

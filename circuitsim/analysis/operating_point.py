@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from circuitsim.analysis.kinks import diode_margins
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
@@ -35,7 +36,7 @@ class Status(enum.Enum):
 
 
 class OperatingPoint:
-    """The steady state of a circuit, with its proof.
+    """The steady state of a circuit, with its certificate.
 
     Attributes
     ----------
@@ -50,12 +51,12 @@ class OperatingPoint:
     intervals : dict of str to (float or None, float or None)
         Nodes whose potential is not unique: its range, V, None where open.
     unique : (m,) bool array
-        Where a branch current is the only one possible; elsewhere it is the choice of least norm.
+        Where a branch current is the only one possible; elsewhere it is that of least norm.
     certificate : Certificate
     solver : dict
         The method, why it was chosen, and counts of its work.
     warnings : tuple of Problem
-        Remarks about the deck and the solution.
+        Notes about the deck and warnings about the solution.
     regions : mapping of int to Region
         Of each device (`circuitsim.models`), by element: where on its law it is.
     elementary : OperatingPoint or None
@@ -63,11 +64,17 @@ class OperatingPoint:
         are tangents there.
     junctions : mapping of int to float
         Voltage of the junction of each smooth device, V, by element.
+    device_parts : mapping of int to sequence of int
+        Of each device, by element: the elementary elements it consists of.
+    transformed : OperatingPoint or None
+        With amplifiers: that of the circuit without them, in other coordinates.
     """
 
     regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
     junctions: Mapping[int, float] = MappingProxyType({})
+    device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
+    transformed: OperatingPoint | None = None
 
     def __init__(
         self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
@@ -95,6 +102,29 @@ class OperatingPoint:
         potentials are too coarse to resolve them."""
         arrays = self.circuit.arrays()
         return self.voltages[arrays.first] - self.voltages[arrays.second]
+
+    @cached_property
+    def margin(self) -> np.ndarray:
+        """Of each ideal diode its current or voltage relative to its own scale, the larger of the two (m,); of a device
+        the smallest of its ideal diodes; NaN for other elements. See `circuitsim.analysis.kinks`.
+        """
+        if self.transformed is not None:
+            return self.transformed.margin
+        if self.elementary is None:
+            return diode_margins(self.circuit.arrays(), self.voltages, self.currents, self.drops)
+        inner = self.elementary.margin
+        margin = inner[: len(self.circuit)].copy()
+        for k, places in self.device_parts.items():
+            margin[k] = np.fmin.reduce(inner[list(places)], initial=np.nan)
+        return margin
+
+    @property
+    def kink(self) -> np.ndarray:
+        """Diodes whose current and voltage both vanish at their scales (m,): ``margin`` within the tolerance.
+
+        Either state is correct there, and derivatives by source values and resistances are one-sided.
+        """
+        return self.margin <= self.certificate.tolerance
 
     @cached_property
     def powers(self) -> np.ndarray:
@@ -160,18 +190,21 @@ class OperatingPoint:
         """The operating point as plain values: the JSON object of ``circuitsim solve --format json``."""
         circuit = self.circuit
         columns = zip(
-            circuit.names, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(), self.unique.tolist()
-        )
+            circuit.names, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(), self.unique.tolist(),
+            self.margin.tolist(),
+        )  # fmt: skip
         branches = {}
-        for k, (name, voltage, current, power, unique) in enumerate(columns):
+        for k, (name, voltage, current, power, unique, margin) in enumerate(columns):
             branch: dict[str, object] = {"voltage": voltage, "current": current, "power": power}
             region = self.region(k)
             if region is not None:
                 branch["state"] = region.name
+            if not math.isnan(margin):
+                branch |= {"margin": margin, "kink": margin <= self.certificate.tolerance}
             branch["unique"] = unique
             branches[name] = branch
         return {
-            "schema": 1,
+            "schema": 2,
             "title": circuit.title,
             "status": self.status.value,
             "warnings": [warning_to_dict(w) for w in self.warnings],
@@ -184,7 +217,9 @@ class OperatingPoint:
         }
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, unique."""
+        """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, kink,
+        unique.
+        """
         import pandas
 
         circuit = self.circuit
@@ -200,6 +235,7 @@ class OperatingPoint:
                 "current": self.currents,
                 "power": self.powers,
                 "state": [None if region is None else region.name for region in regions],
+                "kink": self.kink,
                 "unique": self.unique,
             },
             index=pandas.Index(list(circuit.names), name="element"),

@@ -1,8 +1,8 @@
 """The fast way for small circuits: one kernel from columns to a certified operating point.
 
-It answers where potentials are unique and all is proven. Where loops of diodes leave a choice of currents that it does
-not make (loops through sources, or large ones) it hands on its potentials; in any other case (loops of sources, free
-potentials, no steady state, digits lost) it says nothing, and the active-set engine takes the circuit.
+It answers where potentials are unique and all is certified. Where currents in loops of diodes are not unique and it
+cannot tell those of least norm (loops through sources, or large ones) it hands on its potentials; in any other case
+(loops of sources, free potentials, no steady state, digits lost) the active-set engine takes the circuit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status
-from circuitsim.analysis.remarks import choice
+from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import EQUATIONS, Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import RESISTOR
@@ -39,18 +39,18 @@ FOUND = (SETTLED, SHARED, UNCLEAR, UNCLEAR_SHARED)
 """Outcomes with a set of conducting diodes and potentials."""
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
-LOOPS = f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"
+LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of least norm"
 TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
 TOO_DENSE = f"active-set engine: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
     FREE: "sources close a loop, or only blocking diodes hold some potential",
-    NO_REST: f"{ROUNDS} rounds of the kernel were not enough, or there is no steady state",
+    NO_REST: f"{ROUNDS} iterations of the kernel were not enough, or there is no steady state",
 }
 _DIGITS = "branch currents need refinement"
 
 
 class Candidate(NamedTuple):
-    """What the kernel found and could not prove: conducting diodes (m,), branch currents (m,), A, and the reason."""
+    """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason."""
 
     closed: np.ndarray
     current: np.ndarray
@@ -78,8 +78,8 @@ class Quick:
         m = self.value.size
         end = m + self._nodes
         self.voltages, self.currents, self.measured = slice(m, end), slice(end, end + m), slice(end + m, end + m + 14)
-        self.rounds = end + m + 14
-        self._size = self.rounds + 1 + self._diode.size
+        self.iterations = end + m + 14
+        self._size = self.iterations + 1 + self._diode.size
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
         self._spare: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -97,15 +97,15 @@ class Quick:
         out, drops = np.empty(self._size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = compact("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
-        proven = status == SETTLED and worst <= self.tolerance
+        certified = status == SETTLED and worst <= self.tolerance
         if status == SHARED:
             chosen, worst = compact("share_once", self._nodes)(*memory, out)
-            proven = chosen and worst <= CLEAN
-        if not proven and status in REFINED:
+            certified = chosen and worst <= CLEAN
+        if not certified and status in REFINED:
             drops = np.empty(value.size)
-            proven = compact("refine_once", self._nodes)(*memory, out, drops, status == SHARED) <= self.tolerance
+            certified = compact("refine_once", self._nodes)(*memory, out, drops, status == SHARED) <= self.tolerance
         self._spare.append(memory)
-        if proven:
+        if certified:
             out.setflags(write=False)
             return QuickPoint(self, out, drops)
         return self._candidate(out, status)
@@ -118,16 +118,16 @@ class Quick:
             kind, first, second, _, _ = self.circuit.arrays()
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]
-            closed[self._diode[out[self.rounds + 1 :] != IDLE]] = True
+            closed[self._diode[out[self.iterations + 1 :] != IDLE]] = True
         return Candidate(closed, current, why)
 
     def info(self, out: np.ndarray, why: str) -> dict[str, object]:
         """The method, why it was chosen, counts of its work."""
-        return {"name": "active-set", "why": why, "iterations": int(out[self.rounds])}
+        return {"name": "active-set", "why": why, "iterations": int(out[self.iterations])}
 
     def loops(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The diodes on loops of equal potentials, and which of them carry something."""
-        state = out[self.rounds + 1 :]
+        state = out[self.iterations + 1 :]
         there = state >= ON_LOOP
         return self._diode[there], state[there] == ON_LOOP + CARRIES
 
@@ -193,7 +193,7 @@ class QuickPoint(OperatingPoint):
     @_Part
     def warnings(self) -> tuple[Problem, ...]:
         circuit = self._quick.circuit
-        return circuit.notes if self.unique.all() else (*circuit.notes, choice(circuit, self.unique))
+        return circuit.notes if self.unique.all() else (*circuit.notes, nonunique_currents(circuit, self.unique))
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")

@@ -11,11 +11,11 @@ import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.expanded import PreparedExpanded
-from circuitsim.analysis.freedom import intervals
 from circuitsim.analysis.newton import smooth_devices
+from circuitsim.analysis.nonunique import nonunique_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.quick import Quick, quick
-from circuitsim.analysis.remarks import remarks
+from circuitsim.analysis.solution_warnings import solution_warnings
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
@@ -91,7 +91,7 @@ class Prepared:
         InfeasibleError, UnboundedError
             No steady state exists; the error names the cycle or cut.
         ConvergenceError
-            The method stopped without a solution that its certificate proves.
+            The method stopped without a certified solution.
         TopologyError
             Unknown names, values out of range, an array of another length.
         """
@@ -186,7 +186,7 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
     InfeasibleError, UnboundedError
         No steady state exists; the error names the cycle or cut.
     ConvergenceError
-        The method stopped without a solution that its certificate proves.
+        The method stopped without a certified solution.
     TopologyError
         A circuit without elements; an unknown solver.
     """
@@ -213,13 +213,13 @@ def _operating_point(
                 raise
             raise ConvergenceError(_did_not(str(info["name"]), doubt, f"{error}; use --solver auto")) from error
         info |= {"iterations": found.iterations, "linear": linear}
-    if not certificate.ok:
+    if not certificate.certified:
         exact = solver is Exact.ACTIVE_SET
         raise ConvergenceError(_did_not(str(info["name"]), doubt, _failed(certificate, exact)))
     circuit = structure.named
     carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
-    free = intervals(structure, found.voltages, carries)
-    warnings = (*circuit.notes, *remarks(structure, free, found.unique))
+    free = nonunique_potentials(structure, found.voltages, carries)
+    warnings = (*circuit.notes, *solution_warnings(structure, free, found.unique))
     named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     return OperatingPoint(
         circuit, found.voltages, found.current, named, found.unique, certificate, info, warnings, found.drop
@@ -242,7 +242,7 @@ def _steady_state(structure: Structure, start: _Start, tolerance: float) -> tupl
     try:
         found = steady_state(net, *start)
         certificate = _certificate(structure, found, tolerance)
-        if certificate.ok or net.laplacian.iterative is None:
+        if certificate.certified or net.laplacian.iterative is None:
             return found, certificate, net.laplacian.way
     except ConvergenceError:
         if net.laplacian.iterative is None:

@@ -111,12 +111,12 @@ class Sweep:
         """The sweep as plain values: the JSON object of ``circuitsim sweep --format json`` (None where unsolved)."""
         solved = [status is Status.SOLVED for status in self.status]
         return {
-            "schema": 1,
+            "schema": 2,
             "title": self.title,
             "axes": {name: values.tolist() for name, values in self.axes.items()},
             "status": [status.value for status in self.status],
             "columns": {
-                name: [value if ok else None for value, ok in zip(values.tolist(), solved)]
+                name: [value if there else None for value, there in zip(values.tolist(), solved)]
                 for name, values in self.columns.items()
             },
             "failures": [

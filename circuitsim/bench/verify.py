@@ -72,12 +72,12 @@ def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray
 
 def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> Verified:
     """The certificate's word on an answer if diodes with ends as close as ``tight`` may conduct."""
-    kind, first, second, zeroable, n_nodes = structure.arrays
+    kind, first, second, resistance_pattern, n_nodes = structure.arrays
     worst, relative = np.empty(len(EQUATIONS)), np.empty(len(EQUATIONS))
     with np.errstate(all="ignore"):
         current = _currents(structure, value, voltages, tight)
         compact("worst_violations", n_nodes)(
-            kind, first, second, zeroable, value, voltages, current, np.empty((2, n_nodes)), worst, relative
+            kind, first, second, resistance_pattern, value, voltages, current, np.empty((2, n_nodes)), worst, relative
         )
     k = int(np.argmax(relative))
     return Verified(float(relative[k]), EQUATIONS[k])

@@ -36,7 +36,7 @@ class CircuitState(NamedTuple):
         v(p) − v(q), V.
     residual : (batch,) float array
         Worst violation of the circuit's equations, relative to local scales.
-    ok : (batch,) bool array
+    certified : (batch,) bool array
         Proven to the block's tolerance.
     solution : object
         What the solver starts from next time.
@@ -46,7 +46,7 @@ class CircuitState(NamedTuple):
     current: np.ndarray
     output: np.ndarray
     residual: np.ndarray
-    ok: np.ndarray
+    certified: np.ndarray
     solution: Any
 
     @property
@@ -62,8 +62,8 @@ def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> C
         return sum(c * getattr(state, name) for c, state in zip(coefficients, states))
 
     residual = np.maximum.reduce([state.residual for state in states])
-    ok = np.logical_and.reduce([state.ok for state in states])
-    return CircuitState(total("voltages"), total("current"), total("output"), residual, ok, states[0].solution)
+    certified = np.logical_and.reduce([state.certified for state in states])
+    return CircuitState(total("voltages"), total("current"), total("output"), residual, certified, states[0].solution)
 
 
 class CircuitBlock:
@@ -206,7 +206,7 @@ class CircuitBlock:
 
         Notes
         -----
-        A sample without a steady state, or without a certified one, comes back with ``ok`` false.
+        A sample without a steady state, or without a certified one, comes back with ``certified`` false.
         """
         before = None if start is None else start.solution  # type: ignore[attr-defined]
         if nudge is None:
@@ -222,7 +222,7 @@ class CircuitBlock:
     def clamp(self, x: np.ndarray, output: np.ndarray, start: State | None = None) -> CircuitState:
         """Operating points with the outputs held at given voltages, (batch, outputs), by sources across the pairs.
 
-        Where diodes or sources do not let an output take its voltage, ``ok`` is false.
+        Where diodes or sources do not let an output take its voltage, ``certified`` is false.
         """
         held = np.concatenate([x, output], axis=1)
         before = None if start is None else start.solution  # type: ignore[attr-defined]
@@ -246,7 +246,7 @@ class CircuitBlock:
         return cached[1]
 
     def _state(self, found: Any) -> CircuitState:
-        return CircuitState(found.voltages, found.currents, found.output, found.relative, found.ok, found)
+        return CircuitState(found.voltages, found.currents, found.output, found.relative, found.certified, found)
 
     # ------------------------------------------------------------------ energy and its derivatives
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:

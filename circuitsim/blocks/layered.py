@@ -58,7 +58,7 @@ class LayeredState:
         return self.layered_energy.residual(self.constants, self.relaxed, self.nudge)
 
     @property
-    def ok(self) -> Array:
+    def certified(self) -> Array:
         """(batch,) whether the residual is within the tolerance; always true for a fixed number of sweeps."""
         xp = namespace(self.layers[0])
         if self.tolerance is None:
@@ -75,7 +75,8 @@ class Sweeps:
     free, nudged : int
         Sweeps of a phase; with a tolerance, the most that are made.
     tolerance : float, optional
-        Stop when a sweep moves no unit by more than this times max(1, |s|); states with a larger residual are not ok.
+        Stop when a sweep moves no unit by more than this times max(1, |s|); states with a larger
+        residual are not certified.
     reverse_nudged : bool
         Nudged sweeps take even layers first, free ones odd layers: then t nudged sweeps from a free minimum are t
         steps of backpropagation through it (Nest & Ernoult 2024, App. A.5).

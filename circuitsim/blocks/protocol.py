@@ -51,7 +51,7 @@ class State(Protocol):
         ...
 
     @property
-    def ok(self) -> np.ndarray:
+    def certified(self) -> np.ndarray:
         """(batch,) bool: the state is certified to the block's tolerance (always true for a fixed number of sweeps)."""
         ...
 

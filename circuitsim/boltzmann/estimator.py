@@ -14,7 +14,7 @@ from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
-from circuitsim.training import Momentum, Plan, Trainer
+from circuitsim.training import Momentum, Trainer, TrainingPlan
 
 
 class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -184,8 +184,8 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _optimizer(self) -> Momentum:
         return Momentum(self.learning_rate, self.momentum, {"weights": self.weight_decay})
 
-    def _plan(self, epochs: int, seed: int, batch: int) -> Plan:
-        return Plan(epochs, batch, seed, self._optimizer(), shuffle=self.shuffle, evaluate_every=max(1, epochs))
+    def _plan(self, epochs: int, seed: int, batch: int) -> TrainingPlan:
+        return TrainingPlan(epochs, batch, seed, self._optimizer(), shuffle=self.shuffle, evaluate_every=max(1, epochs))
 
     def _checked(self, X: Any, reset: bool) -> np.ndarray:
         data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.output, [args.deck])
     try:
         deck = read(args)
-        roles, remarks = roles_of(deck)
+        roles, notes = roles_of(deck)
     except NetlistError as error:
         problems = [("error", problem) for problem in error.problems]
         _deliver(args, "", problems, None)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.inspection import inspect_circuit
 
     found = inspect_circuit(deck.circuit)
-    problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *remarks, *found.lints])]
+    problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *notes, *found.lints])]
     if found.contradiction is not None:
         problems.append(("error", _as_problem(found.contradiction)))
     _deliver(args, deck.title, problems, found.report, deck, roles)
@@ -80,7 +80,7 @@ def _deliver(
 
         errors = any(level == "error" for level, _ in problems)
         content: dict[str, Any] = {
-            "schema": 1,
+            "schema": 2,
             "title": title,
             "ok": not errors,
             "problems": [{"severity": level, **as_dict(problem)} for level, problem in problems],

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_target(args.output, [args.deck])
     deck = read(args)
-    roles, remarks = roles_of(deck)
-    report([*deck.problems, *deck.notes, *remarks])
+    roles, notes = roles_of(deck)
+    report([*deck.problems, *deck.notes, *notes])
     deliver(dumps(deck.circuit, roles), args.output)
     return 0

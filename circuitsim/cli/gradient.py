@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     report(setting.warnings)
     x, y = (array[: options["samples"]] for array in setting.samples[:2])
     free = setting.block.relax(x)
-    if not free.ok.all():
-        uncertified = int((~free.ok).sum())
+    if not free.certified.all():
+        uncertified = int((~free.certified).sum())
         raise ConvergenceError(f"{uncertified} of {len(x)} samples have no certified operating point")
     problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
     rows = _estimates(options, setting, problem)
@@ -85,7 +85,7 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProbl
         except CircuitError as error:
             print(f"note: {name} is left out: {error}", file=sys.stderr)
             continue
-        if not estimate.ok.all():
+        if not estimate.certified.all():
             print(f"note: {name} is left out: a state is not certified", file=sys.stderr)
             continue
         rows.append((name, _strength(estimator), estimate))
@@ -160,4 +160,4 @@ def _json(setting: Setting, rows: list[Row]) -> str:
          "gradient": dict(zip(names, vector.tolist()))}
         for name, strength, vector, norm, off, cosine in _compared(rows)
     ]  # fmt: skip
-    return dumps({"schema": 1, "title": setting.block.circuit.title, "methods": methods})
+    return dumps({"schema": 2, "title": setting.block.circuit.title, "methods": methods})

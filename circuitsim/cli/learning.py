@@ -99,7 +99,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
     deck = read(argparse.Namespace(deck=options["deck"], allow_include=options["allow_include"]))
-    stated, remarks = read_roles(deck)
+    stated, notes = read_roles(deck)
     roles = make_roles(
         deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated
     ).require()
@@ -111,7 +111,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
         rng = np.random.default_rng((options["seed"], 3))
         block = CircuitBlock(scattered(block, options["scatter"], rng), roles, options["tolerance"])
     loss = _loss(options, block, samples)
-    return Setting(block, roles, samples, loss, [*deck.problems, *deck.notes, *remarks])
+    return Setting(block, roles, samples, loss, [*deck.problems, *deck.notes, *notes])
 
 
 def amplified(samples: Samples, gain: float) -> Samples:

@@ -45,7 +45,7 @@ def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:
     from circuitsim.analysis.outcome import cause_of, status_of
 
     return {
-        "schema": 1,
+        "schema": 2,
         "title": circuit.title,
         "status": status_of(error).value,
         "message": str(error),

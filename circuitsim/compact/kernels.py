@@ -136,7 +136,7 @@ def _register() -> None:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
                 register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
     register_jitable(certificate.worst_violations)
-    register_jitable(certificate.worse)
+    register_jitable(certificate.update_maximum)
 
 
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:

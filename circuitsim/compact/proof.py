@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, worse
+from circuitsim.certificate import CLEAR, update_maximum
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.double_double import add
 from circuitsim.engine.tree import tree_potentials
@@ -33,7 +33,7 @@ def balances(kind, first, second, current, at_node):
             at_node[1, a], at_node[1, b] = max(at_node[1, a], c), max(at_node[1, b], c)
     worst = share = 0.0
     for k in range(at_node.shape[1]):
-        worst, share = worse(worst, share, abs(at_node[0, k]), at_node[1, k])
+        worst, share = update_maximum(worst, share, abs(at_node[0, k]), at_node[1, k])
     return worst, share
 
 
@@ -116,7 +116,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
             if between > 0.0:
                 scale = max(between, loop_scale(walk, by, drop, a, b))
-                forward, forward_share = worse(forward, forward_share, between, scale)
+                forward, forward_share = update_maximum(forward, forward_share, between, scale)
         elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
             drop[e] = between
         else:
@@ -125,12 +125,12 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
                 total += left / abs(ohms[e])
                 power += left * left / abs(ohms[e])
             scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
-            kvl, kvl_share = worse(kvl, kvl_share, left, scale)
+            kvl, kvl_share = update_maximum(kvl, kvl_share, left, scale)
         if kind[e] == DIODE:
-            reverse, reverse_share = worse(reverse, reverse_share, max(-c, 0.0), local)
+            reverse, reverse_share = update_maximum(reverse, reverse_share, max(-c, 0.0), local)
         printed, size = abs(drop[e] - (v[a] - v[b])), abs(drop[e])
         if printed > AGREES * size:
-            kvl, kvl_share = worse(kvl, kvl_share, printed, max(size, abs(v[a]), abs(v[b])))
+            kvl, kvl_share = update_maximum(kvl, kvl_share, printed, max(size, abs(v[a]), abs(v[b])))
     worst[1], worst[3], worst[4] = kvl, forward, reverse
     relative[1], relative[3], relative[4] = kvl_share, forward_share, reverse_share
     for j in range(1, n):

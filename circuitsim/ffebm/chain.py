@@ -85,7 +85,8 @@ class Chain:
             state is no strict minimum.
         metrics : dict
             ``loss``; ``error``, the fraction of wrong labels (for labels); ``residual``, the worst of the free states;
-            ``unproven``, the fraction of samples left out because a block's state is not certified to its tolerance.
+            ``uncertified_fraction``, the share of samples left out because a block's
+            state is not certified to its tolerance.
         """
         x, targets = batch
         if self.augment is not None:
@@ -99,7 +100,7 @@ class Chain:
         relaxed = [step.memory for step in steps if is_block(step.element)]
         trusted = xp.ones(output.shape[0], dtype=xp.bool, device=device(output))
         for state in relaxed:
-            trusted = trusted & xp.asarray(state.ok)
+            trusted = trusted & xp.asarray(state.certified)
         error = error * xp.astype(trusted, error.dtype)[:, None]
         gradients = None
         with contextlib.suppress(ConvergenceError):
@@ -112,7 +113,7 @@ class Chain:
             metrics["error"] = float(np.mean(_labels(output) != to_numpy(targets)))
         if relaxed:
             metrics["residual"] = max(float(xp.max(xp.asarray(state.residual))) for state in relaxed)
-            metrics["unproven"] = 1.0 - float(xp.mean(xp.astype(trusted, error.dtype)))
+            metrics["uncertified_fraction"] = 1.0 - float(xp.mean(xp.astype(trusted, error.dtype)))
         return gradients, metrics
 
     def project(self) -> None:
@@ -170,12 +171,12 @@ class Chain:
         targets : array
             Labels, or rows like the outputs.
         **plan
-            Further arguments of `circuitsim.training.Plan`.
+            Further arguments of `circuitsim.training.TrainingPlan`.
         """
-        from circuitsim.training import Adam, Cosine, Plan, Trainer
+        from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
 
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
-        self.history = Trainer(self, (x, targets), Plan(epochs, batch, seed, **settings)).train().history
+        self.history = Trainer(self, (x, targets), TrainingPlan(epochs, batch, seed, **settings)).train().history
         return self
 
     def rates(self, rate: float) -> dict[str, float]:

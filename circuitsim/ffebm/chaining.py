@@ -143,8 +143,8 @@ def backward(
         step, with_input = steps[index], index > first
         errors = [(c, namespace(e).reshape(e, step.shape)) for c, e in errors]
         if is_block(step.element):
-            gradients[index], errors, ok = through_block(step, sum(c * e for c, e in errors), rule, batch)
-            certified = certified & ok
+            gradients[index], errors, held = through_block(step, sum(c * e for c, e in errors), rule, batch)
+            certified = certified & held
         else:
             passed = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
             gradients[index] = _combined([(c / batch, found) for c, (found, _) in passed])
@@ -174,7 +174,7 @@ def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passe
     """A block's gradients, the errors at its input, and which samples are certified."""
     xp = namespace(error)
     block, x, free, _ = step
-    certified = xp.asarray(free.ok)
+    certified = xp.asarray(free.certified)
     trust = xp.astype(certified, error.dtype)
     if rule.method != "ep":
         differentiate = getattr(block, "truncated", block.implicit) if rule.method == "id" else block.implicit
@@ -197,7 +197,7 @@ def _contrast(
     """
     xp = namespace(scale)
     free, plus, minus = states
-    certified = xp.asarray(free.ok & plus.ok & minus.ok)
+    certified = xp.asarray(free.certified & plus.certified & minus.certified)
     half = 0.5 * scale * xp.astype(certified, scale.dtype)
     found = dict(block.parameter_difference(plus, minus, x, half / batch))
     if form == "explicit":

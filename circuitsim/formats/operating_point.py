@@ -8,7 +8,7 @@ from typing import Any
 from circuitsim.formats.columns import Cell, csv, quantity, table
 from circuitsim.formats.rawfile import Variable, rawfile
 
-CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "unique", "low", "high")
+CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "kink", "unique", "low", "high")
 """``kind`` is ``node`` or ``branch``; ``low`` and ``high`` bound the potential of a node where it is not unique."""
 
 
@@ -21,9 +21,10 @@ def _csv_rows(point: Mapping[str, Any]) -> Iterator[list[Cell]]:
     intervals = point["intervals"]
     for name, voltage in point["nodes"].items():
         low, high = intervals.get(name, (None, None))
-        yield ["node", name, voltage, None, None, None, name not in intervals, low, high]
+        yield ["node", name, voltage, None, None, None, None, name not in intervals, low, high]
     for name, b in point["branches"].items():
-        yield ["branch", name, b["voltage"], b["current"], b["power"], b.get("state"), b["unique"], None, None]
+        state, kink = b.get("state"), b.get("kink")
+        yield ["branch", name, b["voltage"], b["current"], b["power"], state, kink, b["unique"], None, None]
 
 
 def as_raw(point: Mapping[str, Any]) -> str:
@@ -39,6 +40,8 @@ def as_table(point: Mapping[str, Any]) -> str:
     lines += ["", *_nodes(point), "", *_branches(point), ""]
     if not all(branch["unique"] for branch in point["branches"].values()):
         lines += ["* not unique: the smallest currents that satisfy Kirchhoff's current law", ""]
+    if any(branch.get("kink") for branch in point["branches"].values()):
+        lines += ["° kink: current and voltage are both zero, either state is correct", ""]
     lines += _summary(point)
     return "\n".join(lines).lstrip("\n") + "\n"
 
@@ -64,7 +67,7 @@ def _branches(point: Mapping[str, Any]) -> list[str]:
     return table(["branch", "voltage", "current", "power", "state"], [
         [
             name, quantity(b["voltage"], "V"), quantity(b["current"], "A") + ("" if b["unique"] else " *"),
-            quantity(b["power"], "W"), b.get("state", ""),
+            quantity(b["power"], "W"), b.get("state", "") + (" °" if b.get("kink") else ""),
         ]
         for name, b in point["branches"].items()
     ])  # fmt: skip

@@ -1,9 +1,6 @@
 """Deep Hopfield networks that learn classes, the published ones among them; their kinship with resistive networks."""
 
 from circuitsim.hopfield.network import DeepHopfieldNetwork, HopfieldLearning, network
-from circuitsim.hopfield.recipe import HopfieldRecipe, recipes
+from circuitsim.hopfield.preset import HopfieldPreset, published_models
 
-Learning, Recipe = HopfieldLearning, HopfieldRecipe
-"""The former names."""
-
-__all__ = ["DeepHopfieldNetwork", "HopfieldLearning", "HopfieldRecipe", "Learning", "Recipe", "network", "recipes"]
+__all__ = ["DeepHopfieldNetwork", "HopfieldLearning", "HopfieldPreset", "network", "published_models"]

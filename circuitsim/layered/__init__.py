@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from circuitsim.layered.architecture import Architecture, ResistiveLearning, ResistiveRecipe, recipes
+from circuitsim.layered.architecture import Architecture, ResistiveLearning, ResistivePreset, published_models
 
 _HOMES = {
     "DRNClassifier": "circuitsim.layered.estimator",
@@ -10,19 +10,14 @@ _HOMES = {
     "LayeredLearner": "circuitsim.layered.learner",
 }
 
-Learning, Recipe = ResistiveLearning, ResistiveRecipe
-"""The former names."""
-
 __all__ = [
     "Architecture",
     "DRNClassifier",
     "DeepResistiveNetwork",
     "LayeredLearner",
-    "Learning",
-    "Recipe",
     "ResistiveLearning",
-    "ResistiveRecipe",
-    "recipes",
+    "ResistivePreset",
+    "published_models",
 ]
 
 

@@ -100,7 +100,7 @@ class ResistiveLearning:
             raise UsageError(f"a tolerance is a relative residual in [0, 1), not {self.tolerance}")
 
 
-class ResistiveRecipe(NamedTuple):
+class ResistivePreset(NamedTuple):
     """A published model: its architecture on MNIST, hyper-parameters and results (`architectures.toml`)."""
 
     name: str
@@ -121,14 +121,14 @@ class ResistiveRecipe(NamedTuple):
 
 
 @cache
-def recipes() -> dict[str, ResistiveRecipe]:
+def published_models() -> dict[str, ResistivePreset]:
     """The published models by name."""
     text = resources.files("circuitsim.layered").joinpath("architectures.toml").read_text(encoding="utf-8")
-    return {name: _recipe(name, row) for name, row in tomllib.loads(text).items()}
+    return {name: _preset(name, row) for name, row in tomllib.loads(text).items()}
 
 
-def _recipe(name: str, row: dict[str, Any]) -> ResistiveRecipe:
-    return ResistiveRecipe(
+def _preset(name: str, row: dict[str, Any]) -> ResistivePreset:
+    return ResistivePreset(
         name, row["title"],
         Architecture((784, *row["hidden"], 10), row["input_gain"]),
         ResistiveLearning(row["beta"], row["sweeps"], row["sweeps"]),

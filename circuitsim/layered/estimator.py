@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
-from circuitsim.training import SGD, Exponential, Plan, Trainer
+from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
 
 
 class DRNClassifier(ClassifierMixin, BaseEstimator):
@@ -95,7 +95,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
         )  # fmt: skip
-        plan = Plan(self.epochs, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
+        plan = TrainingPlan(self.epochs, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
         outcome = Trainer(learner, (np.ascontiguousarray(X), labels), plan).train()
         self.network_ = learner.network()
         self.cost_curve_ = [float(cost) for cost in outcome.history.column("cost")]

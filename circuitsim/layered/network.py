@@ -38,7 +38,7 @@ class ResistiveState:
         Volts of layers 1..L, in front of each layer's amplifiers' common scale (physical volts).
     residual : (batch,) ndarray
         Largest net current that a unit's diode cannot carry, relative to Σ g (|v_j| + |v_k|) + |b| at that unit.
-    ok : (batch,) ndarray of bool
+    certified : (batch,) ndarray of bool
         Residual within the requested tolerance; always true for a fixed number of sweeps.
     sweeps : int
         Number of sweeps made.
@@ -46,7 +46,7 @@ class ResistiveState:
 
     layers: tuple[np.ndarray, ...]
     residual: np.ndarray
-    ok: np.ndarray
+    certified: np.ndarray
     sweeps: int
 
     @property
@@ -141,9 +141,9 @@ class DeepResistiveNetwork:
                 residual = numpy_layers.residual(inner, biases, given, scale, u, tilt)
                 if self.tolerance > 0 and (residual <= self.tolerance).all():
                     break
-        ok = residual <= self.tolerance if self.tolerance > 0 else np.ones(len(x), bool)
+        certified = residual <= self.tolerance if self.tolerance > 0 else np.ones(len(x), bool)
         scales = self.architecture.amplification[1:]
-        return ResistiveState(tuple(a * a.dtype.type(c) for a, c in zip(u, scales)), residual, ok, sweep)
+        return ResistiveState(tuple(a * a.dtype.type(c) for a, c in zip(u, scales)), residual, certified, sweep)
 
     def energy(self, state: ResistiveState, x: np.ndarray) -> np.ndarray:
         """(batch,) the untilted energy, W."""

@@ -13,9 +13,6 @@ from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.nudges import NUDGES, ConstantCurrent, FollowingCurrent, Nudging, ResistorNudge
 
-Problem = GradientProblem
-"""The former name."""
-
 __all__ = [
     "NUDGES",
     "AgnosticPropagation",
@@ -32,7 +29,6 @@ __all__ = [
     "Learner",
     "Loss",
     "Nudging",
-    "Problem",
     "ResistorNudge",
     "SquaredError",
 ]

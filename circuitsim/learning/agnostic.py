@@ -33,7 +33,7 @@ class AgnosticPropagation:
     nudging : Nudging
     tolerance : float
         Largest error of the move, as a share of it.
-    rounds : int
+    iterations : int
         Largest number of iterations for the move.
     """
 
@@ -41,7 +41,7 @@ class AgnosticPropagation:
     beta: float = 0.01
     nudging: Nudging = RESISTOR
     tolerance: float = 1e-9
-    rounds: int = 200
+    iterations: int = 200
 
     def __post_init__(self) -> None:
         if not (0.0 < self.epsilon < np.inf and 0.0 < self.beta < np.inf):
@@ -62,7 +62,7 @@ class AgnosticPropagation:
             raise UsageError("agnostic propagation needs a block that relaxes at trial parameters: a circuit")
         here = {name: theta.copy() for name, theta in block.parameters.items()}
         state = problem.free
-        for _ in range(self.rounds):
+        for _ in range(self.iterations):
             moved = block.at(here)
             start = problem.free._replace(solution=state.solution)  # type: ignore[attr-defined]
             state = self.nudging.relax(moved, problem.x, start, problem.loss, problem.target, self.beta)
@@ -75,12 +75,12 @@ class AgnosticPropagation:
                 break
         else:
             raise ConvergenceError(
-                f"no convergence of the parameters in {self.rounds} iterations; use a smaller epsilon or beta"
+                f"no convergence of the parameters in {self.iterations} iterations; use a smaller epsilon or beta"
             )
         scale = self.epsilon * self.beta
         gradient = {name: (theta - here[name]) / scale for name, theta in block.parameters.items()}
         residual = np.maximum(problem.free.residual, state.residual)
-        return Estimate(gradient, None, residual, problem.free.ok & state.ok)
+        return Estimate(gradient, None, residual, problem.free.certified & state.certified)
 
     def _pulled(self, block: Any, force: Arrays) -> Arrays:
         """Where the knobs let the parameters go under a force, within their bounds."""

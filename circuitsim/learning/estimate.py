@@ -44,7 +44,7 @@ class Estimate(NamedTuple):
         ∂loss_b/∂x_b, not weighted; None where the method gives none.
     residual : (batch,) float array
         Worst residual of the states used.
-    ok : (batch,) bool array
+    certified : (batch,) bool array
         All states used are certified.
     lower, upper : (batch,) float array or None
         L_β ≤ loss ≤ L_−β, where the method measures them (Scellier 2024, Theorem 3).
@@ -53,7 +53,7 @@ class Estimate(NamedTuple):
     parameters: Arrays
     inputs: np.ndarray | None
     residual: np.ndarray
-    ok: np.ndarray
+    certified: np.ndarray
     lower: np.ndarray | None = None
     upper: np.ndarray | None = None
 
@@ -74,5 +74,5 @@ def difference(
     parameters = problem.block.parameter_difference(plus, minus, problem.x, problem.weight / scale)
     inputs = problem.block.input_difference(plus, minus, problem.x) / scale
     residual = np.maximum.reduce([state.residual for state in states])
-    ok = np.logical_and.reduce([state.ok for state in states])
-    return Estimate(parameters, inputs, residual, ok)
+    certified = np.logical_and.reduce([state.certified for state in states])
+    return Estimate(parameters, inputs, residual, certified)

@@ -18,4 +18,4 @@ class ImplicitDifferentiation:
         """The gradient, from one adjoint solve."""
         block, x, target, loss, free, weight = problem
         parameters, inputs = block.implicit(free, x, loss.gradient(free.output, target), weight)
-        return Estimate(parameters, inputs, free.residual, free.ok)
+        return Estimate(parameters, inputs, free.residual, free.certified)

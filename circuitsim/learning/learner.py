@@ -34,7 +34,7 @@ class Learner:
     -----
     Metrics of a batch: ``loss``, ``error`` (share of wrong classes, or mean squared distance, V²), the bracket
     ``lower ≤ loss ≤ upper`` where the estimator measures it, ``certificate`` (worst residual of the states used),
-    ``clamped`` (parameters on a bound), ``uncertified`` (samples without a certified state).
+    ``clamped`` (parameters on a bound), ``uncertified_fraction`` (of the samples, those without a certified state).
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class Learner:
         """Mean gradient of a batch (x, target), and its metrics."""
         x, target = batch
         free = self.block.relax(x)
-        good = free.ok
+        good = free.certified
         estimate = None
         if good.all():
             weight = np.full(len(x), 1.0 / len(x))
             estimate = self.estimator.estimate(GradientProblem(self.block, x, target, self.loss, free, weight))
-            good = estimate.ok
+            good = estimate.certified
         metrics = self._metrics(free, target, good, estimate)
         if good.all():
             assert estimate is not None
@@ -77,7 +77,7 @@ class Learner:
     def _metrics(
         self, free: State, target: np.ndarray, good: np.ndarray, estimate: Estimate | None
     ) -> dict[str, float]:
-        """Means over the samples with a certified state; zero without any (see ``uncertified``)."""
+        """Means over the samples with a certified state; zero without any (see ``uncertified_fraction``)."""
         output, target = free.output[good], target[good]
         any_good = bool(good.any())
         metrics = {"loss": float(self.loss.value(output, target).mean()) if any_good else 0.0}
@@ -91,7 +91,7 @@ class Learner:
         residual = free.residual if estimate is None else estimate.residual
         metrics["certificate"] = float(residual[good].max(initial=0.0))
         metrics["clamped"] = float(self.block.at_bound())
-        metrics["uncertified"] = float((~good).sum())
+        metrics["uncertified_fraction"] = float((~good).mean())
         return metrics
 
     def _brackets(self, name: str) -> bool:
@@ -110,9 +110,9 @@ class Learner:
         parts = []
         for at in range(0, len(x), batch):
             state = self.block.relax(x[at : at + batch])
-            if not state.ok.all():
+            if not state.certified.all():
                 raise ConvergenceError(
-                    f"{int((~state.ok).sum())} samples have no operating point certified to the tolerance"
+                    f"{int((~state.certified).sum())} samples have no operating point certified to the tolerance"
                 )
             parts.append(state.output)
         return np.concatenate(parts) if parts else np.empty((0, self.block.n_outputs))

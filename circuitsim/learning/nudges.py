@@ -62,12 +62,12 @@ class FollowingCurrent:
     ----------
     tolerance : float
         Largest change of an output in the last iteration, as a share of the largest output.
-    rounds : int
+    iterations : int
         Largest number of iterations.
     """
 
     tolerance: float = 1e-11
-    rounds: int = 2000
+    iterations: int = 2000
 
     def relax(
         self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
@@ -83,7 +83,7 @@ class FollowingCurrent:
             return ResistorNudge().relax(block, x, free, loss, target, beta)
         stiffness = max(beta, 0.0) * loss.gradient_lipschitz
         state = free
-        for _ in range(self.rounds):
+        for _ in range(self.iterations):
             before = state.output
             pull = beta * loss.gradient(before, target) - stiffness * before
             state = block.relax(x, Nudge(pull, stiffness), state)
@@ -91,7 +91,7 @@ class FollowingCurrent:
             if change <= self.tolerance * np.abs(state.output).max(initial=0.0):
                 return state
         raise ConvergenceError(
-            f"no convergence of the nudged state in {self.rounds} iterations (change {change:.1e} V); "
+            f"no convergence of the nudged state in {self.iterations} iterations (change {change:.1e} V); "
             "use a smaller --beta"
         )
 

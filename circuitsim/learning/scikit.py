@@ -20,7 +20,7 @@ from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.networks import doubled, rectifier_network
 from circuitsim.learning.start import default_beta, default_learning_rate, output_spread
 from circuitsim.netlist.roles import Roles
-from circuitsim.training import Adam, Cosine, Plan, Trainer
+from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
 
 
 class _CircuitEstimator(BaseEstimator):
@@ -78,7 +78,7 @@ class _CircuitEstimator(BaseEstimator):
         estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
         self.learner_ = Learner(self.block_, estimator, loss)
         rate = self.learning_rate or default_learning_rate(self.block_, x, "adam")
-        plan = Plan(
+        plan = TrainingPlan(
             self.epochs, self.batch_size, int(seeds.integers(2**31)), Adam(rate), Cosine(max(1, self.epochs), 0.02),
             evaluate_every=max(1, self.epochs),
         )  # fmt: skip

@@ -76,14 +76,14 @@ def _pivot_mds(distance: np.ndarray) -> np.ndarray:
     return positions * sign / spread * distance.max() / 2 + 0.01 * np.column_stack([np.cos(turn), np.sin(turn)])
 
 
-def _majorise(x: np.ndarray, distance: np.ndarray, rounds: int = 150) -> np.ndarray:
+def _majorise(x: np.ndarray, distance: np.ndarray, iterations: int = 150) -> np.ndarray:
     """Minimise Σ (|x_u − x_v| − d)² / d² (Gansner, Koren & North 2004)."""
     off = distance > 0
     weight = np.zeros_like(distance)
     weight[off] = distance[off] ** -2.0
     laplacian = np.diag(weight.sum(1)) - weight
     inverse = np.linalg.pinv(laplacian)
-    for _ in range(rounds):
+    for _ in range(iterations):
         apart = x[:, None] - x[None]
         length = np.sqrt((apart**2).sum(2))
         ratio = np.where(length > 1e-9, weight * distance / np.where(length > 1e-9, length, 1.0), 0.0)

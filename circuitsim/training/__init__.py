@@ -12,7 +12,7 @@ from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.schedules import Constant, Cosine, Exponential, Schedule
 from circuitsim.training.trainable import FusedTrainable, Trainable
-from circuitsim.training.trainer import Outcome, Plan, Trainer
+from circuitsim.training.trainer import Outcome, Trainer, TrainingPlan
 
 __all__ = [
     "SGD",
@@ -26,12 +26,12 @@ __all__ = [
     "Momentum",
     "Optimizer",
     "Outcome",
-    "Plan",
     "ProgressLine",
     "RunDirectory",
     "Schedule",
     "Trainable",
     "Trainer",
+    "TrainingPlan",
     "load_checkpoint",
     "save_checkpoint",
 ]

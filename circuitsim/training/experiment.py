@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.training.history import History
 from circuitsim.training.trainable import FusedTrainable, Trainable
-from circuitsim.training.trainer import Evaluate, Plan
+from circuitsim.training.trainer import Evaluate, TrainingPlan
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Experiment:
 
     trainable: Trainable | FusedTrainable
     data: Sequence[np.ndarray]
-    plan: Plan
+    plan: TrainingPlan
     title: str
     finish: Callable[[Path, History], list[Path]]
     summary: Callable[[History], list[str]]

@@ -27,7 +27,7 @@ _UNINTERRUPTED_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """How to train.
 
     Parameters
@@ -101,7 +101,7 @@ class Trainer:
         ``train_seconds``: the time its steps took since the last row.
     data : sequence of ndarray
         Arrays with equal first dimension; a batch is the same rows of each.
-    plan : Plan
+    plan : TrainingPlan
         How to train.
     evaluate : callable, optional
         ``evaluate(rng)`` gives further columns for each row of the history; its generator is its own, so that
@@ -118,7 +118,7 @@ class Trainer:
         self,
         trainable: Trainable | FusedTrainable,
         data: Sequence[np.ndarray],
-        plan: Plan,
+        plan: TrainingPlan,
         evaluate: Evaluate | None = None,
         directory: RunDirectory | None = None,
         progress: ProgressLine | None = None,

@@ -143,8 +143,8 @@ def test_the_certificate_sees_wrong_voltages_and_wrong_currents(circuit, error):
     v = np.array(point.voltages)
     if abs(i[k]) > 1e-3:
         i[k] *= 1 + error
-        assert not certify_amplified(arrays, v, i, v[arrays.first] - v[arrays.second], 1e-9).ok
-    assert certify_amplified(arrays, v, point.currents, point.drops, 1e-9).ok
+        assert not certify_amplified(arrays, v, i, v[arrays.first] - v[arrays.second], 1e-9).certified
+    assert certify_amplified(arrays, v, point.currents, point.drops, 1e-9).certified
 
 
 def test_a_wire_in_the_coordinates_of_its_section():
@@ -324,7 +324,7 @@ def test_json_check_graph_and_convert(tmp_path, capsys, monkeypatch):
     x1 = found["branches"]["X1"]
     expected = dense(circuitsim.loads(DECK))
     k = circuitsim.loads(DECK).element_index("X1")
-    assert x1["current"] == pytest.approx(expected[1][k], rel=1e-12) and found["certificate"]["ok"]
+    assert x1["current"] == pytest.approx(expected[1][k], rel=1e-12) and found["certificate"]["certified"]
     assert sum(b["power"] for b in found["branches"].values()) == pytest.approx(0, abs=1e-15)
     assert main(["check", str(path)]) == 0
     assert "2 bidirectional amplifiers" in capsys.readouterr().out

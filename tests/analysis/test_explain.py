@@ -18,7 +18,7 @@ LEFT = "active-set engine: sources close a loop, or only blocking diodes hold so
     ("deck", "why"),
     [
         (RECTIFIER, WHY),
-        (RECTIFIER + "D2 2 3\n", f"{WHY}; conducting diodes close loops, whose currents are the choice of least norm"),
+        (RECTIFIER + "D2 2 3\n", f"{WHY}; conducting diodes close loops, whose currents are those of least norm"),
         (RECTIFIER + "V2 1 0 1\n", LEFT),
         (RECTIFIER + "D2 4 3\nD3 4 2\n", LEFT),
     ],
@@ -47,7 +47,7 @@ def test_the_text_counts_what_matters() -> None:
     assert text[0] == "circuit: 4 nodes, 5 elements; 2 unknown potentials once sources and shorts join nodes"
     assert text[1].startswith("diodes: 2, 1 of them with an end at a fixed potential; 2 conduct, 1 of these between")
     assert text[2] == f"method: active-set ({WHY})"
-    assert text[4].startswith("proof: worst violation")
+    assert text[4].startswith("certificate: worst violation")
 
 
 def test_the_command_says_it_on_stderr_and_keeps_its_output(capsys: pytest.CaptureFixture) -> None:

@@ -44,7 +44,7 @@ def test_relaxation_reaches_a_minimum_of_the_energy(options: dict[str, object], 
     assert isinstance(made, EnergyBlock)
     state = made.relax(x)
     assert state.residual.max() < 1e-12
-    assert state.ok.all()
+    assert state.certified.all()
     least = made.energy(state, x)
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -162,10 +162,10 @@ def test_fixed_sweeps_report_their_residual_and_single_precision_stays_single() 
     made = block([40, 30, 20], dtype=np.float32, sweeps=Sweeps(2, 2), spread=1.0)
     state = made.relax(np.random.default_rng(0).uniform(size=(5, 40)))
     assert all(layer.dtype == np.float32 for layer in state.layers)
-    assert state.ok.all()
+    assert state.certified.all()
     assert (state.residual > 1e-6).all()
     made.sweeps = Sweeps(2, 2, tolerance=1e-6)
-    assert not made.relax(np.random.default_rng(0).uniform(size=(5, 40))).ok.any()
+    assert not made.relax(np.random.default_rng(0).uniform(size=(5, 40))).certified.any()
 
 
 def test_what_cannot_be_is_refused() -> None:

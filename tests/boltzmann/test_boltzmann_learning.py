@@ -26,11 +26,11 @@ from circuitsim.boltzmann.contrastive import as_states
 from circuitsim.boltzmann.exact import largest
 from circuitsim.boltzmann.monitor import Monitor
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.training import SGD, CheckpointError, Momentum, Plan, Trainable, Trainer
+from circuitsim.training import SGD, CheckpointError, Momentum, Trainable, Trainer, TrainingPlan
 
 
 def _learn(learner, patterns, epochs, **plan):
-    Trainer(learner, [patterns], Plan(epochs, len(patterns), optimizer=SGD(0.2), **plan)).train()
+    Trainer(learner, [patterns], TrainingPlan(epochs, len(patterns), optimizer=SGD(0.2), **plan)).train()
 
 
 @pytest.mark.parametrize("chains", [0, 20])
@@ -258,9 +258,9 @@ def test_momentum_and_decay_act_on_the_machine():
     machine = random_machine(4, 3)
     _, fast = machine, Momentum(0.0, 0.9, {"weights": 0.1})
     before = machine.weights.copy()
-    Trainer(ContrastiveDivergence(machine), [pattern_set("diag", 4)], Plan(3, 5, optimizer=fast)).train()
+    Trainer(ContrastiveDivergence(machine), [pattern_set("diag", 4)], TrainingPlan(3, 5, optimizer=fast)).train()
     np.testing.assert_array_equal(machine.weights, before)
     shrinking = SGD(0.5, {"weights": 1.0})
     machine.visible_bias[:] = 3.0
-    Trainer(ContrastiveDivergence(machine), [np.ones((1, 4))], Plan(20, 1, optimizer=shrinking)).train()
+    Trainer(ContrastiveDivergence(machine), [np.ones((1, 4))], TrainingPlan(20, 1, optimizer=shrinking)).train()
     assert np.abs(machine.weights).max() < np.abs(before).max() and machine.visible_bias.min() > 2.9

@@ -24,7 +24,7 @@ def test_errors_as_json(command: Command, deck) -> None:
     result = command("check", deck("bad\nR1 a b 1K5\n"), "--format", "json")
     assert result.code == 2
     assert json.loads(result.out) == {
-        "schema": 1,
+        "schema": 2,
         "title": "",
         "ok": False,
         "problems": [

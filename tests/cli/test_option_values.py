@@ -9,7 +9,7 @@ import pytest
 
 from circuitsim.cli.options import LARGEST
 from circuitsim.errors import UsageError
-from circuitsim.training import Plan
+from circuitsim.training import TrainingPlan
 
 from .conftest import Command
 
@@ -88,4 +88,4 @@ def test_values_of_a_recorded_run(command: Command, tmp_path: Path, options: dic
 @pytest.mark.parametrize("value", [True, 1.5, "3", None])
 def test_a_plan_takes_whole_numbers_only(name: str, value: object) -> None:
     with pytest.raises(UsageError, match=f"^{name} must be a whole number, not "):
-        Plan(**{"epochs": 1, "batch": 1, name: value})
+        TrainingPlan(**{"epochs": 1, "batch": 1, name: value})

@@ -32,7 +32,7 @@ def case(request: pytest.FixtureRequest):
 def test_every_sample_is_the_operating_point_of_its_sources(case) -> None:
     circuit, solver, names, x = case
     batch = solver.solve(x)
-    assert batch.ok.all() and batch.relative.max() < 1e-12 and len(batch) == 30
+    assert batch.certified.all() and batch.relative.max() < 1e-12 and len(batch) == 30
     for s in (0, 11, 29):
         point = circuitsim.solve(circuit.with_values(dict(zip(names, x[s]))))
         assert batch.voltages[s] == pytest.approx(point.voltages, abs=1e-12)
@@ -59,7 +59,7 @@ def test_ports_and_single_settling_agree(family: str, monkeypatch: pytest.Monkey
     single = batched(circuit, names, pairs)
     few = single.solve(x, stiffness=0.1)
     assert single._known_ports == {}
-    assert many.ok.all() and few.ok.all() and many.relative.max() < 1e-11
+    assert many.certified.all() and few.certified.all() and many.relative.max() < 1e-11
     assert many.voltages == pytest.approx(few.voltages, abs=1e-12)
     assert many.currents == pytest.approx(few.currents, abs=1e-11)
     cotangent = np.random.default_rng(6).normal(size=(40, 1))
@@ -74,7 +74,7 @@ def test_threads_and_starts_do_not_change_the_result(case) -> None:
     one, three = solver.solve(x, threads=1), solver.solve(x, threads=3)
     assert np.array_equal(one.voltages, three.voltages) and np.array_equal(one.currents, three.currents)
     again = solver.solve(x, start=one)
-    assert np.array_equal(again.closed, one.closed) and (again.rounds == 1).all()
+    assert np.array_equal(again.closed, one.closed) and (again.iterations == 1).all()
     assert again.voltages == pytest.approx(one.voltages, abs=1e-13)
 
 
@@ -86,9 +86,9 @@ def test_samples_of_a_large_circuit_begin_where_the_one_before_ended(family: str
     solver = batched(circuit, names)
     batch, three = solver.solve(x, threads=1), solver.solve(x, threads=3)
     alone = [solver.solve(x[s : s + 1]) for s in range(len(x))]
-    assert batch.ok.all() and np.array_equal(batch.voltages, three.voltages)
-    assert np.array_equal(batch.voltages[0], alone[0].voltages[0]) and batch.rounds[0] == alone[0].rounds[0]
-    assert batch.rounds[1:].sum() < 0.7 * sum(one.rounds[0] for one in alone[1:])
+    assert batch.certified.all() and np.array_equal(batch.voltages, three.voltages)
+    assert np.array_equal(batch.voltages[0], alone[0].voltages[0]) and batch.iterations[0] == alone[0].iterations[0]
+    assert batch.iterations[1:].sum() < 0.7 * sum(one.iterations[0] for one in alone[1:])
     for s, one in enumerate(alone):
         assert batch.voltages[s] == pytest.approx(one.voltages[0], abs=1e-13)
     assert solver.solve(x[:0]).voltages.shape == (0, circuit.arrays().n_nodes)
@@ -100,14 +100,14 @@ def test_large_circuits_go_through_ports_where_that_costs_less(family: str, unkn
     names, base = sources_of(circuit)
     solver = batched(circuit, names)
     batch = solver.solve(base * np.random.default_rng(1).uniform(0.9, 1.1, (60, len(names))))
-    assert batch.ok.all() and bool(solver._known_ports) == by_ports
+    assert batch.certified.all() and bool(solver._known_ports) == by_ports
 
 
 def test_a_nudge_is_a_resistor_and_a_source_across_the_output(case) -> None:
     circuit, solver, names, x = case
     injected = np.random.default_rng(1).normal(size=(30, 2)) * 0.05
     nudged = solver.solve(x, injected=injected, stiffness=0.25, start=solver.solve(x))
-    assert nudged.ok.all()
+    assert nudged.certified.all()
     for s in (3, 17):
         drawn = circuit.with_values(dict(zip(names, x[s])))
         for k, (p, q) in enumerate(pairs_of(circuit)):
@@ -121,7 +121,7 @@ def test_negative_stiffness_solves_its_own_equations_up_to_the_limit(case) -> No
     limit = solver.stiffness_limit()
     assert 0.0 < limit < np.inf
     nudged = solver.solve(x, stiffness=-0.5 * limit)
-    assert nudged.ok.all()
+    assert nudged.certified.all()
     # Kirchhoff's law at the outputs, the negative conductance included, from elements alone.
     arrays = circuit.arrays()
     out = np.zeros((30, arrays.n_nodes))
@@ -196,7 +196,7 @@ def test_what_the_kernel_cannot_prove_the_general_solver_does() -> None:
     batch = batched(circuit, ["V1", "V2", "I1"], [("3", "0")]).solve(
         np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [2.0, 1.0, 0.0], [1.0, 1.0, 1e-3]])
     )
-    assert batch.ok.tolist() == [True, True, False, False]  # sources that contradict; current with nowhere to go
+    assert batch.certified.tolist() == [True, True, False, False]  # sources that contradict; current with nowhere to go
     assert batch.output[:2, 0].tolist() == [0.5, 1.0]
 
 

@@ -84,7 +84,7 @@ def test_the_general_solver_agrees(family: str) -> None:
         assert np.abs(quick.voltages - general.voltages).max() <= 1e-9 * scale
         assert np.array_equal(quick.unique, general.unique)
         assert np.abs(quick.currents - general.currents)[quick.unique].max() <= 1e-9 * np.abs(general.currents).max()
-        assert quick.certificate.ok and quick.certificate.worst < 1e-11
+        assert quick.certificate.certified and quick.certificate.worst < 1e-11
 
 
 def test_the_loop_measures_what_the_certificate_does() -> None:
@@ -153,7 +153,7 @@ def test_what_is_not_unique_is_left_to_the_general_solver() -> None:
     assert status_of(nowhere_to_go) == NO_REST
     for deck in (parallel_diodes, parallel_sources):
         point = circuitsim.solve(circuitsim.loads(deck))
-        assert point["3"] == 0.5 and not point.unique.all() and point.certificate.ok
+        assert point["3"] == 0.5 and not point.unique.all() and point.certificate.certified
 
 
 def new_values(circuit: Circuit, count: int) -> list[np.ndarray]:

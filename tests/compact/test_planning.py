@@ -18,7 +18,7 @@ UNLIMITED = 2**62
 
 
 def graph(seed: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates 0 … n − 1 and earth, with edges of all kinds: parallel ones, to earth, from a node to itself."""
+    """Coordinates 0 … n − 1 and ground, with edges of all kinds: parallel ones, to ground, from a node to itself."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     m = int(rng.integers(0, 4 * n))
@@ -87,9 +87,9 @@ def test_a_large_sparse_circuit_by_the_kernel_is_what_the_general_solver_finds()
     assert by_kernel.solver["why"] == quick.WHY
     made = prepared(circuit)
     assert isinstance(made, Prepared)
-    by_rounds = dataclasses.replace(made, quick="general solver").solve()
-    assert by_rounds.solver["linear"] == "sparse factors"
-    np.testing.assert_allclose(by_kernel.voltages, by_rounds.voltages, rtol=0, atol=1e-12)
+    by_engine = dataclasses.replace(made, quick="general solver").solve()
+    assert by_engine.solver["linear"] == "sparse factors"
+    np.testing.assert_allclose(by_kernel.voltages, by_engine.voltages, rtol=0, atol=1e-12)
 
 
 def test_both_forms_plan_alike() -> None:

@@ -55,13 +55,13 @@ def test_without_a_start_earlier_solves_change_no_bit(family: str, unknowns: int
 
 
 @pytest.mark.parametrize(("family", "unknowns"), FAMILIES)
-def test_a_start_saves_rounds_and_leads_to_the_same_currents(family: str, unknowns: int) -> None:
+def test_a_start_saves_iterations_and_leads_to_the_same_currents(family: str, unknowns: int) -> None:
     circuit = make(family, unknowns, 0)
     kept = circuitsim.prepared(circuit)
     last, cold, warm = None, 0, 0
     for value in values(circuit, 8):
         point, last = kept.solve(value), kept.solve(value, start=last)
-        assert last.certificate.ok and isinstance(last, QuickPoint) == isinstance(point, QuickPoint)
+        assert last.certificate.certified and isinstance(last, QuickPoint) == isinstance(point, QuickPoint)
         assert np.array_equal(point.unique, last.unique)
         assert local_error(circuit, last.currents, point.currents) <= 1e-9
         if isinstance(last, QuickPoint):  # not through loops of sources
@@ -90,12 +90,12 @@ def test_samples_begin_with_the_one_before_in_blocks(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("circuitsim.analysis.batch.MOST_PORTS", 0)
     solver, x = crowd(50)
     whole = solver.solve(x, threads=1)
-    assert whole.ok.all()
+    assert whole.certified.all()
     alone = [solver.solve(x[s : s + 1]) for s in range(len(x))]
     for s, one in enumerate(alone):
         scale = np.abs(one.voltages).max()
         assert np.abs(whole.voltages[s] - one.voltages[0]).max() <= 1e-12 * scale
-    assert whole.rounds.sum() < 0.9 * sum(int(one.rounds[0]) for one in alone)
+    assert whole.iterations.sum() < 0.9 * sum(int(one.iterations[0]) for one in alone)
     for part in (solver.solve(x[16:48]), solver.solve(x, threads=3)):
         expected = whole.voltages if len(part) == len(x) else whole.voltages[16:48]
         assert part.voltages.tobytes() == expected.tobytes()
@@ -112,7 +112,7 @@ def test_currents_of_samples_are_refined_in_the_kernel(monkeypatch: pytest.Monke
     solver = circuitsim.batched(circuit, ["V1"])
     x = np.array([[5.0], [7.0], [-2.0], [0.5], [0.0]])
     found = solver.solve(x)
-    assert found.ok.all()
+    assert found.certified.all()
     expected = np.where(x[:, 0] > 0.0, x[:, 0] / 2e3, x[:, 0] / 1e3)
     assert found.current("R1") == pytest.approx(expected, rel=1e-9)
     assert found.current("R3") == pytest.approx(np.maximum(expected, 0.0), rel=1e-9, abs=0.0)

@@ -56,7 +56,7 @@ def mean_loss(chain: Chain, batch: Batch) -> float:
 
 def checked_against_differences(chain: Chain, batch: Batch, places: int = 6, atol: float = 3e-8) -> None:
     gradients, metrics = chain.gradient(batch, RNG)
-    assert metrics["unproven"] == 0
+    assert metrics["uncertified_fraction"] == 0
     assert gradients is not None
     assert set(gradients) == set(chain.parameters)
     rng = np.random.default_rng(8)
@@ -148,17 +148,17 @@ def test_unconverged_samples_are_left_out() -> None:
     class Doubtful(DeepHopfieldBlock):
         def relax(self, x, nudge=None, start=None):  # type: ignore[no-untyped-def]
             state = super().relax(x, nudge, start)
-            ok = np.ones(len(x), bool)
-            ok[1:2] = len(x) < 5
+            certified = np.ones(len(x), bool)
+            certified[1:2] = len(x) < 5
             object.__setattr__(state, "tolerance", None)
-            state.__dict__["residual"] = np.where(ok, 0.0, 1.0)
+            state.__dict__["residual"] = np.where(certified, 0.0, 1.0)
             object.__setattr__(state, "tolerance", 0.5)
             return state
 
     chain = Chain([Linear(4, 4), Doubtful([4, 3], sweeps=EXACT), Readout(3, 3)], dtype=np.float64)
     x, y = batch_for(chain)
     found, metrics = chain.gradient((x, y), RNG)
-    assert metrics["unproven"] == pytest.approx(0.2)
+    assert metrics["uncertified_fraction"] == pytest.approx(0.2)
     keep = [0, 2, 3, 4]
     expected, _ = chain.gradient((x[keep], y[keep]), RNG)
     for name, array in found.items():
@@ -170,7 +170,7 @@ def test_unconverged_nudged_states_are_counted_and_give_no_gradient() -> None:
     chain = Chain([Linear(4, 4), DeepHopfieldBlock([4, 3, 3], bias=0.5, sweeps=short), Readout(3, 3)], dtype=np.float64)
     gradients, metrics = chain.gradient(batch_for(chain), RNG)
     assert gradients is None
-    assert metrics["unproven"] == 1.0
+    assert metrics["uncertified_fraction"] == 1.0
 
 
 def test_a_chain_learns_and_predicts() -> None:

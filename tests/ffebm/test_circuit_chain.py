@@ -69,7 +69,7 @@ def test_gradient_of_a_two_block_circuit_chain_is_the_finite_difference(method: 
     x, y = batch()
     gradients, metrics = made.gradient((x, y), np.random.default_rng(0))
     assert gradients is not None
-    assert metrics["unproven"] == 0
+    assert metrics["uncertified_fraction"] == 0
     _, steps = forward(made.elements, x, True)
     conducting = [step.memory.closed for step in steps if hasattr(step.memory, "closed")]
     assert all(0 < closed.mean() < 1 for closed in conducting)  # the diodes matter

@@ -118,7 +118,7 @@ def test_a_deep_network_of_nonnegative_weights_is_a_certified_circuit():
     x = np.random.default_rng(1).uniform(0, 1, (1, 4))
     made = to_circuit(from_block(block, x[0]))
     point = solve(made.circuit)
-    assert point.certificate.ok
+    assert point.certificate.certified
     converged = np.concatenate([layer[0] for layer in block.relax(x).layers])
     np.testing.assert_allclose(made.state(point.voltages), converged, atol=1e-9)
 

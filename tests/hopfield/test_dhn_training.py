@@ -8,10 +8,10 @@ import pytest
 from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.hopfield import DeepHopfieldNetwork, HopfieldLearning, network, recipes
+from circuitsim.hopfield import DeepHopfieldNetwork, HopfieldLearning, network, published_models
 from circuitsim.hopfield.numpy_training import phase, train_step
-from circuitsim.hopfield.recipe import rates_by_name
-from circuitsim.training import SGD, Exponential, Plan, Trainer
+from circuitsim.hopfield.preset import rates_by_name
+from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
 
 EXACT = Sweeps(4000, 4000, 1e-15, reverse_nudged=False)
 
@@ -43,7 +43,7 @@ def test_the_trajectory_of_the_plain_twin(hidden, rate, epochs):
     units = (30, *hidden, 4)
     net = network(units, Sweeps(sweeps, nudged, None, False), HopfieldLearning(beta), batch, rng=5, dtype=np.float64)
     weights, biases = parts(net)
-    plan = Plan(epochs, batch, 3, SGD(rates_by_name(rates)), Exponential(0.99))
+    plan = TrainingPlan(epochs, batch, 3, SGD(rates_by_name(rates)), Exponential(0.99))
     outcome = Trainer(net, (pixels, labels), plan).train()
     assert outcome.updates == epochs * 12
 
@@ -152,13 +152,14 @@ def test_a_tolerance_ends_phases_early_at_the_same_state():
         np.testing.assert_allclose(short[name], long[name], atol=1e-10)
 
 
-def test_the_published_recipes():
-    assert {name: (r.hidden, r.sweeps, r.nudged_sweeps, r.rates, r.error) for name, r in recipes().items()} == {
+def test_the_published_models():
+    found = {name: (r.hidden, r.sweeps, r.nudged_sweeps, r.rates, r.error) for name, r in published_models().items()}
+    assert found == {
         "dhn-1h": ((1024,), 15, 15, (0.05, 0.05), 1.79),
         "dhn-2h": ((1024, 1024), 50, 20, (0.2, 0.05, 0.01), 1.65),
         "dhn-3h": ((1024, 1024, 1024), 100, 10, (0.2, 0.05, 0.01, 0.002), 1.65),
     }
-    assert all(r.beta == 0.2 and r.epochs == 100 for r in recipes().values())
+    assert all(r.beta == 0.2 and r.epochs == 100 for r in published_models().values())
 
 
 SMALL = ["train", "--model", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2", "--nudged-sweeps", "8"]

@@ -8,7 +8,7 @@ from networks import CLASSES, architecture, images, learning, parameters
 
 from circuitsim.errors import ConvergenceError
 from circuitsim.layered import steps
-from circuitsim.layered.architecture import Architecture, recipes
+from circuitsim.layered.architecture import Architecture, published_models
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
 from circuitsim.layered.twin import Twin
@@ -172,14 +172,14 @@ def test_what_is_not_a_number_stays_so() -> None:
 
 def test_single_precision_gradients_do_not_cancel() -> None:
     """One step in both precisions; the difference of squares would lose the first layer's gradient altogether."""
-    recipe = recipes()["drn-2h"]
+    preset = published_models()["drn-2h"]
     of = architecture(60, 50)
     steps = {}
     for dtype in (np.float32, np.float64):
         start = parameters(of, dtype=np.float64)
         for array in start.values():
             array[...] = array.astype(np.float32)
-        engine = Engine(of, recipe.learning, 4, dtype)
+        engine = Engine(of, preset.learning, 4, dtype)
         engine.set({name: array.astype(dtype) for name, array in start.items()})
         engine.train(*DATA, order(7, 1)[:4], [1.0] * 3, [1.0] * 3)
         found = engine.get()

@@ -160,7 +160,7 @@ def test_backpropagation_through_many_sweeps_becomes_the_exact_gradient() -> Non
 def test_the_energy_is_least_at_the_state_that_relax_finds() -> None:
     net, (x, _, _) = network(9, 8, amplified=True), sample()
     state = net.relax(x)
-    assert state.ok.all()
+    assert state.certified.all()
     rng = np.random.default_rng(5)
     for _ in range(20):
         moved = []
@@ -169,7 +169,7 @@ def test_the_energy_is_least_at_the_state_that_relax_finds() -> None:
             half, is_output = v.shape[1] // 2, layer == len(state.layers) - 1
             new = v + step
             moved.append(new if is_output else np.hstack([np.maximum(new[:, :half], 0), np.minimum(new[:, half:], 0)]))
-        other = type(state)(tuple(moved), state.residual, state.ok, 0)
+        other = type(state)(tuple(moved), state.residual, state.certified, 0)
         assert (net.energy(other, x) > net.energy(state, x)).all()
 
 

@@ -8,7 +8,7 @@ from networks import parameters
 
 import circuitsim
 from circuitsim.errors import UsageError
-from circuitsim.layered import Architecture, DeepResistiveNetwork, ResistiveLearning, recipes
+from circuitsim.layered import Architecture, DeepResistiveNetwork, ResistiveLearning, published_models
 from circuitsim.layered.engine import Engine
 from circuitsim.training import CheckpointError
 
@@ -19,7 +19,7 @@ def test_the_certified_operating_point_of_its_circuit_is_its_state(gains: tuple[
     net = DeepResistiveNetwork(of, parameters(of), sweeps=2000, tolerance=1e-13)
     x = np.random.default_rng(1).normal(size=(3, 5))
     state = net.relax(x)
-    assert state.ok.all() and state.residual.max() <= 1e-13
+    assert state.certified.all() and state.residual.max() <= 1e-13
     for b in range(3):
         point = circuitsim.solve(net.to_circuit(x[b]))
         names = ["h1_{}", "h2_{}", "out{}"]
@@ -73,22 +73,22 @@ def test_a_fixed_number_of_sweeps_reports_its_residual() -> None:
     of = Architecture((5, 8, 6, 3), 3.0)
     few = DeepResistiveNetwork(of, parameters(of), sweeps=2, tolerance=0.0)
     state = few.relax(np.ones((2, 5)))
-    assert state.sweeps == 2 and state.ok.all() and state.residual.min() > 1e-6
+    assert state.sweeps == 2 and state.certified.all() and state.residual.min() > 1e-6
     short = DeepResistiveNetwork(of, parameters(of), sweeps=2, tolerance=1e-12)
-    assert not short.relax(np.ones((2, 5))).ok.any()
+    assert not short.relax(np.ones((2, 5))).certified.any()
 
 
 def test_the_table_holds_the_papers_numbers() -> None:
-    found = recipes()
+    found = published_models()
     assert list(found) == ["drn-xs", "drn-1h", "drn-2h", "drn-3h", "drn-xl"]
-    layers = {name: recipe.architecture.units for name, recipe in found.items()}
+    layers = {name: preset.architecture.units for name, preset in found.items()}
     assert layers["drn-xl"] == (784, 32768, 10) and layers["drn-3h"] == (784, 1024, 1024, 1024, 10)
-    for recipe in found.values():
-        depth = recipe.architecture.depth
-        assert len(recipe.weight_rates) == len(recipe.bias_rates) == depth
-        assert recipe.learning.sweeps == recipe.learning.nudged_sweeps
-        assert set(recipe.rates()) == set(recipe.architecture.parameter_shapes())
-        assert set(recipe.published) == {"ep", "bp"}
+    for preset in found.values():
+        depth = preset.architecture.depth
+        assert len(preset.weight_rates) == len(preset.bias_rates) == depth
+        assert preset.learning.sweeps == preset.learning.nudged_sweeps
+        assert set(preset.rates()) == set(preset.architecture.parameter_shapes())
+        assert set(preset.published) == {"ep", "bp"}
     weights = sum(np.prod(s) for n, s in found["drn-3h"].architecture.parameter_shapes().items() if n[0] == "w")
     assert round(weights / 1e6, 1) == 3.7  # millions, as printed in the paper
 

@@ -11,7 +11,7 @@ from networks import architecture, images, learning
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import DeepResistiveNetwork, LayeredLearner
-from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, Plan, RunDirectory, Trainer
+from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
 COMMAND = ["train", "--model", "drn-xs", "--dataset", "digits", "--input-gain", "30"]
@@ -21,8 +21,8 @@ def learner(method: str = "ep", dtype: type = np.float32, hidden: tuple[int, ...
     return LayeredLearner(architecture(*hidden), learning(), 4, np.random.default_rng(0), method, dtype)
 
 
-def plan(epochs: int = 2, rate: float = 1e-3) -> Plan:
-    return Plan(epochs, 4, 5, SGD(rate), Exponential(0.9))
+def plan(epochs: int = 2, rate: float = 1e-3) -> TrainingPlan:
+    return TrainingPlan(epochs, 4, 5, SGD(rate), Exponential(0.9))
 
 
 def bits(one: LayeredLearner) -> dict[str, np.ndarray]:
@@ -86,11 +86,11 @@ def test_all_methods_learn() -> None:
 
 def test_other_optimisers_and_batches_are_refused() -> None:
     with pytest.raises(UsageError, match="makes its own steps"):
-        Trainer(learner(), DATA, Plan(1, 4, 0, Adam(1e-3))).train()
+        Trainer(learner(), DATA, TrainingPlan(1, 4, 0, Adam(1e-3))).train()
     with pytest.raises(UsageError, match="no weight decay"):
-        Trainer(learner(), DATA, Plan(1, 4, 0, SGD(1e-3, 0.1))).train()
+        Trainer(learner(), DATA, TrainingPlan(1, 4, 0, SGD(1e-3, 0.1))).train()
     with pytest.raises(UsageError, match="mini-batches of 4, not 5"):
-        Trainer(learner(), DATA, Plan(1, 5, 0, SGD(1e-3))).train()
+        Trainer(learner(), DATA, TrainingPlan(1, 5, 0, SGD(1e-3))).train()
 
 
 @pytest.mark.parametrize("method", ["ep", "implicit"])

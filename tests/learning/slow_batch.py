@@ -19,9 +19,9 @@ class Solution(NamedTuple):
     closed: np.ndarray
     currents: np.ndarray
     relative: np.ndarray
-    ok: np.ndarray
+    certified: np.ndarray
     output: np.ndarray
-    rounds: int
+    iterations: int
 
 
 class SlowBatch:

@@ -60,7 +60,7 @@ def test_states_are_those_of_the_certified_circuit():
     made = block()
     assert isinstance(made, AmplifiedBlock) and isinstance(made, EnergyBlock)
     state = made.relax(X)
-    assert state.ok.all()
+    assert state.certified.all()
     np.testing.assert_allclose(state.output, outputs(made.trained(), X), rtol=1e-9)
     assert len({tuple(row) for row in state.closed.tolist()}) > 1
     assert made.trained()["Ib"].value == 0.2e-3 and made.trained()["X1"].value == 3.0

@@ -60,13 +60,13 @@ def test_a_sample_without_a_steady_state_is_not_ok() -> None:
     circuit.diode("D1", "a", "0")
     circuit.resistor("R1", "a", "b", 1.0)
     block = CircuitBlock(circuit, make_roles(circuit, "I1", "a", "R1"))
-    assert block.relax(np.array([[1.0], [-1.0], [2.0]])).ok.tolist() == [True, False, True]
+    assert block.relax(np.array([[1.0], [-1.0], [2.0]])).certified.tolist() == [True, False, True]
 
 
 def test_a_stiffness_that_is_too_negative_is_refused_by_name() -> None:
     case, block = make(0)
     limit = block.stiffness_limit()
-    assert block.relax(case.x, Nudge(np.zeros((6, 2)), -0.99 * limit)).ok.all()
+    assert block.relax(case.x, Nudge(np.zeros((6, 2)), -0.99 * limit)).certified.all()
     with pytest.raises(UnboundedError, match="leaves no convex energy"):
         block.relax(case.x, Nudge(np.zeros((6, 2)), -1.01 * limit))
 
@@ -90,7 +90,7 @@ def test_it_is_an_energy_block() -> None:
     assert (block.n_inputs, block.n_outputs) == (3, 2)
     assert list(block.parameters) == ["conductance", "current"]
     state = block.relax(case.x)
-    assert state.ok.all() and state.residual.max() < 1e-10 and state.output.shape == (6, 2)
+    assert state.certified.all() and state.residual.max() < 1e-10 and state.output.shape == (6, 2)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

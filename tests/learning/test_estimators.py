@@ -332,7 +332,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_divergence_of_a_following_current_is_an_error() -> None:
     problem = problem_of(0, CrossEntropy(0.5))
     with pytest.raises(ConvergenceError, match="smaller --beta"):
-        EquilibriumPropagation(1.0, "negative", replace(FollowingCurrent(), rounds=2)).estimate(problem)
+        EquilibriumPropagation(1.0, "negative", replace(FollowingCurrent(), iterations=2)).estimate(problem)
 
 
 def test_classes_become_target_voltages() -> None:

@@ -30,7 +30,7 @@ def test_iris() -> None:
     train, test, y_train, y_test = train_test_split(x, y, random_state=0, stratify=y)
     model = CircuitClassifier(epochs=25, random_state=0).fit(train, y_train)
     assert model.score(test, y_test) > 0.9
-    assert circuitsim.solve(model.trained_).certificate.ok
+    assert circuitsim.solve(model.trained_).certificate.certified
     probability = model.predict_proba(test)
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
     assert (model.classes_[probability.argmax(axis=1)] == model.predict(test)).all()

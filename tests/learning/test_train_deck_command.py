@@ -73,7 +73,7 @@ def test_from_a_deck_to_a_trained_deck(here, capsys) -> None:
     assert len(rows) == 30 and rows[-1]["loss"] < 0.2 * rows[0]["loss"] and rows[-1]["test_loss"] < rows[0]["test_loss"]
     for row in rows:
         assert row["lower"] <= row["loss"] <= row["upper"]
-        assert row["certificate"] <= 1e-9 and row["skipped"] == row["uncertified"] == 0
+        assert row["certificate"] <= 1e-9 and row["skipped"] == row["uncertified_fraction"] == 0
     header = next(csv.reader(io.StringIO((here / "run/history.csv").read_text())))
     assert header[:4] == ["epoch", "updates", "skipped", "rate_factor"] and header[-1] == "seconds"
     for picture in ("learning", "conductances", "circuit"):
@@ -87,7 +87,7 @@ def test_the_trained_deck_is_a_deck_and_can_be_trained_on(here, capsys) -> None:
     deck = netlist.read_deck(here / "run/trained.cir")
     assert read_roles(deck)[0] == read_roles(netlist.read_deck(here / "net.cir"))[0]
     assert deck.circuit["Ra"].value != 1000.0 and deck.circuit["Ib"].value != 1e-4
-    assert circuitsim.solve(deck.circuit).certificate.ok
+    assert circuitsim.solve(deck.circuit).certificate.certified
     assert main(["check", "run/trained.cir"]) == 0
     assert main(["train", "run/trained.cir", "--data", "data.csv", "--epochs", "1"]) == 0
 
@@ -175,12 +175,12 @@ def test_refusals(here, words, message, capsys) -> None:
     assert code == (3 if "convex" in message else 2)
 
 
-def test_what_cannot_be_proven_is_never_used(here, capsys) -> None:
+def test_uncertified_states_are_never_used(here, capsys) -> None:
     impossible = ["--tolerance", "1e-300", "--epochs", "2", "--out"]
     assert main([*TRAIN[:6], *impossible, "run"]) == 0
     assert "steps were skipped" in capsys.readouterr().err
     rows = rows_of(here / "run")
-    assert rows[-1]["skipped"] > 0 and rows[-1]["uncertified"] > 0
+    assert rows[-1]["skipped"] > 0 and rows[-1]["uncertified_fraction"] > 0
     before, after = (netlist.load(here / name) for name in ("net.cir", "run/trained.cir"))
     if rows[-1]["updates"] == 0:
         assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]

@@ -182,4 +182,4 @@ def test_random_circuits_are_certified(seed: int) -> None:
     from device_circuits import draw
 
     point = circuitsim.solve(draw(seed, 40))
-    assert point.certificate.ok and int(str(point.solver.get("newton_steps", 0))) <= 25
+    assert point.certificate.certified and int(str(point.solver.get("newton_steps", 0))) <= 25

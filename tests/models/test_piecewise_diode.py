@@ -264,7 +264,7 @@ def test_batches_are_the_single_solutions() -> None:
     solver = circuitsim.batched(c, ["V1"], [("a", "0")]).with_values({"D1.vfwd": 0.5})
     volts = np.linspace(-9.0, 9.0, 13)
     found = solver.solve(volts[:, None])
-    assert found.ok.all() and found.voltages.shape == (13, 3) and found.currents.shape == (13, 3)
+    assert found.certified.all() and found.voltages.shape == (13, 3) and found.currents.shape == (13, 3)
     for volt, current, output in zip(volts.tolist(), found.current("D1").tolist(), found.output[:, 0].tolist()):
         point = circuitsim.solve(c.with_values({"V1": volt, "D1.vfwd": 0.5}))
         assert (current, output) == pytest.approx((point.current("D1"), point["a"]), rel=1e-12, abs=1e-15)

@@ -1,9 +1,9 @@
 """What each deck of netlists/ must give, worked out by hand; the closed form stands beside each number.
 
 ``V`` holds node voltages (V), ``I`` branch currents (A), ``ON`` the conducting diodes (all others block), ``FREE`` the
-nodes without a unique voltage with their intervals, ``CHOICE`` the elements without a unique current, ``FLOATING`` the
-nodes without a path to ground. What is absent from an entry is absent from the solution, but for ``ON``. Larger decks
-are checked against independent computations in ``test_bundled_larger.py``.
+nodes without a unique voltage with their intervals, ``NONUNIQUE`` the elements without a unique current, ``FLOATING``
+the nodes without a path to ground. What is absent from an entry is absent from the solution, but for ``ON``. Larger
+decks are checked against independent computations in ``test_bundled_larger.py``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "V": {"y0": 0, "y1": 0, "y2": 5, "y3": 0},
         "I": {"D00": 5 / 10e3, "D31": 5 / 10e3, "D10": 2.5 / 10e3, "D11": 2.5 / 10e3},
         "ON": {"D00", "D10", "D11", "D31"},
-        "CHOICE": {"D10", "D11", "V1n", "V0"},
+        "NONUNIQUE": {"D10", "D11", "V1n", "V0"},
     },
     "clipper-shunt": {"V": {"out": 3}, "I": {"D1": 5 / 1e3 - 3 / 3e3}, "ON": {"D1"}},
     "limiter-two-sided": {"V": {"out": -4}, "I": {"D2": 3 / 1e3, "D1": 0}, "ON": {"D2"}},
@@ -82,7 +82,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "I": {"D1": 5e-3, "D2": 5e-3, "D3": 0},
         "ON": {"D1", "D2"},
     },
-    "antiparallel-pair": {"V": {"a": 1 / 2, "b": 1 / 2}, "I": {"R1": 0.5e-3}, "ON": {"D1"}, "CHOICE": {"D1", "D2"}},
+    "antiparallel-pair": {"V": {"a": 1 / 2, "b": 1 / 2}, "I": {"R1": 0.5e-3}, "ON": {"D1"}, "NONUNIQUE": {"D1", "D2"}},
     "power-oring": {  # (12 − v)/0.1 + (11 − v)/0.1 = 15
         "V": {"bus": 10.75, "m1": 10.75, "b1": 10.75},
         "I": {"D1": 12.5, "D2": 2.5},
@@ -132,11 +132,11 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "ON": {"D1"},
     },
     "gate-teraohm": {"V": {"gate": 10 / 3}, "I": {"Rload": 100, "Rupper": 10 / 3e12, "D1": 0}, "ON": set()},
-    "parallel-sources": {"V": {"a": 5}, "I": {"V1": -2.5, "V2": -2.5}, "CHOICE": {"V1", "V2"}},
+    "parallel-sources": {"V": {"a": 5}, "I": {"V1": -2.5, "V2": -2.5}, "NONUNIQUE": {"V1", "V2"}},
     "diode-loop": {  # 2 A come in at a, 1 A leaves at b and at c: 2 + i, 1 + i and i, least at i = 0
         "V": {"a": 1, "b": 1, "c": 1},
         "I": {"R1": 2, "R2": 1, "R3": 1, "D1": 2, "D2": 1, "D3": 0},
-        "CHOICE": {"D1", "D2", "D3"},
+        "NONUNIQUE": {"D1", "D2", "D3"},
         "ON": {"D1", "D2"},
     },
     "photovoltaic-string": {  # 40 V over 8 Ω; each good module shunts 8 − 5 A, the shaded one is bypassed by 5 − 3 A
@@ -152,7 +152,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "V": {"s": 1, "v1": 1, "v2": 1, "v4": 1, "v3": 0},
         "I": {"V1": -23, "X4.Dway": 12, "X7.Dway": 7, "X9.Dway": 4, "X8.Dway": 19, "X6.Dway": 11, "X5.Dway": 0},
         # 12 A reach v1 from s, straight or by way of v2.
-        "CHOICE": {f"X{k}.{d}" for k in (1, 2, 3) for d in ("Dway", "Drest")},
+        "NONUNIQUE": {f"X{k}.{d}" for k in (1, 2, 3) for d in ("Dway", "Drest")},
     },
     "sweep-dead-zone": {"V": {"out": 3 - 1}, "I": {"D1": 2 / 1e3, "D4": 2 / 1e3}, "ON": {"D1", "D4"}},
     "step-load": {"V": {"out": 5}, "I": {"Rload": 5e-3}},

@@ -32,23 +32,24 @@ def test_deck(name: str) -> None:
     circuit = circuitsim.load(NETLISTS / f"{name}.cir")
     op = circuitsim.solve(circuit)
     want = EXPECTED[name]
-    assert op.certificate.ok
+    assert op.certificate.certified
     assert {node: op[node] for node in want["V"]} == {node: volts(v) for node, v in want["V"].items()}
     currents = want.get("I", {})
     assert {name: op.current(name) for name in currents} == {name: amperes(i) for name, i in currents.items()}
     if "ON" in want:
         diodes = [e.name for e in circuit if e.kind == "ideal diode"]
         assert {d for d in diodes if op.state(d) == "conducting"} == want["ON"]
-    assert {name for name, only in zip(circuit.names, op.unique) if not only} == want.get("CHOICE", set())
+    assert {name for name, only in zip(circuit.names, op.unique) if not only} == want.get("NONUNIQUE", set())
     free = {n: tuple(end if end is None else volts(end) for end in ends) for n, ends in want.get("FREE", {}).items()}
     assert op.intervals == free
-    about = {w.kind: set(w.names) for w in op.warnings if w.kind in ("floating", "free-potential", "free-current")}
-    said = {"floating": want.get("FLOATING"), "free-potential": set(free), "free-current": want.get("CHOICE")}
+    kinds = ("floating", "nonunique-potential", "nonunique-current")
+    about = {w.kind: set(w.names) for w in op.warnings if w.kind in kinds}
+    said = dict(zip(kinds, (want.get("FLOATING"), set(free), want.get("NONUNIQUE"))))
     assert about == {kind: names for kind, names in said.items() if names}
 
 
-def test_only_choices_of_flow_leave_their_states_open() -> None:
-    """An entry may leave ``ON`` out only if its deck has no diodes, or if which of them carry current is a choice."""
+def test_only_nonunique_currents_leave_their_states_open() -> None:
+    """An entry may leave ``ON`` out only if its deck has no diodes, or if which of them carry current is not unique."""
     silent = {name for name, want in EXPECTED.items() if "ON" not in want}
     with_diodes = {n for n in silent if circuitsim.load(NETLISTS / f"{n}.cir").count().get("D")}
     assert with_diodes == {"max-flow", "shortest-path"}

@@ -69,12 +69,12 @@ def test_currents_may_take_turns_through_islands() -> None:
     """2 A into a leave half through b, half through c: a flow with choices, found by augmenting paths."""
     op = solve("I1 0 a 2\nI2 b 0 1\nI3 c 0 1\nD1 a b\nD2 a c\nD3 b c\nR1 x 0 1\n")
     assert op.current("D1") - op.current("D3") == pytest.approx(1.0)
-    assert op.certificate.ok
+    assert op.certificate.certified
 
 
 def test_loops_close_but_for_rounding_only() -> None:
     closes = solve("V1 a b 0.1\nV2 b c 0.2\nV3 a c 0.3\nR1 a 0 1\nR2 c 0 1\n")
-    assert closes.certificate.ok and not closes.unique[:3].any()
+    assert closes.certificate.certified and not closes.unique[:3].any()
     with pytest.raises(InfeasibleError, match="by 1e-06 V"):
         solve("V1 a b 0.1\nV2 b c 0.2\nV3 a c 0.300001\nR1 a 0 1\nR2 c 0 1\n")
 
@@ -82,7 +82,7 @@ def test_loops_close_but_for_rounding_only() -> None:
 def test_diode_cycles_close_but_for_rounding_only() -> None:
     """a ≤ b ≤ a through diodes between floating trees whose offsets cancel but for rounding."""
     closes = solve("V1 p q 0.1\nV2 q r 0.2\nV3 s t 0.3\nD1 p s\nD2 t r\nR1 p 0 1\nR2 t 0 1\nR3 r 0 1\n")
-    assert closes.certificate.ok
+    assert closes.certificate.certified
 
 
 def test_spanning_forest_and_flows_on_a_known_tree() -> None:

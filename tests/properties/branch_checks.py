@@ -16,6 +16,8 @@ Bars, each relative to what meets at the place in question:
 - **unique**: wrong where the currents that decide it exceed their bars: all diodes joined to the element through
   sources, shorts and diodes carry, and drop, more than the bar or exactly nothing.
 - **Energy**: 1e-9 of the sum of the magnitudes of its terms, and the largest bar of a current times that of a voltage.
+- **Values**: the circuit of binary values, or the one of values as written (0.3 is 3/10): they differ by half a unit in
+  the last place, which decides ties of diodes in loops of decimal sources.
 - **Refusal**: the exact circuit has the same reason (or another one) to have no steady state. Sums of sources around
   loops and cuts that are rounding: see `closing`. A `ConvergenceError` is always a complaint.
 """
@@ -28,8 +30,8 @@ from typing import NamedTuple
 
 import networkx
 from circuits import NODES, Sketch
-from closing import closed_edges, refused_by_rounding
-from exact import Exact, Oracle
+from closing import closed_edges, decimal_edges, refused_by_rounding
+from exact import Edge, Exact, Oracle
 from exact_graphs import parts
 
 import circuitsim
@@ -89,8 +91,14 @@ def complaints_about_refusal(sketch: Sketch, error: NoSteadyStateError) -> list[
 
 
 def complaints(sketch: Sketch, op: circuitsim.OperatingPoint) -> list[Complaint]:
-    """What is wrong with a solution; the reported diode states are only the oracle's first guess."""
-    oracle = Oracle(sketch.n, closed_edges(sketch))
+    """What is wrong with a solution, by the values' binary numbers and also by the values as written."""
+    wrong = _complaints(sketch, op, closed_edges(sketch))
+    return wrong and _complaints(sketch, op, decimal_edges(sketch)) and wrong
+
+
+def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge]) -> list[Complaint]:
+    """What is wrong against the circuit of exact ``edges``; the reported states are only the oracle's first guess."""
+    oracle = Oracle(sketch.n, edges)
     on = [i > 0 for i, (letter, *_) in zip(op.currents, sketch.parts) if letter == "D"]
     exact = oracle.solve([k for k, conducts in enumerate(on) if conducts])
     if exact is None:

@@ -58,7 +58,7 @@ VOLTS = st.one_of(
 AMPERES = st.one_of(
     st.integers(-5, 5).map(float), st.builds(lambda m, e: m * 2.0**e, st.integers(-9, 9), st.integers(-20, 10))
 )
-# N is a resistor with a current source across it, so that its current is never stranded; 0 is a resistor of zero ohm.
+# N is a resistor with a current source across it, so that its current is never unbalanced; 0 is a resistor of zero ohm.
 ANY_LETTER = st.sampled_from("RRRRNNNDDDDDVVIILC0")
 TAME_LETTER = st.sampled_from("RRRNNNNNDDDDDDDVVLC0")
 

@@ -4,7 +4,8 @@ A loop of voltage sources (shorts and inductors are sources of 0 V) closes if |�
 so does the cut of current sources around a floating part. The oracle works on the exact binary values, where
 0.1 + 0.2 − 0.3 is not zero: `closed_edges` moves the last member of each such loop, and one source of each such cut, by
 the missing 2⁻⁵². Loops and cuts with diodes stay as they are: `refused_by_rounding` tells where the oracle's refusal
-rests on such a sum, and there nothing is compared.
+rests on such a sum, and there nothing is compared; where a tie of diodes rests on one, the circuit with the values as
+written (`decimal_edges`) has it exactly.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ def rounds_to_zero(total: Fraction, members: Sequence[Fraction]) -> bool:
 def closed_edges(sketch: Sketch) -> list[Edge]:
     """The exact edges of a circuit, with loops and cuts of sources closed."""
     return with_closed_cuts(sketch.n, with_closed_loops(sketch.n, sketch.edges()))
+
+
+def decimal_edges(sketch: Sketch) -> list[Edge]:
+    """The same circuit with the values as written: 0.3 is 3/10, not the nearest binary number.
+
+    Ties of diodes in loops of such sources (0.1 + 0.2 − 0.3) hold exactly here; in binary they are off by 2⁻⁵⁴.
+    """
+    edges = [(letter, a, b, Fraction(0 if letter == "D" else repr(value))) for letter, a, b, value in sketch.parts]
+    return with_closed_cuts(sketch.n, with_closed_loops(sketch.n, edges))
 
 
 def path(tree: dict[int, list[tuple[int, int, Fraction]]], start: int, end: int) -> list[tuple[int, Fraction]] | None:
@@ -120,10 +130,10 @@ def refused_by_rounding(oracle: Oracle) -> bool:
     members = [arcs[k][2] for k in negative_cycle(oracle.n, arcs)]
     if members:
         return rounds_to_zero(sum(members), members)
-    if oracle.stranded:
+    if oracle.unbalanced:
         return False
     ways = [(a, b, True) for _, a, b, _ in (*oracle.fixed, *oracle.resistors)]
     ways += [(a, b, False) for _, a, b, _ in oracle.diodes]
-    flow, cut = route_or_cut(oracle.n, ways, oracle.injected, oracle.earths)
+    flow, cut = route_or_cut(oracle.n, ways, oracle.injected, oracle.references)
     members = [value * (1 if b in cut else -1) for _, a, b, value in oracle.sources if (a in cut) != (b in cut)]
     return flow is None and rounds_to_zero(sum(members, Fraction(0)), members)

@@ -21,7 +21,7 @@ def test_solution_or_refusal(sketch: Sketch) -> None:
     except NoSteadyStateError as error:
         assert complaints_about_refusal(sketch, error) == []
         return
-    assert op.certificate.ok
+    assert op.certificate.certified
     assert complaints_about(sketch, op) == []
 
 

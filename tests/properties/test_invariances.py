@@ -45,7 +45,7 @@ def same_point(a: Outcome, b: Outcome, names: dict[str, str], noise: float) -> b
 
 def parts_without_ground(sketch: Sketch) -> bool:
     """Whether potentials depend on which node of a floating part is named first."""
-    return Oracle(sketch.n, sketch.edges()).earths != {0}
+    return Oracle(sketch.n, sketch.edges()).references != {0}
 
 
 @settings(max_examples=examples(400))

@@ -104,7 +104,7 @@ class Builder:
             self.parts.append(("D", a, b, 0.0))
 
     def loaded(self, a: int, b: int, ohms: float, amperes: float) -> None:
-        """A resistor with a current source across it: the current is never stranded."""
+        """A resistor with a current source across it: the current is never unbalanced."""
         self.r(a, b, ohms)
         self.i(a, b, amperes)
 
@@ -302,7 +302,7 @@ def anything(b: Builder) -> None:
             b.parts.append(("R", a, c, 0.0) if letter == "0" else (letter, a, c, 1e-3))
 
 
-RECIPES: dict[Regime, Callable[[Builder], None]] = {
+BUILDERS: dict[Regime, Callable[[Builder], None]] = {
     Regime.SPREAD: spread, Regime.TIES: ties, Regime.DECIMALS: decimals, Regime.SHORTS: shorts,
     Regime.ISLANDS: islands, Regime.CHAINS: chains, Regime.CANCELLING: cancelling, Regime.BRIDGES: bridges,
     Regime.CURRENT_LOOPS: current_loops, Regime.ANYTHING: anything,
@@ -315,5 +315,5 @@ def draw(regime: Regime, seed: int, nodes: tuple[int, int] = SMALL) -> Sketch:
     rng = np.random.default_rng([list(Regime).index(regime), seed, low, high])
     most = int(rng.integers(low, min(high, len(NODES)) + 1))
     builder = Builder(rng, most, regime is Regime.DECIMALS)
-    RECIPES[regime](builder)
+    BUILDERS[regime](builder)
     return sketch_of(builder.parts or [("R", 0, 1, 1.0)])

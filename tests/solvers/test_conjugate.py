@@ -33,7 +33,7 @@ def way(circuit: circuitsim.Circuit, direct: bool = False) -> object:
 def test_loops_of_conducting_diodes_do_not_make_the_iterations_cycle(family: str, unknowns: int, seed: int) -> None:
     """The first circuits found on which sets of conducting diodes returned."""
     point = circuitsim.solve(varied(family, unknowns, seed, factor=0.1))
-    assert point.certificate.ok and int(str(point.solver["iterations"])) < 40
+    assert point.certificate.certified and int(str(point.solver["iterations"])) < 40
 
 
 def random_network(seed: int, n: int = 60) -> tuple[np.ndarray, ...]:
@@ -44,13 +44,13 @@ def random_network(seed: int, n: int = 60) -> tuple[np.ndarray, ...]:
 
 
 def out_of_nodes(a: np.ndarray, b: np.ndarray, g: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Currents that leave the nodes but earth through the resistors."""
+    """Currents that leave the nodes but ground through the resistors."""
     flow = g * (x[a] - x[b])
     return (np.bincount(a, flow, x.size) - np.bincount(b, flow, x.size))[:-1]
 
 
 def at_groups(row: np.ndarray, current: np.ndarray) -> np.ndarray:
-    """Of the nodes of each unknown together; −1 is earth."""
+    """Of the nodes of each unknown together; −1 is ground."""
     return np.bincount(row[:-1] + 1, current)[1:]
 
 

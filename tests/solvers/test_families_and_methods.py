@@ -23,7 +23,7 @@ def general(circuit: Circuit) -> circuitsim.OperatingPoint:
 def batch(circuit: Circuit) -> np.ndarray:
     """Potentials from a batch of one."""
     solution = circuitsim.batched(circuit).solve()
-    assert solution.ok.all()
+    assert solution.certified.all()
     return solution.voltages[0]
 
 

@@ -21,7 +21,7 @@ def ladder(n):
 
 
 def tangle(n, edges, seed):
-    """Random multigraph with loops and repeated edges; some components without earth."""
+    """Random multigraph with loops and repeated edges; some components without ground."""
     rng = np.random.default_rng(seed)
     return n, rng.integers(0, n + 1, edges), rng.integers(0, n + 1, edges)
 
@@ -112,7 +112,7 @@ def test_every_entry_is_accurate_over_36_decades():
 
 
 def test_floating_components_are_pinned_and_their_net_current_reported():
-    a, b = np.array([0, 1, 3, 4, 6]), np.array([1, 2, 4, 5, 7])  # 0-1-2, 3-4-5, 6-earth
+    a, b = np.array([0, 1, 3, 4, 6]), np.array([1, 2, 4, 5, 7])  # 0-1-2, 3-4-5, 6-ground
     rhs = np.array([1.0, 2.0, -0.5, 1.0, 0.0, -1.0, 3.0])
     made = factor(analyse(7, a, b), np.array([1.0, 1.0, 1.0, 1.0, 2.0]))
     x, leftover = solve(made, rhs)
@@ -136,7 +136,7 @@ def test_an_open_edge_is_a_zero_in_the_same_pattern():
 
 @pytest.mark.parametrize("spread", [0, 18, 36])
 def test_shorts_merge_nodes_exactly(spread):
-    """A loop of shorts, a chain of shorts, parallel shorts and a short to earth act as merged nodes."""
+    """A loop of shorts, a chain of shorts, parallel shorts and a short to ground act as merged nodes."""
     n, a, b = grid(6)
     w = weights_for(a, 5, spread)
     edge = {(int(i), int(j)): e for e, (i, j) in enumerate(zip(a, b))}

@@ -86,7 +86,7 @@ def test_tree_is_the_strongest_within_powers_of_two_and_its_walks_solve_it(seed:
 
 
 def comb(wires: int, length: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Wires from earth, some shorter, with a twig at some nodes, numbered at random, and weak links between them."""
+    """Wires from ground, some shorter, with a twig at some nodes, numbered at random, and weak links between them."""
     rng = np.random.default_rng(seed)
     a, b, count = [], [], 1
     for _ in range(wires):
@@ -100,7 +100,7 @@ def comb(wires: int, length: int, seed: int) -> tuple[np.ndarray, ...]:
     strong = len(a)
     g = np.append(np.exp(0.1 * rng.standard_normal(strong)), np.full(3 * wires, 1e-4))
     number = rng.permutation(count)
-    number[number == count - 1], number[0] = number[0], count - 1  # earth is last
+    number[number == count - 1], number[0] = number[0], count - 1  # ground is last
     ends = (np.append(k, rng.integers(0, count, 3 * wires)) for k in (a, b))
     return *(number[k] for k in ends), g, rng.standard_normal(count - 1)
 
@@ -140,7 +140,7 @@ def test_without_sources_every_potential_and_current_is_exactly_zero(family: str
     for _ in range(2):
         ready.solve()
         point = ready.solve(dark)
-        assert not point.voltages.any() and not point.currents.any() and point.certificate.ok
+        assert not point.voltages.any() and not point.currents.any() and point.certificate.certified
 
 
 def test_edges_are_ordered_by_squares() -> None:
@@ -177,7 +177,7 @@ def test_diodes_that_tie_wires_together_are_left_to_factors() -> None:
     strong = circuit.with_column(value)
     assert way(strong) is spanning
     point = solve(strong)
-    assert point.certificate.ok and point.solver["linear"] == "sparse factors"
+    assert point.certificate.certified and point.solver["linear"] == "sparse factors"
 
 
 def test_chosen_for_wires_with_weak_cells_alone() -> None:
@@ -204,7 +204,7 @@ def test_answers_are_certified_the_same_for_new_values_and_those_of_factors(
         new = np.where(changes, value * rng.uniform(0.5, 1.5, value.size), value)
         point = again.solve(new)
         fresh = solve(circuit.with_column(new))
-        assert point.certificate.ok
+        assert point.certificate.certified
         assert distance(point, fresh) < 1e-9
         with monkeypatch.context() as patch:
             patch.setattr(spanning, "STEPS", 2)

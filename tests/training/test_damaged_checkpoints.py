@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from quadratic import NoisyQuadratic
 
-from circuitsim.training import CheckpointError, Plan, RunDirectory, Trainer, load_checkpoint, save_checkpoint
+from circuitsim.training import CheckpointError, RunDirectory, Trainer, TrainingPlan, load_checkpoint, save_checkpoint
 
 
 def trainer(path, create: bool = False) -> Trainer:
     directory = RunDirectory(path)
     if create:
         directory.create({})
-    return Trainer(NoisyQuadratic(), (np.ones((6, 3)),), Plan(2, 2), directory=directory)
+    return Trainer(NoisyQuadratic(), (np.ones((6, 3)),), TrainingPlan(2, 2), directory=directory)
 
 
 DAMAGES = [

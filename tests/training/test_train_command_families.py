@@ -10,7 +10,7 @@ from quadratic import NoisyQuadratic
 
 from circuitsim.cli import main
 from circuitsim.cli import train as train_command
-from circuitsim.training import SGD, Plan
+from circuitsim.training import SGD, TrainingPlan
 from circuitsim.training.experiment import Experiment
 
 
@@ -30,7 +30,7 @@ def toy(monkeypatch):
         module.built.append(options)
         model = NoisyQuadratic(skip_every=options["skip_every"])
         data = np.random.default_rng(options["seed"]).standard_normal((10, 3))
-        plan = Plan(options["epochs"], options["batch"], options["seed"], SGD(options["lr"]))
+        plan = TrainingPlan(options["epochs"], options["batch"], options["seed"], SGD(options["lr"]))
         return Experiment(
             model, (data,), plan, "toy: a point", finish, lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"], notes=["n"]
         )

@@ -14,10 +14,10 @@ from circuitsim.training import (
     CheckpointError,
     Exponential,
     Momentum,
-    Plan,
     RunDirectory,
     Trainable,
     Trainer,
+    TrainingPlan,
 )
 from circuitsim.training.interrupt import interrupt_flag
 
@@ -25,7 +25,7 @@ DATA = np.random.default_rng(5).standard_normal((23, 3))
 
 
 def _plan(**changes):
-    return Plan(**({"epochs": 4, "batch": 5, "seed": 3, "optimizer": Momentum(0.1, 0.5)} | changes))
+    return TrainingPlan(**({"epochs": 4, "batch": 5, "seed": 3, "optimizer": Momentum(0.1, 0.5)} | changes))
 
 
 def _evaluate(rng):
@@ -42,7 +42,7 @@ def test_the_model_is_trainable():
 
 def test_plain_descent_is_the_formula():
     model = NoisyQuadratic()
-    Trainer(model, [DATA], Plan(2, 23, 0, SGD(0.1), Exponential(0.5), shuffle=False)).train()
+    Trainer(model, [DATA], TrainingPlan(2, 23, 0, SGD(0.1), Exponential(0.5), shuffle=False)).train()
     rng = np.random.default_rng(0)
     point, mean = np.zeros(3), np.zeros(3)
     for factor in (1.0, 0.5):
@@ -160,10 +160,10 @@ def test_parameters_that_are_not_finite_are_never_saved(tmp_path):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: Plan(-1, 1), "epochs must be at least 0, not -1"),
-        (lambda: Plan(1, 0), "batch must be at least 1, not 0"),
-        (lambda: Plan(1, 1, seed=-1), "seed must be at least 0, not -1"),
-        (lambda: Plan(1, 1, evaluate_every=0), "evaluate_every must be at least 1, not 0"),
+        (lambda: TrainingPlan(-1, 1), "epochs must be at least 0, not -1"),
+        (lambda: TrainingPlan(1, 0), "batch must be at least 1, not 0"),
+        (lambda: TrainingPlan(1, 1, seed=-1), "seed must be at least 0, not -1"),
+        (lambda: TrainingPlan(1, 1, evaluate_every=0), "evaluate_every must be at least 1, not 0"),
         (
             lambda: Trainer(NoisyQuadratic(), [DATA, DATA[:3]], _plan()),
             "the data arrays must have one length, at least 1; theirs are [3, 23]",

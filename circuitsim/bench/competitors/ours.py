@@ -36,7 +36,7 @@ class Adapter:
 
     def _read(self, point: OperatingPoint) -> np.ndarray:
         # An operating point makes its parts when they are asked for: what a user reads belongs to the time.
-        if not point.certificate.ok:
+        if not point.certificate.certified:
             raise NoAnswer("no certificate")
         self._last = point
         return point.voltages
@@ -55,5 +55,5 @@ class Adapter:
 
 
 def _certified(solution: BatchSolution) -> None:
-    if not solution.ok.all():
-        raise NoAnswer(f"{int((~solution.ok).sum())} of {len(solution)} samples without a certificate")
+    if not solution.certified.all():
+        raise NoAnswer(f"{int((~solution.certified).sum())} of {len(solution)} samples without a certificate")

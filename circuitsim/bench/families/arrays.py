@@ -16,7 +16,7 @@ RAIL = 0.5
 
 
 def crossbar(unknowns: int, seed: int) -> Circuit:
-    """m×m cells of 10^U(−6, −4) S between row and column wires; rows driven at the left, columns earthed below."""
+    """m×m cells of 10^U(−6, −4) S between row and column wires; rows driven at the left, columns grounded below."""
     return _crossbar("crossbar", max(2, round(math.sqrt(unknowns / 2))), seed, rectifying=False)
 
 

@@ -46,7 +46,7 @@ def add_arguments(group: Any) -> None:
 def build(options: Mapping[str, Any]) -> Experiment:
     """A run from options (see `DEFAULTS`)."""
     from circuitsim.learning import Learner
-    from circuitsim.training import Plan
+    from circuitsim.training import TrainingPlan
 
     if options["deck"] is None:
         raise UsageError("no deck given: circuitsim train DECK --data FILE")
@@ -54,7 +54,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     estimator, chosen = learning.estimator_of(options, setting)
     train, test = _sets(options, setting)
     optimizer, rates = _optimizer(options, setting)
-    plan = Plan(
+    plan = TrainingPlan(
         options["epochs"], options["batch"], options["seed"], optimizer, _schedule(options),
         evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
     )  # fmt: skip

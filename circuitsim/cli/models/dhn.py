@@ -1,4 +1,4 @@
-"""``circuitsim train --model dhn-1h|dhn-2h|dhn-3h``: deep Hopfield networks with the published recipes as defaults."""
+"""``circuitsim train --model dhn-1h|dhn-2h|dhn-3h``: deep Hopfield networks with the published settings as defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
-# None: as the model's recipe has it.
+# None: as the model's preset has it.
 DEFAULTS: dict[str, Any] = {
     "epochs": None,
     "batch": None,
@@ -54,28 +54,28 @@ def build(options: Mapping[str, Any]) -> Experiment:
 
     from circuitsim.blocks.hopfield import Sweeps
     from circuitsim.datasets import choose, load
-    from circuitsim.hopfield import HopfieldLearning, network, recipes
-    from circuitsim.hopfield.recipe import BATCH, RATE_DECAY, SPREAD, rates_by_name
-    from circuitsim.training import SGD, Exponential, Plan
+    from circuitsim.hopfield import HopfieldLearning, network, published_models
+    from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
+    from circuitsim.training import SGD, Exponential, TrainingPlan
 
-    recipe = recipes()[options["model"]]
-    recipe_values = {
-        "epochs": recipe.epochs, "batch": BATCH, "hidden": recipe.hidden[0], "beta": recipe.beta,
-        "sweeps": recipe.sweeps, "nudged_sweeps": recipe.nudged_sweeps,
+    preset = published_models()[options["model"]]
+    preset_values = {
+        "epochs": preset.epochs, "batch": BATCH, "hidden": preset.hidden[0], "beta": preset.beta,
+        "sweeps": preset.sweeps, "nudged_sweeps": preset.nudged_sweeps,
     }  # fmt: skip
-    chosen = {name: value for name, value in recipe_values.items() if options[name] is None}
+    chosen = {name: value for name, value in preset_values.items() if options[name] is None}
     name, notes = choose(options["dataset"], options["data_dir"])
     options = {**options, **chosen}
     if options["hidden"] < 1:
         raise UsageError(f"a hidden layer needs at least one unit, not {options['hidden']}")
     images = load(name, options["data_dir"])
-    rates = recipe.rates if options["lr"] is None else (options["lr"],) * len(recipe.rates)
-    plan = Plan(
+    rates = preset.rates if options["lr"] is None else (options["lr"],) * len(preset.rates)
+    plan = TrainingPlan(
         options["epochs"], options["batch"], options["seed"], SGD(rates_by_name(rates)), Exponential(RATE_DECAY),
         evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
     )  # fmt: skip
     classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
-    units = (images.train.shape[1], *(options["hidden"] for _ in recipe.hidden), classes)
+    units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tol"], reverse_nudged=False)
     learning = HopfieldLearning(options["beta"], options["method"], options["variant"], warm=not options["cold"])

@@ -60,29 +60,29 @@ def build(options: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
     from circuitsim.datasets import choose, load
-    from circuitsim.layered.architecture import recipes
+    from circuitsim.layered.architecture import published_models
     from circuitsim.layered.evaluation import Evaluation
     from circuitsim.layered.learner import LayeredLearner
-    from circuitsim.training import SGD, Exponential, Plan
+    from circuitsim.training import SGD, Exponential, TrainingPlan
 
-    recipe = recipes()[options["model"]]
+    preset = published_models()[options["model"]]
     name, notes = choose(options["dataset"], options["data_dir"])
     data = load(name, options["data_dir"])
     classes = int(max(data.train_labels.max(), data.test_labels.max())) + 1
     architecture = replace(
-        recipe.architecture,
-        units=(data.train.shape[1], *recipe.architecture.units[1:-1], classes),
-        input_gain=_given(options["input_gain"], recipe.architecture.input_gain),
+        preset.architecture,
+        units=(data.train.shape[1], *preset.architecture.units[1:-1], classes),
+        input_gain=_given(options["input_gain"], preset.architecture.input_gain),
     )
     learning = replace(
-        recipe.learning, variant=options["variant"], tolerance=options["tol"],
+        preset.learning, variant=options["variant"], tolerance=options["tol"],
         **{key: options[key] for key in ("beta", "sweeps", "nudged_sweeps") if options[key] is not None},
     )  # fmt: skip
     if options["threads"] < 1:
         raise UsageError(f"at least one thread is needed, not {options['threads']}")
-    plan = Plan(
-        _given(options["epochs"], recipe.epochs), _given(options["batch"], recipe.batch), options["seed"],
-        SGD(recipe.rates() if options["lr"] is None else options["lr"]), Exponential(recipe.rate_decay),
+    plan = TrainingPlan(
+        _given(options["epochs"], preset.epochs), _given(options["batch"], preset.batch), options["seed"],
+        SGD(preset.rates() if options["lr"] is None else options["lr"]), Exponential(preset.rate_decay),
         evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
     )  # fmt: skip
     learner = LayeredLearner(
@@ -93,7 +93,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     learner.warm_up(data.train, data.train_labels)
     return Experiment(
         learner, (data.train, data.train_labels), plan,
-        title=f"{recipe.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
+        title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
         f"{architecture.input_gain:g}, {options['method']}, {name}, {len(data.train)} samples",
         evaluate=Evaluation(learner, data.test, data.test_labels),
         notes=notes,

@@ -165,7 +165,7 @@ def _with_deck(table: Any) -> dict[str, Any]:
 
 
 def _plan(options: Mapping[str, Any], chain: Any) -> Any:
-    from circuitsim.training import Adam, Cosine, Momentum, Plan
+    from circuitsim.training import Adam, Cosine, Momentum, TrainingPlan
 
     if options["lr"] <= 0:
         raise UsageError(f"the learning rate must be positive, not {options['lr']}")
@@ -174,7 +174,7 @@ def _plan(options: Mapping[str, Any], chain: Any) -> Any:
         optimizer: Any = Adam(rates, decay=options["weight_decay"])
     else:
         optimizer = Momentum(rates, options["momentum"], options["weight_decay"])
-    return Plan(
+    return TrainingPlan(
         options["epochs"], options["batch"], options["seed"], optimizer,
         Cosine(max(1, options["epochs"]), options["lr_final"] / options["lr"]),
         evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],

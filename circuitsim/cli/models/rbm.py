@@ -63,7 +63,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.boltzmann.monitor import Monitor
     from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps
     from circuitsim.datasets import choose
-    from circuitsim.training import Momentum, Plan
+    from circuitsim.training import Momentum, TrainingPlan
 
     name, notes = choose(options["dataset"], options["data_dir"])
     data, shape, binary = _data(name, options)
@@ -72,7 +72,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     if options["spread"] < 0:
         raise UsageError(f"the spread of the initial weights must not be negative, not {options['spread']}")
     optimizer = Momentum(options["lr"], options["momentum"], {"weights": options["weight_decay"]})
-    plan = Plan(
+    plan = TrainingPlan(
         options["epochs"], options["batch"], options["seed"], optimizer,
         evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
     )  # fmt: skip

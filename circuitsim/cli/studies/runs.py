@@ -63,9 +63,9 @@ def _own_epochs(options: Mapping[str, Any]) -> int:
     """The epochs of a run's options; where they are left open, the published model's."""
     if options["epochs"] is not None:
         return int(options["epochs"])
-    from circuitsim.layered.architecture import recipes
+    from circuitsim.layered.architecture import published_models
 
-    return recipes()[options["model"]].epochs
+    return published_models()[options["model"]].epochs
 
 
 def _epochs_begun(directory: Any) -> int:

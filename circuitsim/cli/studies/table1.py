@@ -132,15 +132,15 @@ def _grouped(results: list[DrnRun]) -> list[list[DrnRun]]:
 
 
 def _line(runs: list[DrnRun]) -> str:
-    from circuitsim.layered.architecture import recipes
+    from circuitsim.layered.architecture import published_models
 
-    recipe = recipes()[f"drn-{runs[0].row}"]
-    paper = recipe.published[runs[0].method]
+    preset = published_models()[f"drn-{runs[0].row}"]
+    paper = preset.published[runs[0].method]
     epochs = sorted({int(run.history[-1]["epoch"]) for run in runs})
-    theirs, ours = 3600 * paper["hours"] / recipe.epochs, seconds_per_epoch(runs)
+    theirs, ours = 3600 * paper["hours"] / preset.epochs, seconds_per_epoch(runs)
     cells = [
-        recipe.title, runs[0].method.upper(), str(len(runs)),
-        f"{epochs[0] if len(epochs) == 1 else f'{epochs[0]}–{epochs[-1]}'} of {recipe.epochs}",
+        preset.title, runs[0].method.upper(), str(len(runs)),
+        f"{epochs[0] if len(epochs) == 1 else f'{epochs[0]}–{epochs[-1]}'} of {preset.epochs}",
         f"{paper['error']:.2f} ± {paper['spread']:.2f}",
         _spread([100 * run.history[-1]["test_error"] for run in runs]),
         _spread([100 * run.history[-1]["train_error"] for run in runs]),
@@ -184,18 +184,18 @@ def _draw(results: list[DrnRun], path: Path) -> None:
     """Test errors over the epochs, the paper's final ones as dotted lines."""
     from matplotlib.figure import Figure
 
-    from circuitsim.layered.architecture import recipes
+    from circuitsim.layered.architecture import published_models
     from circuitsim.training.curves import save_figure
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for k, runs in enumerate(_grouped(results)):
-        recipe = recipes()[f"drn-{runs[0].row}"]
+        preset = published_models()[f"drn-{runs[0].row}"]
         for run in runs:
-            label = f"{recipe.title}, {run.method.upper()}" if run is runs[0] else None
+            label = f"{preset.title}, {run.method.upper()}" if run is runs[0] else None
             errors = [100 * row["test_error"] for row in run.history]
             axes.plot([row["epoch"] for row in run.history], errors, color=f"C{k}", linewidth=1, label=label)
-        axes.axhline(recipe.published[runs[0].method]["error"], color=f"C{k}", linewidth=0.8, linestyle=":")
+        axes.axhline(preset.published[runs[0].method]["error"], color=f"C{k}", linewidth=0.8, linestyle=":")
     axes.set(title="test error (dotted: the paper's last)", xlabel="epochs", ylabel="%", yscale="log")
     axes.legend(frameon=False)
     save_figure(figure, path)

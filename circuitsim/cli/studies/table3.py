@@ -113,7 +113,7 @@ def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], boo
     given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
     given |= {"tol": args.tol} if model.startswith("dhn") else {}
     folder = None if args.runs is None else Path(args.runs)
-    asked = _recipe(model).epochs if args.epochs is None else args.epochs
+    asked = _preset(model).epochs if args.epochs is None else args.epochs
     experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late)
     if not history:
         return None
@@ -122,14 +122,14 @@ def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], boo
     return DhnRun(model, seed, dataset, history, free, nudged)
 
 
-def _recipe(model: str) -> Any:
+def _preset(model: str) -> Any:
     if model.startswith("dhn"):
-        from circuitsim.hopfield import recipes
+        from circuitsim.hopfield import published_models
 
-        return recipes()[model]
-    from circuitsim.layered.architecture import recipes as layered_recipes
+        return published_models()[model]
+    from circuitsim.layered.architecture import published_models as published_networks
 
-    return layered_recipes()[model]
+    return published_networks()[model]
 
 
 def _convergence(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +159,7 @@ def _page(results: list[DhnRun]) -> str:
         epochs = sorted({run.history[-1]["epoch"] for run in runs})
         cells = [
             _title(model), f"{t}, {k}", f"{error:.2f} ± {spread:.2f}",
-            f"{'–'.join(map(str, sorted({epochs[0], epochs[-1]})))} of {_recipe(model).epochs}",
+            f"{'–'.join(map(str, sorted({epochs[0], epochs[-1]})))} of {_preset(model).epochs}",
             _spread([100 * run.history[-1]["test_error"] for run in runs]),
             _spread([100 * _training_error(run) for run in runs]),
             _quantiles(np.concatenate([run.free for run in runs])),
@@ -211,7 +211,7 @@ def _table(results: list[DhnRun]) -> str:
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = ("settle_free_median", "settle_free_max", "settle_nudged_median", "settle_nudged_max")
+    names = [f"convergence_sweeps_{state}_{of}" for state in ("free", "nudged") for of in ("median", "max")]
     writer.writerow(["model", "seed", "epoch", "test_error", "train_error", "residual", "seconds", *names])
     for run in results:
         for row in run.history:

@@ -16,7 +16,7 @@ RATE_DECAY = 0.99
 BATCH = 16
 
 
-class HopfieldRecipe(NamedTuple):
+class HopfieldPreset(NamedTuple):
     """A published model.
 
     Attributes
@@ -48,19 +48,19 @@ class HopfieldRecipe(NamedTuple):
 
 
 @cache
-def recipes() -> dict[str, HopfieldRecipe]:
+def published_models() -> dict[str, HopfieldPreset]:
     """The published models by name."""
-    text = resources.files("circuitsim.hopfield").joinpath("recipes.toml").read_text(encoding="utf-8")
+    text = resources.files("circuitsim.hopfield").joinpath("presets.toml").read_text(encoding="utf-8")
     found = {}
     for name, row in tomllib.loads(text).items():
         published = row.pop("published")
         hidden, rates = tuple(row.pop("hidden")), tuple(row.pop("rates"))
-        found[name] = HopfieldRecipe(name, hidden=hidden, rates=rates, **row, **published)
+        found[name] = HopfieldPreset(name, hidden=hidden, rates=rates, **row, **published)
     return found
 
 
 def rates_by_name(rates: tuple[float, ...], factor: float = 1.0) -> dict[str, float]:
-    """The rates of `HopfieldRecipe.rates` by the parameter names of `DeepHopfieldBlock`, times a factor."""
+    """The rates of `HopfieldPreset.rates` by the parameter names of `DeepHopfieldBlock`, times a factor."""
     named = {}
     for layer, rate in enumerate(rates):
         named[f"weights{layer}"] = named[f"bias{layer + 1}"] = factor * rate

@@ -9,7 +9,9 @@ from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
 
-def intervals(structure: Structure, voltages: np.ndarray, carries: np.ndarray) -> dict[int, tuple[float, float]]:
+def nonunique_potentials(
+    structure: Structure, voltages: np.ndarray, carries: np.ndarray
+) -> dict[int, tuple[float, float]]:
     """Range of each node's potential over all steady states, V (±inf where open), for the nodes that have one.
 
     Parts joined by resistors, sources and diodes that carry current move together; between parts each diode that is off

@@ -1,4 +1,4 @@
-"""What a steady state leaves open, in words: parts without ground, free nodes, currents that are a choice."""
+"""Warnings about a solution: components without ground, nonunique potentials, nonunique currents."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
 
-def remarks(structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray) -> list[Problem]:
-    """Warnings about what the circuit leaves open: parts without ground, free nodes, currents that are a choice."""
+def solution_warnings(
+    structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray
+) -> list[Problem]:
+    """Warnings about components without ground, nonunique potentials (``free``) and nonunique currents."""
     circuit = structure.named
     found = [floating(_part_nodes(structure, reference)) for reference in structure.references.tolist()]
     if free:
-        found.append(free_potential([circuit.node_names[k] for k in free]))
+        found.append(nonunique_potential([circuit.node_names[k] for k in free]))
     if not unique.all():
-        found.append(choice(circuit, unique))
+        found.append(nonunique_currents(circuit, unique))
     return found
 
 
-def choice(circuit: Circuit, unique: np.ndarray) -> Problem:
-    """The warning that some currents (``unique`` (m,) False) are one choice among others."""
-    return free_current([circuit.names[k] for k in np.flatnonzero(~unique).tolist()])
+def nonunique_currents(circuit: Circuit, unique: np.ndarray) -> Problem:
+    """The warning that some currents (``unique`` (m,) False) are not unique."""
+    return nonunique_current([circuit.names[k] for k in np.flatnonzero(~unique).tolist()])
 
 
 def floating(nodes: list[str]) -> Problem:
@@ -35,25 +37,27 @@ def floating(nodes: list[str]) -> Problem:
     return Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes)
 
 
-def free_potential(nodes: list[str]) -> Problem:
-    """The warning that blocking diodes alone hold some nodes."""
+def nonunique_potential(nodes: list[str]) -> Problem:
+    """The warning that the potentials of some nodes, held by blocking diodes alone, are not unique."""
     message = (
         f"nothing but blocking diodes holds {_listed(nodes)}: one consistent value each is shown, 'intervals' has the "
         "range"
     )
-    return Problem("free-potential", message, names=nodes)
+    return Problem("nonunique-potential", message, names=nodes)
 
 
-def free_current(names: list[str]) -> Problem:
-    """The warning that the currents of some elements are one choice among others."""
+def nonunique_current(names: list[str]) -> Problem:
+    """The warning that the currents of some elements are not unique."""
     message = (
-        f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): the choice "
-        "of least norm is shown"
+        f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): "
+        "those of least norm are shown"
     )
-    return Problem("free-current", message, names=names)
+    return Problem("nonunique-current", message, names=names)
 
 
-BY_KIND = {"floating": floating, "free-potential": free_potential, "free-current": free_current}
+BY_KIND = {
+    "floating": floating, "nonunique-potential": nonunique_potential, "nonunique-current": nonunique_current
+}  # fmt: skip
 """What makes the warning of a kind, from names."""
 
 

@@ -1,0 +1,83 @@
+"""Margins of ideal diodes: current and voltage against their own scales."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.certificate import RESOLUTION
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.program.blocks import block_labels
+from circuitsim.program.flow import spanning_forest
+from circuitsim.program.path_maxima import path_maxima
+
+
+def diode_margins(
+    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray
+) -> np.ndarray:
+    """The larger of current and voltage of each ideal diode, relative to their scales, as the certificate has them.
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+    voltages : (n_nodes,) float array
+        Potentials, V.
+    currents, drops : (m,) float arrays
+        Branch currents, A, and voltages, V.
+
+    Returns
+    -------
+    (m,) float array
+        NaN for other elements. The scale of a current is the largest current at the diode's ends (at least 1e-13 of the
+        largest in its biconnected component), that of a voltage the largest drop in the diode's loop through sources,
+        shorts, conducting diodes and the smallest resistors; the larger end potential where there is no such loop.
+    """
+    margin = np.full(drops.size, np.nan)
+    diodes = np.flatnonzero(arrays.kind == DIODE)
+    margin[diodes] = np.maximum(
+        _ratio(np.abs(currents[diodes]), _current_scale(arrays, currents, diodes)),
+        _ratio(np.abs(drops[diodes]), _voltage_scale(arrays, voltages, currents, drops, diodes)),
+    )
+    return margin
+
+
+def _current_scale(arrays: CircuitArrays, currents: np.ndarray, diodes: np.ndarray) -> np.ndarray:
+    """Largest |current| at the ends of each diode, A, or `RESOLUTION` of the largest in its biconnected component."""
+    first, second, size = arrays.first, arrays.second, np.abs(currents)
+    largest = np.zeros(arrays.n_nodes)
+    np.maximum.at(largest, first, size)
+    np.maximum.at(largest, second, size)
+    scale = np.maximum(largest[first[diodes]], largest[second[diodes]])
+    if diodes.size and (scale < RESOLUTION * size.max()).any():
+        label = block_labels(arrays.n_nodes, first, second)
+        in_block = np.zeros(label.max(initial=-1) + 2)
+        np.maximum.at(in_block, label, size)  # self-loops, of label −1, last
+        scale = np.maximum(scale, RESOLUTION * in_block[label[diodes]])
+    return scale
+
+
+def _voltage_scale(
+    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray, diodes: np.ndarray
+) -> np.ndarray:
+    """Largest |drop| in the fundamental loop of each diode that does not conduct, V; 0 of one without voltage."""
+    kind, first, second, value, n_nodes = arrays
+    scale = np.zeros(diodes.size)
+    asked = np.flatnonzero(drops[diodes] != 0.0)
+    if not asked.size:
+        return scale
+    resistors = np.flatnonzero((kind == RESISTOR) & (value != 0.0))
+    fixed = np.flatnonzero((kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0)))
+    conducting = np.flatnonzero((kind == DIODE) & (currents > 0.0))
+    ranked = resistors[np.argsort(value[resistors], kind="stable")]
+    tree = spanning_forest(n_nodes, first, second, np.concatenate([fixed, conducting, ranked]))
+    chosen = diodes[asked]
+    a, b, own = first[chosen], second[chosen], np.abs(drops[chosen])
+    in_loop = path_maxima(n_nodes, first[tree], second[tree], np.abs(drops[tree]), a, b)
+    in_loop = np.where(np.isnan(in_loop), np.maximum(np.abs(voltages[a]), np.abs(voltages[b])), in_loop)
+    scale[asked] = np.maximum(in_loop, own)
+    return scale
+
+
+def _ratio(amount: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """amount / scale; 0 over 0 is 0."""
+    return np.divide(amount, scale, out=np.zeros(amount.size), where=scale > 0.0)

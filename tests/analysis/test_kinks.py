@@ -1,0 +1,165 @@
+"""Margins and kinks of diodes: exact ties against the rational oracle, scales against paths of networkx."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import networkx
+import numpy as np
+import pytest
+from exact import Oracle, edges_of
+
+import circuitsim
+from circuitsim.circuit.elements import DIODE
+from circuitsim.cli import main
+from circuitsim.formats.operating_point import as_csv, as_table
+from circuitsim.program.path_maxima import path_maxima
+
+BRIDGE = [("V", 1, 0, 6.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("R", 1, 3, 2.0), ("R", 3, 0, 6.0), ("D", 2, 3, 0.0)]
+
+
+def circuit_of(elements) -> circuitsim.Circuit:
+    circuit = circuitsim.Circuit("ties")
+    for k, (letter, a, b, value) in enumerate(elements):
+        circuit.add(letter, f"{letter}{k}", str(a), str(b), None if letter == "D" else value)
+    return circuit
+
+
+def renumbered(elements):
+    """Nodes in the order in which the elements name them, ground first."""
+    number = {0: 0}
+    for _, a, b, _ in elements:
+        for node in (a, b):
+            number.setdefault(node, len(number))
+    return [(letter, number[a], number[b], value) for letter, a, b, value in elements], len(number)
+
+
+def random_elements(rng: np.random.Generator, nodes: int, diodes: int):
+    """A tree of resistors, some more, diodes and small integer sources: every second circuit has exact ties."""
+    values = [1.0, 2.0, 4.0]
+    elements = [("R", k, int(rng.integers(k)), float(rng.choice(values))) for k in range(1, nodes)]
+    more = (("R", nodes // 2, values), ("I", nodes // 2, [-2.0, -1.0, 1.0, 2.0]), ("D", diodes, [0.0]))
+    for letter, count, drawn in more:
+        for _ in range(count):
+            a, b = rng.choice(nodes, 2, replace=False).tolist()
+            elements.append((letter, a, b, float(rng.choice(drawn))))
+    return elements
+
+
+def test_kinks_are_the_exact_ties_of_random_circuits() -> None:
+    rng = np.random.default_rng(4)
+    ties = others = 0
+    for _ in range(300):
+        elements, n = renumbered(random_elements(rng, int(rng.integers(3, 9)), int(rng.integers(1, 5))))
+        exact = Oracle(n, edges_of(elements)).solve()
+        assert exact is not None
+        point = circuitsim.solve(circuit_of(elements))
+        for k, (letter, a, b, _) in enumerate(elements):
+            if letter != "D":
+                assert np.isnan(point.margin[k]) and not point.kink[k]
+            elif exact.unique[k]:
+                tie = exact.current[k] == 0 and exact.voltage[a] == exact.voltage[b]
+                assert point.kink[k] == tie, elements
+                ties, others = ties + tie, others + (not tie)
+    assert ties > 20 and others > 200
+
+
+def test_a_balanced_bridge_whose_potentials_are_rounded() -> None:
+    # Potentials 6 · 3/4 and 6 · 6/8 with factors that doubles do not hold.
+    for factor in (1.0, 0.1, 1 / 3, 1e-7 / 3, 1e5 / 7):
+        elements = [(letter, a, b, value * factor if letter == "R" else value / 7) for letter, a, b, value in BRIDGE]
+        assert circuitsim.solve(circuit_of(elements)).kink.tolist() == [False] * 5 + [True]
+        # One part in a million aside, either way: blocking, conducting, no tie.
+        for change in (1 - 1e-6, 1 + 1e-6):
+            moved = [*elements[:2], ("R", 2, 0, elements[2][3] * change), *elements[3:]]
+            point = circuitsim.solve(circuit_of(moved))
+            assert point.state("D5") == ("conducting" if change > 1 else "blocking")
+            assert not point.kink.any() and 1e-8 < point.margin[5] < 1e-6
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_the_scales_are_local(size: float) -> None:
+    """A tie of small currents beside large ones is told by its own scale, and so is a small current that is none."""
+    small = [(letter, a + 3 if a else 0, b + 3 if b else 0, value * size) for letter, a, b, value in BRIDGE]
+    large = [("V", 1, 0, 1e3), ("R", 1, 2, 1e-3), ("D", 2, 0, 0.0)]
+    point = circuitsim.solve(circuit_of([*large, *small]))
+    assert point.kink.tolist() == [False] * 8 + [True] and point.margin[2] == 1.0
+    one_sided = [*small[:2], ("R", 5, 0, small[2][3] * 2), *small[3:]]
+    point = circuitsim.solve(circuit_of([*large, *one_sided]))
+    assert not point.kink.any() and point.margin[8] > 1e-3
+
+
+def test_blocking_diodes_have_their_loops_largest_drop_as_scale() -> None:
+    elements = [("V", 1, 0, 8.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("D", 2, 1, 0.0), ("D", 3, 0, 0.0)]
+    elements.append(("R", 3, 0, 1.0))
+    point = circuitsim.solve(circuit_of(elements))
+    assert point.margin[3] == pytest.approx(2.0 / 2.0) and not point.kink[3]  # the loop of R 1–2 alone: 2 V of 2 V
+    assert point.margin[4] == 0.0 and point.kink[4]  # nothing flows in its part: either state is correct
+
+
+def test_devices_and_amplifiers() -> None:
+    deck = "t\nV1 a 0 {v}\nR1 a b 1\nD1 b 0 z\n.model z D(vfwd=0.75 ron=0.5)\n"
+    for v, kink in ((0.5, False), (0.75, True), (1.0, False)):
+        point = circuitsim.solve(circuitsim.loads(deck.format(v=v)))
+        assert point.kink.tolist() == [False, False, kink]
+    amplified = "t\nV1 a 0 6\nR1 a b 1\nR2 b 0 3\nX1 b c bidiramp gain=2\nVr d 0 {v}\nD1 c d\n"
+    for v, kink in ((8.0, False), (9.0, True), (10.0, False)):
+        point = circuitsim.solve(circuitsim.loads(amplified.format(v=v)))
+        assert point.kink.tolist() == [False] * 5 + [kink], point.margin
+
+
+def test_json_csv_table_and_dataframe(tmp_path, capsys) -> None:
+    path = tmp_path / "bridge.cir"
+    path.write_text("bridge\nV1 1 0 6\nR1 1 2 1\nR2 2 0 3\nR3 1 3 2\nR4 3 0 6\nD1 2 3\nD2 0 1\n")
+    assert main(["solve", str(path), "--format", "json"]) == 0
+    point = json.loads(capsys.readouterr().out)
+    assert point["schema"] == 2 and point["certificate"]["certified"] is True
+    assert point["branches"]["D1"]["kink"] is True and point["branches"]["D1"]["margin"] <= 1e-9
+    assert point["branches"]["D2"]["kink"] is False and point["branches"]["D2"]["margin"] == 1.0
+    assert "kink" not in point["branches"]["R1"]
+    rows = [line.split(",") for line in as_csv(point).splitlines()]
+    assert [row[rows[0].index("kink")] for row in rows[-2:]] == ["true", "false"]
+    shown = as_table(point)
+    assert "blocking °" in shown and shown.count("°") == 2
+    frame = circuitsim.solve(circuitsim.load(path)).to_dataframe()
+    assert frame["kink"].tolist() == [False] * 5 + [True, False]
+
+
+@pytest.mark.parametrize("n", [7, 900])
+def test_path_maxima_against_networkx(n: int) -> None:
+    rng = np.random.default_rng(n)
+    head = np.arange(1, n)
+    tail = (rng.uniform(size=n - 1) ** 0.3 * head).astype(np.int64)
+    keep = rng.uniform(size=n - 1) < 0.99 if n > 10 else np.arange(n - 1) != 3
+    tail, head = tail[keep], head[keep]
+    size = rng.integers(0, 5, head.size).astype(float)
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from(zip(tail.tolist(), head.tolist(), size.tolist()))
+    pairs = rng.integers(0, n, (200, 2))
+    expected = []
+    for a, b in pairs.tolist():
+        try:
+            path = networkx.shortest_path(graph, a, b)
+        except networkx.NetworkXNoPath:
+            expected.append(np.nan)
+            continue
+        expected.append(max((graph[u][v]["weight"] for u, v in pairwise(path)), default=0.0))
+    found = path_maxima(n, tail, head, size, pairs[:, 0], pairs[:, 1])
+    np.testing.assert_array_equal(found, expected)
+    assert np.isnan(found).any()
+
+
+def test_large_circuits_have_margins_too() -> None:
+    """A ladder with a thousand copies of the bridge, each tied or not."""
+    elements, tied = [("V", 1, 0, 6.0)], []
+    for k in range(300):
+        a, b = 2 + 2 * k, 3 + 2 * k
+        tied.append(k % 3 == 0)
+        resistance = 6.0 if tied[-1] else 6.0 + (1e-3 if k % 3 == 1 else -1e-3)
+        elements += [("R", 1, a, 1.0), ("R", a, 0, 3.0), ("R", 1, b, 2.0), ("R", b, 0, resistance), ("D", a, b, 0.0)]
+    circuit = circuit_of(elements)
+    point = circuitsim.solve(circuit)
+    diodes = np.flatnonzero(circuit.arrays().kind == DIODE)
+    assert point.kink[diodes].tolist() == tied
