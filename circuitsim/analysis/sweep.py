@@ -32,6 +32,9 @@ MAX_VALUES = 50_000_000
 PARAMETER = "param:"
 """Prefix of a swept name that is a parameter of the deck although an element is called the same."""
 
+TEMPERATURE = "temp"
+"""Swept name of a deck's temperature (°C), where no parameter and no element is called the same."""
+
 
 class Failure(NamedTuple):
     """A point without an operating point: its row, and the error."""
@@ -153,8 +156,8 @@ def sweep(
     source : Circuit or Deck
         A deck also lets its parameters vary.
     vary : dict of str to sequence of float
-        Values by element name, by device parameter (``D1.vfwd``), or by parameter of the deck (``param:NAME`` where an
-        element has the name too). The first runs fastest, as in ``.dc``.
+        Values by element name, by device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
+        element has the name too), or of its temperature (``temp``, °C). The first runs fastest, as in ``.dc``.
     columns : str or sequence of str, optional
         What to keep, as in ``.print``: ``"v(out) v(a,b) i(R1) p(R1)"``. By default all node potentials and currents.
     solver, tolerance
@@ -210,13 +213,16 @@ def sweep(
 
 
 class _Axis(NamedTuple):
-    """One varied name: its heading, the name itself, its unit, whether it is a parameter, its values."""
+    """One varied name: its heading, the name itself, its unit, whether it is a parameter or the temperature of the deck
+    (what only another elaboration changes), its values.
+    """
 
     label: str
     name: str
     unit: str
     parameter: bool
     values: np.ndarray
+    temperature: bool = False
 
 
 def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
@@ -241,6 +247,8 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
     if bare.lower() in parameters:
         own = parameters[bare.lower()]
         return _Axis(PARAMETER + own if own in circuit else own, own, "", True, column)
+    if name.lower() == TEMPERATURE and not isinstance(source, Circuit):
+        return _Axis(TEMPERATURE, TEMPERATURE, "°C", False, column, True)
     raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
 
 
@@ -303,14 +311,17 @@ def _points(
     how: tuple[str, float],
 ) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified | PreparedExpanded, Reader]]:  # fmt: skip
     """Row, element values, and the prepared circuit, which only other parameters make anew."""
-    elements = [k for k, axis in enumerate(axes) if not axis.parameter]
-    parameters = [k for k, axis in enumerate(axes) if axis.parameter]
+    elements = [k for k, axis in enumerate(axes) if not (axis.parameter or axis.temperature)]
+    parameters = [k for k, axis in enumerate(axes) if axis.parameter or axis.temperature]
     rows = zip(*(column.tolist() for column in varied))
     groups = itertools.groupby(enumerate(rows), key=lambda item: tuple(item[1][k] for k in parameters))
     for setting, group in groups:
         circuit = source if isinstance(source, Circuit) else source.circuit
         if not isinstance(source, Circuit) and parameters:
-            circuit = source.elaborate({axes[k].name: value for k, value in zip(parameters, setting)})
+            setting_of = dict(zip(parameters, setting))
+            temperature = next((value for k, value in setting_of.items() if axes[k].temperature), None)
+            own = {axes[k].name: value for k, value in setting_of.items() if axes[k].parameter}
+            circuit = source.elaborate(own, temperature)
         ready, reader = prepared(circuit, *how), Reader(probes, circuit)
         for row, values in group:
             yield row, {axes[k].name: values[k] for k in elements}, ready, reader

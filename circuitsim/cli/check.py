@@ -142,4 +142,5 @@ def _asked(analysis: Any) -> str:
     """The card of an analysis, in short."""
     return {
         "OperatingPointRequest": ".op", "DcSweep": ".dc", "ParameterStep": ".step", "Temperature": ".temp",
+        "TemperatureStep": ".step",
     }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"  # fmt: skip

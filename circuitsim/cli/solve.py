@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Analysis
 
 EPILOG = """\
 formats:
@@ -59,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
             deliver(dumps(failure(error, circuit)), args.output)
         raise
     report([*deck.problems, *deck.notes, *point.warnings])
-    if any(type(analysis).__name__ in ("DcSweep", "ParameterStep") for analysis in deck.analyses):
-        print(f"note: .dc and .step are run by: circuitsim sweep {args.deck}", file=sys.stderr)
+    if any(sweeps(analysis) for analysis in deck.analyses):
+        print(f"note: .dc, .step and .temp lists are run by: circuitsim sweep {args.deck}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
 
@@ -71,6 +75,14 @@ def run(args: argparse.Namespace) -> int:
 
         draw(point, args.plot)
     return 0
+
+
+def sweeps(analysis: Analysis) -> bool:
+    """Whether a card asks for more than one operating point."""
+    from circuitsim.netlist.deck import DcSweep, ParameterStep, Temperature, TemperatureStep
+
+    several = isinstance(analysis, Temperature) and len(analysis.values) > 1
+    return several or isinstance(analysis, DcSweep | ParameterStep | TemperatureStep)
 
 
 def _formatted(point: dict, form: str) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from circuitsim.training.progress import ProgressLine
 
 EPILOG = """\
-Without --vary the sweep is the deck's: .dc (one or two sources) inside .step param. With --vary the deck's analyses
+Without --vary the sweep is the deck's: .dc (one or two sources, or temp) inside .step param, .step temp or a .temp
+with several values. With --vary the deck's analyses
 are ignored. Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
 
 columns: those of --columns, else those of the deck's .print or .save, else all v(node) and i(element).
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_deck(parser)
     parser.add_argument(
         "--vary", metavar="NAME=RANGE", action="append", default=[],
-        help="an element or a parameter, and start:stop:step or a list a,b,c (repeatable)",
+        help="an element, a parameter or temp (°C), and start:stop:step or a list a,b,c (repeatable)",
     )  # fmt: skip
     parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element)")
     parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
@@ -114,18 +115,21 @@ def _values(text: str) -> tuple[float, ...]:
 
 def _asked(deck: Deck) -> dict[str, tuple[float, ...]]:
     """What the deck's own ``.dc`` and ``.step`` vary; ``.dc`` runs inside ``.step``."""
-    from circuitsim.analysis.sweep import PARAMETER
-    from circuitsim.netlist.deck import DcSweep, ParameterStep
+    from circuitsim.analysis.sweep import PARAMETER, TEMPERATURE
+    from circuitsim.netlist.deck import DcSweep, ParameterStep, Temperature, TemperatureStep
 
     dc = [analysis for analysis in deck.analyses if isinstance(analysis, DcSweep)]
     if len(dc) > 1:
         lines = " and ".join(str(analysis.location.line) for analysis in dc)
         raise UsageError(f"the deck has {len(dc)} .dc cards (lines {lines}); leave one, or give --vary")
     steps = [analysis.sweep for analysis in deck.analyses if isinstance(analysis, ParameterStep)]
-    if not dc and not steps:
-        raise UsageError("the deck has no .dc and no .step; give --vary, for instance --vary V1=0:5:0.1")
+    heats = [analysis.sweep.values for analysis in deck.analyses if isinstance(analysis, TemperatureStep)]
+    heats += [a.values for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    if not dc and not steps and not heats:
+        raise UsageError("the deck has no .dc, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1")
     asked = {s.name: tuple(s.values) for analysis in dc for s in analysis.sweeps}
-    return asked | {PARAMETER + s.name: tuple(s.values) for s in steps}
+    asked |= {PARAMETER + s.name: tuple(s.values) for s in steps}
+    return asked | ({TEMPERATURE: tuple(heats[-1])} if heats else {})
 
 
 def _printed(deck: Deck) -> str | None:

@@ -61,6 +61,14 @@ class Parameter(NamedTuple):
         return f"the {what} {rule} ({f'{number:g} {self.unit}'.strip()})"
 
 
+TEMPERATURES = ("temp", "tnom")
+"""Values of a device whose law changes with temperature: its own, and that of its parameters, °C."""
+
+ROOM = 27.0
+"""Temperature where none is stated, °C, as in every SPICE program."""
+
+OWN_TEMPERATURE = Parameter("temp", "°C", -273.15, "temperature", ROOM)
+
 NO_PARAMETER = Parameter("")
 """Of an element without a value."""
 
@@ -123,8 +131,10 @@ class Device(ABC):
     label: str
 
     def __init__(self, *, label: str = "", **values: float | None) -> None:
-        rows = (*self.model.parameters, *self.model.settings)
+        rows = (*self.model.parameters, *self.model.own_temperature)
         own = {row.name: row.default for row in rows} | dict.fromkeys(self.model.counts, 1.0)
+        if self.model.thermal:
+            own |= dict.fromkeys(TEMPERATURES, ROOM)
         for name, value in values.items():
             if name not in own:
                 raise ValueError(f"no parameter {name!r}; known: {', '.join(own)}")
@@ -200,8 +210,8 @@ class Device(ABC):
         return {name: value for name, value in stated.items() if value is not None}
 
     def counts(self) -> dict[str, float]:
-        """Values of its own card (``m``, ``n``, ``temp``) other than 1, or the default."""
-        usual = dict.fromkeys(self.model.counts, 1.0) | {row.name: row.default for row in self.model.settings}
+        """Values of its own card (``m``, ``n``, ``temp``) other than 1, or 27 °C."""
+        usual = dict.fromkeys(self.model.counts, 1.0) | {row.name: ROOM for row in self.model.own_temperature}
         return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def with_value(self, parameter: str, value: float) -> Device:
@@ -253,12 +263,13 @@ class ElementModel(NamedTuple):
         Of these cards. A card with one of them means this device.
     counts : tuple of str
         Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
-    settings : tuple of Parameter
-        Other numbers on the element's own card: ``temp``, which a deck's temperature sets.
     refused : dict of str to str
         Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
+    thermal : bool
+        Whether the device's law changes with temperature: it then has the values ``temp`` (its own temperature) and
+        ``tnom`` (that at which its parameters hold), °C, beside its parameters and counts.
     """
 
     letter: str
@@ -276,9 +287,9 @@ class ElementModel(NamedTuple):
     card_type: str = ""
     parameters: tuple[Parameter, ...] = ()
     counts: tuple[str, ...] = ()
-    settings: tuple[Parameter, ...] = ()
     refused: Mapping[str, str] | None = None
     dialect: str = ""
+    thermal: bool = False
 
     @property
     def parameter(self) -> str:
@@ -295,9 +306,14 @@ class ElementModel(NamedTuple):
         """Smallest allowed value (inclusive)."""
         return self.value.minimum
 
+    @property
+    def own_temperature(self) -> tuple[Parameter, ...]:
+        """``temp``, a number on the element's own card, where its law changes with temperature."""
+        return (OWN_TEMPERATURE,) if self.thermal else ()
+
     def parameter_called(self, name: str) -> Parameter | None:
         """The parameter of its cards called ``name`` (case does not matter)."""
-        return next((row for row in (*self.parameters, *self.settings) if row.name == name.lower()), None)
+        return next((row for row in (*self.parameters, *self.own_temperature) if row.name == name.lower()), None)
 
     def __repr__(self) -> str:
         return f"<model of the {self.name}>"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
+from circuitsim.models.base import POSITIVE, ROOM, ElementModel, Parameter, Region
 from circuitsim.models.shapes import TRIANGLE, Symbol
 from circuitsim.models.smooth import Limits, SmoothDevice
 
@@ -158,8 +158,8 @@ MODEL = ElementModel(
         Parameter("nbv", "", POSITIVE, "breakdown emission coefficient NBV"),
         Parameter("eg", "eV", 0.1, "activation energy EG", 1.11),
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
-        Parameter("tnom", "°C", meaning="nominal temperature TNOM", default=27.0),
+        Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),
     ),
-    counts=("m", "area"), settings=(Parameter("temp", "°C", meaning="temperature", default=27.0),),
+    counts=("m", "area"), thermal=True,
 )  # fmt: skip
 JunctionDiode.model = MODEL

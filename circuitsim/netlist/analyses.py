@@ -12,6 +12,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import (
+    TEMPERATURE,
     Analysis,
     DcRange,
     DcSweep,
@@ -19,11 +20,13 @@ from circuitsim.netlist.deck import (
     Output,
     ParameterStep,
     Temperature,
+    TemperatureStep,
 )
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
+from circuitsim.netlist.temperature import Temperatures, checked_temperature
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.units import exact, short
@@ -34,9 +37,11 @@ _REQUEST = re.compile(r"[^\s(]+(?:\([^()]*\))?")
 class Analyses:
     """Evaluates analysis cards against the elaborated circuit."""
 
-    def __init__(self, reporter: Reporter, scope: Scope, environment: Environment, circuit: Circuit) -> None:
+    def __init__(
+        self, reporter: Reporter, scope: Scope, environment: Environment, circuit: Circuit, temperatures: Temperatures
+    ) -> None:
         self.reporter, self.scope, self.environment, self.circuit = reporter, scope, environment, circuit
-        self.evaluator = Evaluator()
+        self.evaluator = Evaluator(temperatures.constants())
         self._elements: dict[str, int] | None = None
 
     def read(self, cards: list[Card]) -> tuple[Analysis, ...]:
@@ -61,14 +66,22 @@ class Analyses:
             return Output(word[1:], tuple(_REQUEST.findall(card.text, start + len(word))), place)
         words = [t for t in tokens(card, start + len(word)) if t.kind != MARK]
         if word == ".temp":
-            return Temperature(tuple(self.number(card, t) for t in words), place)
+            return Temperature(self.temperatures(card, words), place)
         if word == ".dc":
             return DcSweep(self.dc(card, words), place)
+        if words and words[0].text.lower() == TEMPERATURE:
+            return TemperatureStep(self.temperature_step(card, words), place)
         return ParameterStep(self.step(card, words), place)
 
     def number(self, card: Card, token: Token) -> float:
         value = value_of(token, card, self.scope)
         return value if isinstance(value, float) else self.evaluator.value(value, self.environment)
+
+    def temperatures(self, card: Card, words: list[Token]) -> tuple[float, ...]:
+        """The values of ``.temp``, °C."""
+        if not words:
+            raise CardError("syntax", ".temp needs a temperature", max(len(card.text) - 1, 0), ".temp 27")
+        return tuple(checked_temperature(self.number(card, t), t.offset) for t in words)
 
     def dc(self, card: Card, words: list[Token]) -> tuple[DcRange, ...]:
         """``.dc V1 start stop step [V2 start stop step]``."""
@@ -80,13 +93,13 @@ class Analyses:
         for k in range(0, len(words), 4):
             name = words[k].text
             element = self.element(name)
-            if element not in ("voltage source", "current source", "resistor"):
+            if element not in ("voltage source", "current source", "resistor") and name.lower() != TEMPERATURE:
                 what = "which has no value to sweep" if element else "which is not in the circuit"
                 hint = "sweep a voltage source, a current source or a resistor"
-                if name.lower() == "temp":
-                    what, hint = "the temperature, which has no effect", "ideal elements do not change with it"
                 raise CardError("analysis", f".dc sweeps {short(name)}, {what}", words[k].offset, hint)
             sweeps.append(self.sweep(card, name, words[k], words[k + 1 : k + 4]))
+            if name.lower() == TEMPERATURE:
+                checked_temperature(min(sweeps[-1].start, sweeps[-1].stop), words[k].offset)
         if len(sweeps) == 2 and sweeps[0].name.lower() == sweeps[1].name.lower():
             twice = f".dc sweeps {short(sweeps[0].name)} twice"
             raise CardError("analysis", twice, words[4].offset, "name two sources")
@@ -114,6 +127,19 @@ class Analyses:
         if name.text.lower() not in self.scope.parameters:
             raise CardError("parameter", f".step: no parameter is called {short(name.text)!r}", name.offset,
                             f"define it: .param {short(name.text)}=…")  # fmt: skip
+        return self.stepped(card, words[1:])
+
+    def temperature_step(self, card: Card, words: list[Token]) -> DcRange:
+        """``.step temp start stop step`` or ``.step temp list t1 t2 …``."""
+        found = self.stepped(card, words)
+        for value in (min(found.start, found.stop), *(found.values if found.step == 0.0 else ())):
+            checked_temperature(value, words[0].offset)
+        return found
+
+    def stepped(self, card: Card, words: list[Token]) -> DcRange:
+        """The values of ``NAME start stop step`` or ``NAME list v1 v2 …``."""
+        words = [words[0], *words]
+        name = words[1]
         if words[2].text.lower() != "list":
             if len(words) != 5:
                 at = words[5].offset if len(words) > 5 else max(len(card.text) - 1, 0)

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
 
 
+TEMPERATURE = "temp"
+"""Name of what ``.dc temp`` and ``.step temp`` vary."""
+
+
 class DcRange(NamedTuple):
     """Values that one source or parameter runs through.
 
@@ -53,8 +57,15 @@ class ParameterStep(NamedTuple):
     location: Location
 
 
+class TemperatureStep(NamedTuple):
+    """``.step temp``, °C."""
+
+    sweep: DcRange
+    location: Location
+
+
 class Temperature(NamedTuple):
-    """``.temp``; ideal elements do not change with it."""
+    """``.temp``, °C: the temperature of the deck; several values are a sweep, the first is the operating point's."""
 
     values: tuple[float, ...]
     location: Location
@@ -68,7 +79,7 @@ class Output(NamedTuple):
     location: Location
 
 
-Analysis = OperatingPointRequest | DcSweep | ParameterStep | Temperature | Output
+Analysis = OperatingPointRequest | DcSweep | ParameterStep | TemperatureStep | Temperature | Output
 
 
 class Directive(NamedTuple):
@@ -97,9 +108,13 @@ class Deck:
         Its ``*!`` comments.
     parameters : dict of str to float
         The deck's own parameters (not those of sub-circuits), as written, with their values.
+    temperature : float
+        Of the circuit, °C.
     """
 
-    __slots__ = ("_elaborate", "analyses", "circuit", "directives", "notes", "parameters", "problems", "title")
+    __slots__ = (
+        "_elaborate", "analyses", "circuit", "directives", "notes", "parameters", "problems", "temperature", "title",
+    )  # fmt: skip
 
     circuit: Circuit
     title: str
@@ -108,11 +123,12 @@ class Deck:
     analyses: tuple[Analysis, ...]
     directives: tuple[Directive, ...]
     parameters: dict[str, float]
+    temperature: float
 
     def __init__(
         self, circuit: Circuit, problems: tuple[Problem, ...], notes: tuple[Problem, ...],
         analyses: tuple[Analysis, ...], directives: tuple[Directive, ...], parameters: dict[str, float],
-        elaborate: Callable[[Mapping[str, float]], Circuit],
+        elaborate: Callable[[Mapping[str, float], float | None], Circuit], temperature: float = 27.0,
     ) -> None:  # fmt: skip
         set_ = object.__setattr__
         set_(self, "title", circuit.title)
@@ -122,23 +138,31 @@ class Deck:
         set_(self, "analyses", analyses)
         set_(self, "directives", directives)
         set_(self, "parameters", parameters)
+        set_(self, "temperature", temperature)
         set_(self, "_elaborate", elaborate)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Deck does not change; {name} was set when it was read")
 
-    def elaborate(self, parameters: Mapping[str, float] | None = None) -> Circuit:
+    def elaborate(self, parameters: Mapping[str, float] | None = None, temperature: float | None = None) -> Circuit:
         """The circuit with other values for some of the deck's parameters; the text is not read again.
+
+        Parameters
+        ----------
+        parameters : dict of str to float, optional
+            Other values by name.
+        temperature : float, optional
+            °C; the deck's own if it is not given.
 
         Raises
         ------
         UsageError
-            No such parameter, or a value that is not finite.
+            No such parameter, a value that is not finite, a temperature below absolute zero.
         NetlistError
             An element's value is out of range with these parameters.
         """
-        elaborate: Callable[[Mapping[str, float]], Circuit] = self._elaborate  # type: ignore[attr-defined]
-        return elaborate(parameters or {})
+        elaborate: Callable[[Mapping[str, float], float | None], Circuit] = self._elaborate  # type: ignore[attr-defined]
+        return elaborate(parameters or {}, temperature)
 
     def __repr__(self) -> str:
         return f"Deck({self.circuit!r}, {len(self.analyses)} analyses)"

@@ -8,18 +8,20 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR, device_code
+from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
+from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.link import Linker, ambiguous_names
+from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
-from circuitsim.netlist.scope import Call, DeviceUse, Scope, Special, Value, Wave
+from circuitsim.netlist.scope import Call, DeviceUse, Scope, Value
 from circuitsim.netlist.source import Source
+from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
-from circuitsim.netlist.waveform import dc_value
 from circuitsim.units import SMALLEST, exact, short
 
 
@@ -69,7 +71,7 @@ class _ElementColumns:
         return found
 
 
-class _Frame(NamedTuple):
+class Frame(NamedTuple):
     """One call being expanded."""
 
     scope: Scope
@@ -87,16 +89,19 @@ class Elaborator:
     """Expands a linked deck; once for each set of parameters."""
 
     def __init__(
-        self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float], global_names: dict[str, str]
-    ) -> None:
+        self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float],
+        global_names: dict[str, str], temperatures: Temperatures = DEFAULT,
+    ) -> None:  # fmt: skip
         self.reporter, self.linker, self.top = reporter, linker, top
         self.global_names = global_names
-        self.evaluator = Evaluator()
+        self.temperatures = temperatures
+        self.evaluator = Evaluator(temperatures.constants())
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
         self.out = _ElementColumns(top, global_names)
-        self.stack: list[_Frame] = []
+        self.stack: list[Frame] = []
         self.known: dict[Any, Device] = {}
+        self.element_values = ElementValues(self)
 
     def circuit(self, title: str) -> Circuit:
         """The elaborated circuit; errors go to the reporter."""
@@ -136,9 +141,9 @@ class Elaborator:
 
     def frame(
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
-    ) -> _Frame:
+    ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        return _Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, [0, 0])
+        return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, [0, 0])
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls that is being expanded, innermost first."""
@@ -149,7 +154,7 @@ class Elaborator:
                 chain.append(f"in {short(frame.prefix[:-1])}, called at {frame.call.card.source.name}:{line}:{column}")
         return tuple(chain[:20])
 
-    def enter(self, frame: _Frame, number: int, call: Call, target: Scope) -> None:
+    def enter(self, frame: Frame, number: int, call: Call, target: Scope) -> None:
         """Begin to expand ``call``."""
         if target is AMPLIFIER_SCOPE:
             self.amplifier(frame, call)
@@ -180,7 +185,7 @@ class Elaborator:
                 nodes[k] = self.out.node(name if name.lower() in self.global_names else prefix + name)
         self.stack.append(self.frame(target, environment, prefix, nodes, multiplier, call))
 
-    def amplifier(self, frame: _Frame, call: Call) -> None:
+    def amplifier(self, frame: Frame, call: Call) -> None:
         """Append the amplifier that ``call`` is; many in parallel are one."""
         name = frame.prefix + call.name
         out, gain = self.out, 1.0
@@ -206,7 +211,7 @@ class Elaborator:
         out.names.append(name)
         out.lines.append(call.card.line)
 
-    def warn_scope(self, frame: _Frame, call: Call, target: Scope, inside: Environment) -> None:
+    def warn_scope(self, frame: Frame, call: Call, target: Scope, inside: Environment) -> None:
         """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""
         for key, value in call.passed.items():
             for name in ambiguous_names(key, value, call, target):
@@ -225,7 +230,7 @@ class Elaborator:
                         call.offsets[key], "rename one of them", [call.name],
                     )  # fmt: skip
 
-    def multiplier(self, value: Value, frame: _Frame, call: Call) -> float | None:
+    def multiplier(self, value: Value, frame: Frame, call: Call) -> float | None:
         """The value of ``m=`` on a call; None where it is wrong, which is reported."""
         try:
             m = value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
@@ -238,7 +243,7 @@ class Elaborator:
                                 [frame.prefix + call.name], self.callers())  # fmt: skip
         return None
 
-    def emit(self, frame: _Frame, start: int, stop: int) -> None:
+    def emit(self, frame: Frame, start: int, stop: int) -> None:
         """Append the elements ``start`` to ``stop`` of a scope, within this call."""
         if start == stop:
             return
@@ -257,7 +262,7 @@ class Elaborator:
         out.value.extend(scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
-            out.value[k + offset] = self.special(frame, k, scope.specials[k])
+            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k])
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
         if frame.multiplier != 1.0:
@@ -274,43 +279,25 @@ class Elaborator:
                 self.out.files.append(name)
             k += 1
 
-    def special(self, frame: _Frame, k: int, special: Special) -> float:
-        """The value of an element that has to be evaluated; zero where it is wrong, which is reported."""
-        name = frame.prefix + frame.scope.names[k]
-        try:
-            if isinstance(special.value, Wave):
-                numbers = [self.number(v, frame) for v in special.value.numbers]
-                value = dc_value(special.value.name, numbers, special.offset)
-            else:
-                value = self.number(special.value, frame)
-            value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
-            self.smell_of_mega(frame, k, special)
-            if special.multiplier == 1.0:
-                return value
-            m = self.number(special.multiplier, frame)
-            positive(name, "m", m, special.offset)
-            return self.scaled(frame, k, value, m)
-        except ExpressionError as error:
-            self.unknown(error, frame, special, name)
-        except CardError as error:
-            self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
-                                self.callers())  # fmt: skip
-        return 0.0
-
-    def device(self, frame: _Frame, k: int, position: int) -> None:
+    def device(self, frame: Frame, k: int, position: int) -> None:
         """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
         use, name = self.linker.devices[id(frame.scope)][k], frame.prefix + frame.scope.names[k]
         card = use.model.card
-        counts = {}
+        counts, own = {}, {}
         try:
             for word, count in frame.scope.counts.get(k, {}).items():
-                card = count.card
-                counts[word] = self.number(count.value, frame)
-                positive(name, word, counts[word], count.offset)
+                card, number = count.card, self.number(count.value, frame)
+                if word in COUNTS:
+                    positive(name, word, number, count.offset)
+                    counts[word] = number
+                else:
+                    own[word] = checked_temperature(number, count.offset) if word == "temp" else number
             if frame.multiplier != 1.0:
                 counts["m"] = counts.get("m", 1.0) * frame.multiplier
-            card = use.model.card
-            self.out.devices[position] = self.made(use, self.values(use, frame), counts)
+            card, values = use.model.card, self.values(use, frame)
+            if use.row.thermal:
+                values = {"temp": self.temperatures.of(own), "tnom": self.temperatures.nominal, **values}
+            self.out.devices[position] = self.made(use, values, counts)
             self.out.kind[position] = device_code(self.out.devices[position])
         except ExpressionError as error:
             self.reporter.expression(error, card, [name], self.callers())
@@ -318,7 +305,7 @@ class Elaborator:
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint, [name],
                                 self.callers())  # fmt: skip
 
-    def values(self, use: DeviceUse, frame: _Frame) -> dict[str, float]:
+    def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
         """The values of a model card in its defining scope, within this call."""
         defining = [f.environment for f in self.stack if f.scope is use.model.scope]
         environment = defining[-1] if defining else frame.environment
@@ -342,38 +329,10 @@ class Elaborator:
                 raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start()) from None
         return self.known[key]
 
-    def number(self, value: Value, frame: _Frame) -> float:
+    def number(self, value: Value, frame: Frame) -> float:
         return value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
 
-    def unknown(self, error: ExpressionError, frame: _Frame, special: Special, name: str) -> None:
-        """An error of an expression; a bare word that is no parameter is an error of the value it stands for."""
-        value = special.value
-        bare = isinstance(value, Code) and error.code is value and special.card.text[special.offset - 1] not in "{'"
-        if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == special.offset:
-            word = next(iter(value.names))
-            if frame.scope.find_model(word) is not None:
-                error.message = f"{short(name)} takes its value from the model {short(word)}, which is not supported"
-                error.hint, error.kind = "write the value on the card", "unsupported"
-            else:
-                error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter"
-                error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
-        self.reporter.expression(error, special.card, [name], self.callers())
-
-    def smell_of_mega(self, frame: _Frame, k: int, special: Special) -> None:
-        """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""
-        value = special.value
-        if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
-            return
-        owner = frame.environment.owner(next(iter(value.names)))
-        found = owner.binding(next(iter(value.names))) if owner is not None else None
-        if found is not None and isinstance(found[0], Code) and found[0].mega:
-            digits = found[0].mega.split("M")[0]
-            self.reporter.warning(
-                "mega", f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in "
-                "SPICE", found[0].card, found[0].start, f"write {digits}MEG for mega, {digits}m if milli is meant",
-            )  # fmt: skip
-
-    def scaled(self, frame: _Frame, k: int, value: float, m: float) -> float:
+    def scaled(self, frame: Frame, k: int, value: float, m: float) -> float:
         """``value`` of ``m`` equal elements in parallel."""
         code = frame.scope.kind[k]
         rule = ELEMENTS[code].multiplier

@@ -8,6 +8,7 @@ recursion over parameters, so that a chain of a hundred thousand parameters is a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from circuitsim.netlist import limits
@@ -80,9 +81,16 @@ class Environment:
 
 
 class Evaluator:
-    """Runs expressions; one an elaboration, whose work it bounds."""
+    """Runs expressions; one an elaboration, whose work it bounds.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    constants : mapping of str to float
+        Names with a value where no parameter is called so.
+    """
+
+    def __init__(self, constants: Mapping[str, float] = CONSTANTS) -> None:
+        self.constants = constants
         self.work = 0
         self.depth = 0
 
@@ -107,7 +115,7 @@ class Evaluator:
             user, where, name, at = stack[-1]
             owner = where.owner(name)
             if owner is None or name in owner.values:
-                if owner is None and name not in CONSTANTS:
+                if owner is None and name not in self.constants:
                     message, hint = unknown_name(name)
                     raise ExpressionError("parameter", message, at, hint, user)
                 if owner is not None and owner is not where:
@@ -133,7 +141,7 @@ class Evaluator:
         waiting = [
             (body, home, other, at)
             for other, at in body.names.items()
-            if other not in CONSTANTS or home.owner(other) is not None
+            if other not in self.constants or home.owner(other) is not None
             if (known := home.owner(other)) is None or other not in known.values
         ]  # fmt: skip
         key = (id(owner), name)
@@ -157,8 +165,8 @@ class Evaluator:
         owner = environment.owner(name)
         if owner is not None and name in owner.values:
             return owner.values[name]
-        if owner is None and name in CONSTANTS:
-            return CONSTANTS[name]
+        if owner is None and name in self.constants:
+            return self.constants[name]
         # Only a function's body comes here: its free names are those of the expression that calls it.
         self.deeper(code, at)
         single = Code(code.card, code.scope, at)

@@ -239,7 +239,9 @@ class _Reader:
 
 def unknown_name(name: str) -> tuple[str, str]:
     """Message and hint for a parameter that does not exist."""
-    if name in ("time", "temper", "temp", "hertz", "freq"):
+    if name in ("temper", "temp"):
+        return f"{name!r} has no value where the temperature is set", "write a number or other parameters"
+    if name in ("time", "hertz", "freq"):
         return f"{name!r} has no value at an operating point", "define it with .param if a number is meant"
     return f"no parameter is called {short(name)!r}", f"define it: .param {short(name)}=…"
 

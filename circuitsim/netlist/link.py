@@ -11,6 +11,7 @@ from circuitsim.models import ElementModel
 from circuitsim.netlist import amplifier, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
 from circuitsim.netlist.tokens import CardError
@@ -188,6 +189,11 @@ class Linker:
             if use_of is not None:
                 self.devices[id(scope)] |= dict.fromkeys(scope.modelled[key], use_of)
         for position, counts in scope.counts.items():
+            use_here = self.devices[id(scope)].get(position)
+            for word in OWN_TEMPERATURE:
+                if word in counts and (use_here is None or not use_here.row.thermal):
+                    self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)",
+                                         counts[word].card, counts[word].offset, scope.names[position])  # fmt: skip
             if "n" in counts and position not in self.devices[id(scope)]:
                 name = scope.names[position]
                 self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,

@@ -18,6 +18,7 @@ from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
+from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.units import short
 
 _CARD_LIKE = re.compile(
@@ -79,18 +80,19 @@ def check_values(reader: DeckReader, linker: Linker) -> None:
 
 def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) -> Deck:
     reporter = reader.reporter
-    elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals)
+    temperatures = stated_temperatures(reader, reporter, {})
+    elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals, temperatures)
     circuit = elaborator.circuit(title)
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
     if not reporter.failed:
         check_amplifiers(circuit)
-    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit).read(reader.requests)
+    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures).read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
 
-    def elaborate(values: Mapping[str, float]) -> Circuit:
+    def elaborate(values: Mapping[str, float], temperature: float | None) -> Circuit:
         overrides = {}
         for name, value in values.items():
             if name.lower() not in reader.top.parameters:
@@ -99,13 +101,25 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
                 raise UsageError(f"parameter {name}: {value} is not finite")
             overrides[name.lower()] = float(value)
         again = Reporter()
-        other = Elaborator(again, linker, reader.top, overrides, reader.globals).circuit(title)
+        there = stated_temperatures(reader, again, overrides)
+        if temperature is not None:
+            if not ABSOLUTE_ZERO <= temperature < math.inf:
+                raise UsageError(f"{temperature} °C is no temperature above absolute zero")
+            there = there._replace(ambient=float(temperature))
+        other = Elaborator(again, linker, reader.top, overrides, reader.globals, there).circuit(title)
         again.finish()
         check_amplifiers(other)
         other.notes = circuit.notes
         return other
 
-    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate)
+    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate,
+                temperatures.ambient)  # fmt: skip
+
+
+def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
+    """The temperatures that the deck states with these values of its parameters."""
+    cards = [card for card in reader.requests if card.text[card.start() :].split(None, 1)[0].lower() == ".temp"]
+    return temperatures_of(cards, reader.options, reader.top, overrides, reporter)
 
 
 def check_amplifiers(circuit: Circuit) -> None:

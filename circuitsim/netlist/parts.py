@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from array import array
 
-from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
+from circuitsim.netlist.passive import passive
+from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
@@ -17,7 +19,7 @@ from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, dc_value
 from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
-    ("tc", "tc1", "tc2", "tce", "temp", "dtemp", "area", "pj", "off", "ic", "l", "w", "scale", "ac", "noisy", "nt")
+    ("area", "pj", "off", "ic", "scale", "ac", "noisy", "nt", "bv_max")
 )
 """Instance parameters without effect on the operating point of an ideal circuit."""
 
@@ -32,6 +34,9 @@ VALUES_KEPT = 10_000
 
 COUNTS = ("m", "n")
 """Of an element with a model: cells in parallel, cells in series."""
+
+OWN_TEMPERATURE = ("temp", "dtemp")
+"""Of an element with a model: its temperature, or how far that is above the deck's (°C)."""
 
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
@@ -132,19 +137,21 @@ class Parts:
         if code == DIODE:
             self.diode(scope, card, name, first, second, sorted_)
             return
-        multiplier = self.pairs(scope, card, name, sorted_, row.keywords)
+        own = row.keywords if code in (VOLTAGE, CURRENT) else (*row.keywords, *OWN)
+        multiplier, details = self.pairs(scope, card, name, sorted_, own), None
+        value: Value | Wave | None
         if code in (VOLTAGE, CURRENT):
             offset, value = self.source_value(scope, card, name, sorted_)
         else:
-            offset, value = self.passive_value(scope, card, name, sorted_, code)
+            offset, value, details = passive(self, scope, card, name, sorted_, code)
         if code == VOLTAGE:
             multiplier = 1.0
-        if isinstance(value, float) and multiplier == 1.0:
+        if isinstance(value, float) and multiplier == 1.0 and details is None:
             checked(code, name.text, value, offset)
             scope.element(code, name.text, first, second, value, card)
             return
         position = scope.element(code, name.text, first, second, 0.0, card)
-        scope.specials[position] = Special(card, offset, value, multiplier)
+        scope.specials[position] = Special(card, offset, value, multiplier, details)
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""
@@ -210,25 +217,6 @@ class Parts:
         """Note an instance parameter without effect."""
         self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, offset, name)
 
-    def passive_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields, code: int) -> tuple[int, Value]:
-        """The value of R, L or C: the word behind the nodes, or ``R=``."""
-        row = ELEMENTS[code]
-        values = [*sorted_.words, *(value for _, value in sorted_.pairs)]
-        if code == INDUCTOR or row.letter == "C":
-            values = [v for v in values if not self.flag(v, card, name)]
-        if not values:
-            raise CardError("syntax", f"{short(name.text)} needs its {row.parameter} in {row.unit}",
-                            max(sorted_.end - 1, 0), f"{row.letter}name first second value")  # fmt: skip
-        if len(values) > 1:
-            extra = max(values, key=lambda token: token.offset)
-            hint = "write a decimal point" if card.text[extra.offset - 1] == "," else ""
-            raise CardError("syntax", f"{short(name.text)}: {short(extra.text)!r} is one value too many",
-                            extra.offset, hint or "an expression goes in braces: {…}")  # fmt: skip
-        token = values[0]
-        value = constant(value_of(token, card, scope))
-        self.warn_letters(card, name, token, value, code)
-        return token.offset, value
-
     def flag(self, token: Token, card: Card, name: Token) -> bool:
         """Whether ``token`` is a bare word without effect (``off``)."""
         if token.kind == WORD and token.text.lower() in NO_EFFECT:
@@ -279,16 +267,16 @@ class Parts:
             scope.counts[position] = counts
 
     def counts(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> dict[str, Count]:
-        """``m=`` and ``n=`` of an element with a model, which decides whether they apply."""
+        """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
         found = {}
         others = []
         for key, value in sorted_.pairs:
             word = key.text.lower()
-            if word not in COUNTS:
+            if word not in (*COUNTS, *OWN_TEMPERATURE):
                 others.append((key, value))
                 continue
             number = constant(value_of(value, card, scope))
-            if isinstance(number, float):
+            if isinstance(number, float) and word in COUNTS:
                 positive(name.text, word, number, value.offset)
             found[word] = Count(card, key.offset, number)
         sorted_.pairs[:] = others

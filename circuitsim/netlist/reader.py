@@ -10,11 +10,12 @@ from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.options import options
 from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
-from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.tokens import CardError, Token
 from circuitsim.units import short
 
 ANALYSES = frozenset((".op", ".dc", ".step", ".temp", ".print", ".save"))
@@ -31,6 +32,8 @@ class DeckReader:
         Analysis cards, to be evaluated after all parameters.
     globals : dict
         Names of ``.global`` nodes, lower case → as written.
+    options : dict
+        Options that act (``.options``): name → its card and the token of its value.
     """
 
     def __init__(self, files: Files) -> None:
@@ -41,6 +44,7 @@ class DeckReader:
         self.requests: list[Card] = []
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
+        self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
         self.control: Card | None = None
         self.section: includes.Section | None = None
@@ -120,6 +124,8 @@ class DeckReader:
             includes.CARDS[word](self, card, after)
         elif word in ANALYSES:
             self.requests.append(card)
+        elif word in refused.OPTIONS:
+            options(self, card, after)
         elif word == ".control":
             self.control = card
             self.reporter.gather("skipped", "a .control block is skipped", card, start, word)

@@ -42,11 +42,14 @@ CARDS: dict[str, tuple[str, str]] = {
 
 NO_EFFECT = frozenset(
     (
-        ".nodeset", ".ic", ".width", ".plot", ".probe", ".meas", ".measure", ".four", ".fourier", ".option", ".options",
-        ".opt", ".csparam", ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph",
+        ".nodeset", ".ic", ".width", ".plot", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
+        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph",
     )
 )  # fmt: skip
 """Cards that cannot change the operating point."""
+
+OPTIONS = frozenset((".option", ".options", ".opt"))
+"""Spellings of the card of options."""
 
 OTHER_ANALYSES: dict[str, str] = {
     ".tran": "transient", ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",

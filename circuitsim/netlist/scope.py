@@ -27,13 +27,48 @@ class Wave(NamedTuple):
     numbers: list[Value]
 
 
-class Special(NamedTuple):
-    """What an element needs evaluated: its value, its multiplier (1.0 if it has none)."""
+class Count(NamedTuple):
+    """A number beside the value of an element's card (``m=``, ``tc1=``)."""
 
     card: Card
     offset: int
-    value: Value | Wave
+    value: Value
+
+
+class ModelUse(NamedTuple):
+    """An element that names a model (or, if there is none of that name, an area or a parameter)."""
+
+    card: Card
+    offset: int
+    element: str
+    model: str
+
+
+class Details(NamedTuple):
+    """What a resistor, capacitor or inductor states beside its value.
+
+    Attributes
+    ----------
+    numbers : dict of str to Count
+        Its temperature coefficients, temperature, scale and size.
+    model : ModelUse or None
+    bare : bool
+        Whether the model's name is all that is stated: without such a model it is a parameter's.
+    """
+
+    numbers: dict[str, Count]
+    model: ModelUse | None
+    bare: bool
+
+
+class Special(NamedTuple):
+    """What an element needs evaluated: its value (None: its model's), its multiplier (1.0 if it has none), details."""
+
+    card: Card
+    offset: int
+    value: Value | Wave | None
     multiplier: Value
+    details: Details | None = None
 
 
 class Call(NamedTuple):
@@ -60,29 +95,12 @@ class Model(NamedTuple):
     pairs: tuple[tuple[Token, Token], ...]
 
 
-class Count(NamedTuple):
-    """``m=`` or ``n=`` on the card of an element with a model."""
-
-    card: Card
-    offset: int
-    value: Value
-
-
 class DeviceUse(NamedTuple):
     """What elements are whose model makes them devices: the row of the element table, and the card's values by name."""
 
     row: ElementModel
     model: Model
     values: dict[str, tuple[int, Value]]
-
-
-class ModelUse(NamedTuple):
-    """An element that names a model (or, if there is none of that name, an area)."""
-
-    card: Card
-    offset: int
-    element: str
-    model: str
 
 
 class Scope:

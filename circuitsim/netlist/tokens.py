@@ -115,8 +115,12 @@ def fields(found: list[Token], end: int) -> Fields:
                 raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
             pairs.append((token, plain[k + 2]))
             k += 3
-            # tc=1,2 is one value of two numbers.
+            # ic=1,2 is one value of two numbers, tc=1,2 is tc1=1 tc2=2.
+            order = 1
             while token.text.lower() in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
+                order += 1
+                if token.text.lower() == "tc":
+                    pairs.append((Token(f"tc{order}", plain[k].offset, WORD, plain[k].end), plain[k]))
                 k += 1
         else:
             words.append(token)

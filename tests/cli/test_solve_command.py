@@ -268,7 +268,7 @@ def test_warnings_and_notes_with_their_place(command: Command, deck) -> None:
 def test_a_sweep_in_the_deck_is_pointed_out(command: Command, deck) -> None:
     result = command("solve", deck(DIVIDER + ".dc V1 0 1 1\n"))
     assert result.code == 0
-    assert result.err == "note: .dc and .step are run by: circuitsim sweep my.cir\n"
+    assert result.err == "note: .dc, .step and .temp lists are run by: circuitsim sweep my.cir\n"
 
 
 def test_plot(command: Command, deck, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "the deck has no .dc and no .step; give --vary, for instance --vary V1=0:5:0.1\n"),
+        ((), "the deck has no .dc, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1\n"),
         (("--vary", "V1"), "--vary 'V1': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1="), "--vary 'V1=': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1=0:1:0"), "--vary 'V1=0:1:0': the step is zero\n"),

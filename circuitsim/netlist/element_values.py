@@ -1,0 +1,177 @@
+"""Values of elements that are evaluated in each call: expressions, time functions, models of passive elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, RESISTOR
+from circuitsim.netlist import physical
+from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.ranges import checked, positive
+from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
+from circuitsim.netlist.temperature import checked_temperature
+from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.waveform import dc_value
+from circuitsim.units import exact, short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.elaborate import Elaborator, Frame
+
+
+class ElementValues:
+    """The values of one elaboration's elements.
+
+    Attributes
+    ----------
+    elaborator : Elaborator
+        Whose calls are being expanded.
+    """
+
+    def __init__(self, elaborator: Elaborator) -> None:
+        self.elaborator, self.reporter = elaborator, elaborator.reporter
+        self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
+        """Model card → the numbers that it states, read once."""
+
+    def special(self, frame: Frame, k: int, special: Special) -> float:
+        """The value of an element that has to be evaluated; zero where it is wrong, which is reported."""
+        name = frame.prefix + frame.scope.names[k]
+        try:
+            value = checked(frame.scope.kind[k], name, self.value(frame, k, special, name), special.offset) + 0.0
+            self.smell_of_mega(frame, k, special)
+            if special.multiplier == 1.0:
+                return value
+            m = self.elaborator.number(special.multiplier, frame)
+            positive(name, "m", m, special.offset)
+            return self.elaborator.scaled(frame, k, value, m)
+        except ExpressionError as error:
+            self.unknown(error, frame, special, name)
+        except CardError as error:
+            self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
+                                self.elaborator.callers())  # fmt: skip
+        return 0.0
+
+    def value(self, frame: Frame, k: int, special: Special, name: str) -> float:
+        """The value of one element (of one of those that ``m`` counts)."""
+        number, stated = self.elaborator.number, special.value
+        if isinstance(stated, Wave):
+            return dc_value(stated.name, [number(v, frame) for v in stated.numbers], special.offset)
+        model = None if special.details is None else self.model(frame, special.details, frame.scope.kind[k], name)
+        if model is not None and special.details is not None and special.details.bare:
+            stated = None
+        plain = None if stated is None else number(stated, frame)
+        return self.physical(frame, k, special, plain, model, name)
+
+    def model(self, frame: Frame, details: Details, code: int, name: str) -> Model | None:
+        """The model that a passive element names; None where the name is a parameter's.
+
+        Raises
+        ------
+        CardError
+            There is none, or it is of another type.
+        """
+        use = details.model
+        if use is None:
+            return None
+        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[ELEMENTS[code].letter]
+        if model is None:
+            if details.bare:
+                return None
+            raise CardError("model", f"{short(name)}: no model is called {short(use.model)!r}", use.offset,
+                            f"define it: .model {short(use.model)} {types[0]}, or write one value")  # fmt: skip
+        if model.type not in types:
+            raise CardError("model", f"{short(name)}: model {short(model.name)} is of type {short(model.type)}, not "
+                            f"{types[0]}", use.offset, f"a {ELEMENTS[code].name} needs a model of type "
+                            f"{types[0]}")  # fmt: skip
+        return model
+
+    def physical(
+        self, frame: Frame, k: int, special: Special, stated: float | None, model: Model | None, name: str
+    ) -> float:
+        """The value of a passive element with these details, at its temperature."""
+        details, code = special.details, frame.scope.kind[k]
+        if details is None:
+            assert stated is not None
+            return stated
+        own = {word: self.elaborator.number(count.value, frame) for word, count in details.numbers.items()}
+        if "temp" in own:
+            checked_temperature(own["temp"], details.numbers["temp"].offset)
+        values = {} if model is None else self.model_values(frame, model, ELEMENTS[code].letter)
+        if code != RESISTOR:
+            known = stated if stated is not None else values.get("ind", 0.0)
+            return physical.capacitance(stated, own, values) if code == CAPACITOR else known
+        if stated is not None:
+            stated = checked(code, name, stated, special.offset)
+            self.warn_of_product(special, stated, values, name)
+        try:
+            return physical.resistance(stated, own, values, self.elaborator.temperatures)
+        except ValueError as error:
+            raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
+
+    def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
+        """Programs differ on a resistor whose card and model both state a resistance."""
+        other = model.get("r", model.get("res", 1.0))
+        use = special.details.model if special.details is not None else None
+        if other not in (1.0, stated) and use is not None:
+            self.reporter.gather(
+                "model-value", f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
+                "card's is taken, as in ngspice; Xyce and PSpice multiply them (%s)", special.card, use.offset, name,
+                "leave one of them out",
+            )  # fmt: skip
+
+    def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
+        """What the card of a passive element's model states, evaluated where it is defined."""
+        key = id(model.card)
+        if key not in self.cards:
+            self.cards[key] = self.read_model(model, letter)
+        defining = [f.environment for f in self.elaborator.stack if f.scope is model.scope]
+        environment = defining[-1] if defining else frame.environment
+        evaluate = self.elaborator.evaluator.value
+        return {
+            word: value if isinstance(value, float) else evaluate(value, environment)
+            for word, (_, value) in self.cards[key].items()
+        }
+
+    def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
+        """The numbers of a model card that are read; the others are noted or warned of."""
+        found: dict[str, tuple[int, Value]] = {}
+        unknown = []
+        for key, token in model.pairs:
+            word = key.text.lower()
+            if word in physical.ACTING[letter]:
+                try:
+                    found[word] = token.offset, constant(value_of(token, model.card, model.scope))
+                except CardError as error:
+                    self.reporter.error(error.kind, error.message, model.card, error.offset, error.hint)
+            elif letter == "R" and word not in physical.IDLE:
+                unknown.append(short(key.text, 20))
+        if unknown:
+            self.reporter.warning("unused-parameter", f"model {short(model.name)}: not used: {', '.join(unknown[:12])}",
+                                  model.card, None, "see docs/netlist.md for what a model of a resistor has",
+                                  [model.name])  # fmt: skip
+        return found
+
+    def unknown(self, error: ExpressionError, frame: Frame, special: Special, name: str) -> None:
+        """An error of an expression; a bare word that is no parameter is an error of the value it stands for."""
+        value = special.value
+        bare = isinstance(value, Code) and error.code is value and special.card.text[special.offset - 1] not in "{'"
+        if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == special.offset:
+            word = next(iter(value.names))
+            error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
+            error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
+        self.reporter.expression(error, special.card, [name], self.elaborator.callers())
+
+    def smell_of_mega(self, frame: Frame, k: int, special: Special) -> None:
+        """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""
+        value = special.value
+        if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
+            return
+        owner = frame.environment.owner(next(iter(value.names)))
+        found = owner.binding(next(iter(value.names))) if owner is not None else None
+        if found is not None and isinstance(found[0], Code) and found[0].mega:
+            digits = found[0].mega.split("M")[0]
+            self.reporter.warning(
+                "mega", f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in "
+                "SPICE", found[0].card, found[0].start, f"write {digits}MEG for mega, {digits}m if milli is meant",
+            )  # fmt: skip
+

@@ -1,0 +1,99 @@
+"""The temperatures of a deck: ``.temp``, ``.options temp= tnom=``; what a model or an expression receives of them.
+
+As in ngspice: 27 °C where nothing is stated, ``.temp`` before ``.options temp``, the last card of each. A ``.temp``
+card with several values is a sweep (`circuitsim.analysis.sweep`); the operating point is that of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from circuitsim.models.base import ROOM
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.functions import CONSTANTS
+from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.scope import Scope
+from circuitsim.netlist.tokens import MARK, CardError, Token, tokens
+from circuitsim.netlist.values import value_of
+from circuitsim.units import exact
+
+ABSOLUTE_ZERO = -273.15
+"""°C."""
+
+
+class Temperatures(NamedTuple):
+    """Temperatures of a deck.
+
+    Attributes
+    ----------
+    ambient : float
+        Of every element that states none of its own (``temp=``, or ``dtemp=`` above this one), °C.
+    nominal : float
+        That at which the values on cards hold, unless a model states its own (``tnom=``), °C.
+    """
+
+    ambient: float = ROOM
+    nominal: float = ROOM
+
+    def constants(self) -> dict[str, float]:
+        """The constants of expressions at this temperature: ``temper`` and ``temp`` are °C."""
+        return {**CONSTANTS, "temper": self.ambient, "temp": self.ambient}
+
+    def of(self, own: Mapping[str, float]) -> float:
+        """The temperature (°C) of an element with these values on its card: ``temp``, else ambient and ``dtemp``."""
+        return own["temp"] if "temp" in own else self.ambient + own.get("dtemp", 0.0)
+
+
+DEFAULT = Temperatures()
+"""Of a deck that states none."""
+
+
+def checked_temperature(value: float, offset: int) -> float:
+    """``value`` in °C, above absolute zero.
+
+    Raises
+    ------
+    CardError
+    """
+    if value < ABSOLUTE_ZERO:
+        raise CardError("range", f"{exact(value)} °C is below absolute zero", offset, "temperatures are in °C")
+    return value
+
+
+def temperatures_of(
+    cards: Iterable[Card], options: Mapping[str, tuple[Card, Token]], top: Scope, overrides: Mapping[str, float],
+    reporter: Reporter,
+) -> Temperatures:  # fmt: skip
+    """The temperatures that a deck states; what is wrong with them is reported.
+
+    Parameters
+    ----------
+    cards : iterable of Card
+        Its ``.temp`` cards.
+    options : dict
+        Its options by name, with the card and the value's token.
+    top : Scope
+    overrides : dict of str to float
+        Parameters with other values than written.
+    """
+    environment = Environment(None, {}, (top.parameters, top.defaults))
+    environment.values.update(overrides)
+    stated = {key: [(options[key])] for key in ("temp", "tnom") if key in options}
+    for card in cards:
+        words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
+        if words:
+            stated["temp"] = [(card, words[0])]
+    found = {}
+    for key, [(card, token)] in stated.items():
+        try:
+            value = value_of(token, card, top)
+            value = value if isinstance(value, float) else Evaluator().value(value, environment)
+            found[key] = checked_temperature(value, token.offset)
+        except CardError as error:
+            reporter.error(error.kind, error.message, card, error.offset, error.hint)
+        except ExpressionError as error:
+            reporter.expression(error, card, (), ())
+    return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))
