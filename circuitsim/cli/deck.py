@@ -21,6 +21,10 @@ def add_deck(parser: argparse.ArgumentParser) -> None:
         "--allow-include", metavar="DIR", action="append", default=[],
         help="let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
     )  # fmt: skip
+    parser.add_argument(
+        "--diodes", choices=("models", "ideal"), default="models",
+        help="the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
+    )  # fmt: skip
 
 
 def read(args: argparse.Namespace) -> Deck:
@@ -40,7 +44,7 @@ def read(args: argparse.Namespace) -> Deck:
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
-    return read_deck(args.deck, allow_include=tuple(args.allow_include))
+    return read_deck(args.deck, allow_include=tuple(args.allow_include), ideal_diodes=args.diodes == "ideal")
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:

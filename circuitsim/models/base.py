@@ -267,6 +267,9 @@ class ElementModel(NamedTuple):
         Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
+    idle : frozenset of str
+        Parameters of its cards without effect at DC. With a set of them every other parameter of a card, known or not,
+        means this device, unless an earlier row takes the card.
     thermal : bool
         Whether the device's law changes with temperature: it then has the values ``temp`` (its own temperature) and
         ``tnom`` (that at which its parameters hold), °C, beside its parameters and counts.
@@ -289,7 +292,15 @@ class ElementModel(NamedTuple):
     counts: tuple[str, ...] = ()
     refused: Mapping[str, str] | None = None
     dialect: str = ""
+    idle: frozenset[str] = frozenset()
     thermal: bool = False
+
+    def takes(self, letter: str, card_type: str, names: frozenset[str]) -> bool:
+        """Whether an element with this letter and a card of this type, with parameters of these names (lower case), is
+        this device."""
+        if self.device is None or (self.letter, self.card_type) != (letter, card_type):
+            return False
+        return not names.isdisjoint(row.name for row in self.parameters) or bool(self.idle and names - self.idle)
 
     @property
     def parameter(self) -> str:

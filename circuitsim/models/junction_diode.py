@@ -145,6 +145,11 @@ def _knee(saturation: float, thermal: float, vb: float, bv: float | None, ibv: f
     return max(knee, 3.0 * thermal)
 
 
+_DYNAMIC = frozenset(
+    "level cjo cj0 cj cjp cjsw vj pb php vjsw m mj mjsw fc fcs tt kf af cta ctp ctc tpb tphp tlev tlevc tm1 tm2 ttt1 ttt2 "
+    "tt1 tt2 cthj rth0 vp fv_max bv_max id_max te_max pd_max vpk ipk iave irms diss mfg type".split()
+)
+
 MODEL = ElementModel(
     "D", "junction diode", ("anode", "cathode"), "i = IS (e^{u/(N VT)} − 1), v = u + RS i", "∫ i dv", "",
     "{name} {first} {second} {value}",
@@ -160,6 +165,6 @@ MODEL = ElementModel(
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
         Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),
     ),
-    counts=("m", "area"), thermal=True,
+    counts=("m", "area"), thermal=True, idle=_DYNAMIC,
 )  # fmt: skip
 JunctionDiode.model = MODEL

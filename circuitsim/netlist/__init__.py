@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
 
 
-def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Deck:
+def read_deck(
+    path: str | os.PathLike[str],
+    allow_include: Iterable[str | os.PathLike[str]] = (),
+    ideal_diodes: bool = False,
+) -> Deck:
     """Read the deck in a file (``-`` is standard input).
 
     Parameters
@@ -40,6 +44,8 @@ def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.Pat
         The deck.
     allow_include : iterable of str or path-like
         Folders outside the deck's own from which it may include files.
+    ideal_diodes : bool
+        Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
 
     Raises
     ------
@@ -50,7 +56,7 @@ def read_deck(path: str | os.PathLike[str], allow_include: Iterable[str | os.Pat
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include])
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], ideal_diodes)
 
 
 def read_deck_text(
@@ -58,6 +64,7 @@ def read_deck_text(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    ideal_diodes: bool = False,
 ) -> Deck:
     """Read a deck from its text.
 
@@ -71,6 +78,8 @@ def read_deck_text(
         Where its ``.include`` cards look; without it they are refused unless ``allow_include`` names a folder.
     allow_include : iterable of str or path-like
         Further folders from which it may include files.
+    ideal_diodes : bool
+        As in `read_deck`.
 
     Raises
     ------
@@ -80,7 +89,7 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed)
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, ideal_diodes)
 
 
 def load(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Circuit:

@@ -36,8 +36,8 @@ class Extent(NamedTuple):
 class Linker:
     """Checks every scope that is reached by calls, and computes its extent, without recursion."""
 
-    def __init__(self, reporter: Reporter, global_names: dict[str, str]) -> None:
-        self.reporter = reporter
+    def __init__(self, reporter: Reporter, global_names: dict[str, str], ideal: bool = False) -> None:
+        self.reporter, self.ideal = reporter, ideal
         self.global_names = global_names
         self.extents: dict[int, Extent] = {}
         self.targets: dict[int, list[Scope | None]] = {}
@@ -188,24 +188,49 @@ class Linker:
                 self.unused(model)
             if use_of is not None:
                 self.devices[id(scope)] |= dict.fromkeys(scope.modelled[key], use_of)
+        self.check_counts(scope)
+
+    def check_counts(self, scope: Scope) -> None:
+        """Numbers on the cards of elements with models: those without effect are noted, cells in series are refused
+        where the model has none."""
         for position, counts in scope.counts.items():
-            use_here = self.devices[id(scope)].get(position)
-            for word in OWN_TEMPERATURE:
-                if word in counts and (use_here is None or not use_here.row.thermal):
-                    self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)",
-                                         counts[word].card, counts[word].offset, scope.names[position])  # fmt: skip
-            if "n" in counts and position not in self.devices[id(scope)]:
-                name = scope.names[position]
+            use, name = self.devices[id(scope)].get(position), scope.names[position]
+            known = ("m",) if use is None else use.row.counts
+            idle = [] if use is not None and use.row.thermal else list(OWN_TEMPERATURE)
+            idle += ["area"] if "area" not in known else []
+            for word in [word for word in idle if word in counts]:
+                self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)",
+                                     counts[word].card, counts[word].offset, name)  # fmt: skip
+                del counts[word]
+            if "n" in counts and "n" not in known:
+                what = "ideal diodes" if use is None else f"{use.row.name}s"
                 self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,
-                                    counts["n"].offset, "ideal diodes have m", [name])  # fmt: skip
+                                    counts["n"].offset, f"{what} have {' and '.join(known)}", [name])  # fmt: skip
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
         if id(model.card) not in self.uses_of:
             names = frozenset(name.lower() for name in model.parameters)
-            row = device_model(DIODE_LETTER, model.type, names)
+            row = device_model(DIODE_LETTER, model.type, names) if model.name.lower() != IDEAL_MODEL else None
+            if row is not None and row.thermal and self.ideal:
+                row = None
             self.uses_of[id(model.card)] = None if row is None else self.checked_use(model, row)
         return self.uses_of[id(model.card)]
+
+    def note_laws(self) -> None:
+        """Say once which laws the deck's models of diodes got, where one of them is a junction's."""
+        uses = [use for use in self.uses_of.values() if use is not None]
+        new = [use for use in uses if use.row.thermal]
+        if not new:
+            return
+        laws: dict[str, list[str]] = {}
+        for use in uses:
+            laws.setdefault(use.row.name, []).append(short(use.model.name, 20))
+        listed = "; ".join(f"{law}: {', '.join(names[:8])}" + " …" * (len(names) > 8) for law, names in laws.items())
+        card = new[0].model.card
+        self.reporter.gather("diode-law", f"laws of the models of diodes: {listed}", card, card.start(),
+                             new[0].model.name, "--diodes ideal (.options diodes=ideal) takes junction diodes for "
+                             "ideal ones")  # fmt: skip
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
         """The values of a device's model card; unsupported ones are reported."""
@@ -216,6 +241,8 @@ class Linker:
             if word in refused:
                 self.reporter.error("unsupported", f"model {short(model.name)}: {short(key.text)} is not supported",
                                     model.card, key.offset, refused[word], [model.name])  # fmt: skip
+            elif word in row.idle:
+                continue
             elif row.parameter_called(word) is None:
                 unused.append(short(key.text, 20))
             else:
@@ -231,7 +258,7 @@ class Linker:
         if missing:
             self.reporter.error("model", f"model {short(model.name)}: {short(missing[0])} needs a value", model.card,
                                 None, f"write {short(missing[0])}=value", [model.name])  # fmt: skip
-        unused += [short(name, 20) for name in bare if name not in missing]
+        unused += [short(name, 20) for name in bare if name not in missing and name.lower() not in row.idle]
         if unused:
             self.reporter.warning("unused-parameter", f"model {short(model.name)} is a {row.name}; not used: "
                                   f"{', '.join(unused[:12])}", model.card, None, "", [model.name])  # fmt: skip

@@ -26,7 +26,7 @@ _CARD_LIKE = re.compile(
 )
 
 
-def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:
+def deck_of_file(path: str, allowed: Sequence[str], ideal_diodes: bool = False) -> Deck:
     """The deck in the file ``path``."""
     try:
         data = read_bytes(path)
@@ -38,20 +38,22 @@ def deck_of_file(path: str, allowed: Sequence[str]) -> Deck:
     text, warning = decode(data, name)
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed), warning)
+    return _deck(Source(name, real, text), Files(root, allowed), warning, ideal_diodes)
 
 
-def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str]) -> Deck:
+def deck_of_text(
+    text: str, file: str, folder: str | None, allowed: Sequence[str], ideal_diodes: bool = False
+) -> Deck:
     """The deck that ``text`` is."""
     if "\0" in text:
         before = plain_lines(text[: text.index("\0")])
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         place = Source(file, "", plain_lines(text)).place(line, column)
         raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
-    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None)
+    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None, ideal_diodes)
 
 
-def _deck(source: Source, files: Files, warning: Problem | None) -> Deck:
+def _deck(source: Source, files: Files, warning: Problem | None, ideal_diodes: bool) -> Deck:
     title = source.text.split("\n", 1)[0].strip()
     reader = DeckReader(files)
     reporter = reader.reporter
@@ -64,12 +66,25 @@ def _deck(source: Source, files: Files, warning: Problem | None) -> Deck:
                          Card(source, 1, source.line(1)), None, "put a title line before it")  # fmt: skip
     reader.read(source, 2)
     reader.close()
-    linker = Linker(reporter, reader.globals)
+    linker = Linker(reporter, reader.globals, ideal_diodes or asks_for_ideal_diodes(reader))
     linker.link(reader.top)
+    linker.note_laws()
     if reporter.failed:
         check_values(reader, linker)
         reporter.finish()
     return _elaborated(reader, linker, title, source)
+
+
+def asks_for_ideal_diodes(reader: DeckReader) -> bool:
+    """Whether the deck has ``.options diodes=ideal``; ``diodes=models`` is what holds without it."""
+    if "diodes" not in reader.options:
+        return False
+    card, token = reader.options["diodes"]
+    word = token.text.lower()
+    if word not in ("ideal", "models"):
+        reader.reporter.error("syntax", f"diodes={short(token.text)} is no choice", card, token.offset,
+                              "diodes=models or diodes=ideal")  # fmt: skip
+    return word == "ideal"
 
 
 def check_values(reader: DeckReader, linker: Linker) -> None:

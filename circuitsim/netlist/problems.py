@@ -11,7 +11,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.units import short
 
-NOTE_KINDS = frozenset(("no-effect", "skipped"))
+NOTE_KINDS = frozenset(("no-effect", "skipped", "diode-law"))
 """Kinds of `Problem` for accepted statements without effect."""
 
 
