@@ -260,11 +260,9 @@ class Ports:
         a, b, g = label[self._first[r]], label[self._second[r]], 1.0 / ohms[ohms > 0.0]
         g[a == b] = 0.0
         total = np.bincount(a, g, self._count) + np.bincount(b, g, self._count)
-        seen = []
         p, q = label[self._ends[0]], label[self._ends[1]]
-        for node in (p, q):
-            seen.append(1.0 / np.maximum(total[node] - conductance, 1e-15 * total[node] + 1e-250))
-        return np.where(p == q, 0.0, seen[0] + seen[1])
+        others = [np.maximum(total[node] - conductance, 1e-15 * total[node] + 1e-250) for node in (p, q)]
+        return np.where(p == q, 0.0, 1.0 / others[0] + 1.0 / others[1])
 
     def _labels(self, ohms: np.ndarray, conducting: np.ndarray) -> np.ndarray:
         """The number of the joined node that each node belongs to."""

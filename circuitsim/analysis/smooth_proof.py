@@ -10,7 +10,7 @@ import numpy as np
 from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
@@ -26,9 +26,8 @@ def proof(found: Found, smooth: Smooth, column: np.ndarray, tolerance: float) ->
     kind[smooth.slope], kind[smooth.rest] = CAPACITOR, CURRENT
     currents[smooth.slope], currents[smooth.rest] = 0.0, found.current
     value[smooth.rest] = found.current
-    made = certify(
-        arrays._replace(kind=kind), value, found.point.voltages, currents, found.point.drops, tolerance
-    )  # fmt: skip
+    named = arrays._replace(kind=kind)
+    made = certify(named, value, found.point.voltages, currents, found.point.drops, tolerance)
     voltage = found.point.drops[smooth.slope]
     gap = np.abs((voltage - found.state.points[0]) * (found.current - found.state.points[1]))
     relative = {**made.relative, "devices": float(found.distance.max())}
@@ -60,7 +59,7 @@ def unsolved(
     device = circuit.devices[k]
     assert isinstance(device, SmoothDevice)
     if not all(math.isfinite(number) for number in type(device).junction(device.row(), volts)):
-        beyond = f"; at {volts:.9g} V its junction's current is beyond the range of doubles: give it a series resistance"
+        beyond = f"; at {volts:.9g} V its current is beyond the range of doubles: give it a series resistance"
     raise ConvergenceError(
         f"Newton's method stopped after {found.steps} steps: {circuit.names[k]} is off its curve by "
         f"{found.distance[worst]:.1e} of its voltage and current (tolerance {tolerance:.0e}){beyond}"
@@ -78,19 +77,13 @@ def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np
     for k, element in enumerate(elementary):
         if k not in tangents:
             value = None if element.value is None else float(column[k])
-            out.add(_letter(elementary, k), element.name, element.first, element.second, value)
+            out.add(ELEMENTS[elementary.columns()[0][k]].letter, element.name, element.first, element.second, value)
     for k in smooth.elements.tolist():
         device = circuit.devices[k]
         assert isinstance(device, SmoothDevice)
         element = circuit[k]
         _limited(out, expansion.circuit.names[expansion.parts[k][0]], element.first, element.second, device.limits())
     return out
-
-
-def _letter(circuit: Circuit, k: int) -> str:
-    from circuitsim.circuit.elements import ELEMENTS
-
-    return ELEMENTS[circuit.columns()[0][k]].letter
 
 
 def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -> None:
@@ -109,20 +102,17 @@ def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -
 
 
 def _restated(error: NoSteadyStateError, circuit: Circuit, expansion: Expansion) -> NoSteadyStateError:
-    """The error in terms of devices, with the most that those in it pass."""
-    parts = {element.split(":", 1)[0]: None for element in error.elements}
-    known = {name: k for k, name in enumerate(circuit.names)}
-    names, passed = [], []
-    for element in error.elements:
-        owner = next((own for part, own in expansion.owner.items() if element.startswith(part)), element)
-        names.append(owner)
-    for name in dict.fromkeys(names):
-        device = circuit.devices.get(known.get(name, -1))
+    """The error in terms of devices, with the least and the most that those in it pass."""
+    owners = [*expansion.owner.items()]
+    names = [next((own for part, own in owners if element.startswith(part)), element) for element in error.elements]
+    names = list(dict.fromkeys(names))
+    passed = []
+    for name in names:
+        device = circuit.devices.get(circuit.element_index(name)) if name in circuit else None
         if isinstance(device, SmoothDevice):
             least, most = device.limits()
-            listed = [f"at least {least:.6g} A"] * math.isfinite(least) + [f"at most {most:.6g} A"] * math.isfinite(most)
-            passed.append(f"{name} passes {' and '.join(listed)}" if listed else "")
-    del parts
-    what = "; ".join(filter(None, passed))
+            listed = [f"at least {least:.6g} A"] if math.isfinite(least) else []
+            listed += [f"at most {most:.6g} A"] if math.isfinite(most) else []
+            passed += [f"{name} passes {' and '.join(listed)}"] if listed else []
     nodes = [node for node in error.nodes if ":" not in node]
-    return type(error)(f"{error}" + (f" ({what})" if what else ""), list(dict.fromkeys(names)), nodes)
+    return type(error)(f"{error}" + (f" ({'; '.join(passed)})" if passed else ""), names, nodes)

@@ -6,13 +6,15 @@ With vt = N k T / q, u the junction's voltage and T the temperature:
     reverse     −xbv ≤ u < −3 vt    i = −IS (1 − (3 vt / (e |u|))³)
     breakdown   u < −xbv            i = −IS (e^{−(u + xbv)/vb} − (3 vt / (e xbv))³),   vb = NBV k T / q
 
-IS is that at T. xbv is such that the current at −BV is −IBV; where IBV is below IS BV q / k T it is BV.
+IS is that at T, times area and m. xbv is such that the current at −BV is −IBV m; where IBV m is below IS BV q / k T
+it is BV.
 Source: ngspice 39, dioload.c and diotemp.c (breakdown there begins with a step of the last term, 1e-7 of IS).
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from circuitsim.models.base import POSITIVE, ROOM, ElementModel, Parameter, Region
 from circuitsim.models.shapes import TRIANGLE, Symbol
@@ -26,7 +28,7 @@ ZERO_CELSIUS = 273.15
 FORWARD, OFF, BREAKDOWN = Region("forward", True), Region("off", False), Region("reverse breakdown", True)
 
 
-def junction(p, u):
+def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv."""
     saturation, vt = p[1], p[2]
     if u >= -3.0 * vt:
@@ -100,7 +102,7 @@ class JunctionDiode(SmoothDevice):
         growth = (ratio - 1.0) * self.eg / (self.n * thermal) + self.xti / self.n * math.log(ratio)
         saturation = getattr(self, "is") * cells * (math.exp(growth) if growth < 700.0 else math.inf)
         vt, vb = self.n * thermal, (self.n if self.nbv is None else self.nbv) * thermal
-        knee = _knee(saturation, thermal, vb, self.bv, self.ibv) if 0.0 < saturation < math.inf else math.inf
+        knee = _knee(saturation, thermal, vb, self.bv, self.ibv * self.m) if 0.0 < saturation < math.inf else math.inf
         cubic = (3.0 * vt / (knee * math.e)) ** 3
         return self.rs / cells, saturation, vt, knee, vb, cubic
 
@@ -145,10 +147,12 @@ def _knee(saturation: float, thermal: float, vb: float, bv: float | None, ibv: f
     return max(knee, 3.0 * thermal)
 
 
-_DYNAMIC = frozenset(
-    "level cjo cj0 cj cjp cjsw vj pb php vjsw m mj mjsw fc fcs tt kf af cta ctp ctc tpb tphp tlev tlevc tm1 tm2 ttt1 ttt2 "
-    "tt1 tt2 cthj rth0 vp fv_max bv_max id_max te_max pd_max vpk ipk iave irms diss mfg type".split()
-)
+_DYNAMIC = frozenset((
+    "level", "cjo", "cj0", "cj", "cjp", "cjsw", "vj", "pb", "php", "vjsw", "m", "mj", "mjsw", "fc", "fcs", "tt", "kf",
+    "af", "cta", "ctp", "ctc", "tpb", "tphp", "tlevc", "tm1", "tm2", "ttt1", "ttt2", "tt1", "tt2", "cthj", "rth0", "vp",
+    "fv_max", "bv_max", "id_max", "te_max", "pd_max", "vpk", "ipk", "iave", "irms", "diss", "mfg", "type",
+))  # fmt: skip
+"""Parameters of capacitances, charges, noise and ratings."""
 
 MODEL = ElementModel(
     "D", "junction diode", ("anode", "cathode"), "i = IS (e^{u/(N VT)} − 1), v = u + RS i", "∫ i dv", "",

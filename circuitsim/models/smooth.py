@@ -6,13 +6,11 @@ elementary elements with other values (`circuitsim.analysis.newton`).
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.models.base import Device, Part, Region
-from circuitsim.models.curve import Junction, curves
 
 
 class Limits(NamedTuple):
@@ -29,7 +27,11 @@ class SmoothDevice(Device):
     (`row`), the energy of its junction and the names of its regions.
     """
 
-    junction: ClassVar[Junction]
+    @staticmethod
+    @abstractmethod
+    def junction(p: Any, u: Any) -> tuple[Any, Any]:
+        """Current (A) and slope (S) of the junction with parameters ``p`` at its voltage ``u``, V; infinite beyond the
+        range of doubles."""
 
     @abstractmethod
     def row(self) -> tuple[float, ...]:
@@ -65,6 +67,8 @@ class SmoothDevice(Device):
         """Voltage of the junction (V) and current (A) at a voltage of the device, V."""
         import numpy as np
 
+        from circuitsim.models.curve import curves
+
         row = np.array([self.row()])
         u, points = np.array([voltage]), np.empty((4, 1))
         curves(type(self).junction, 1).project(row, u.copy(), np.zeros(1), np.zeros(1), u, points)
@@ -81,9 +85,4 @@ class SmoothDevice(Device):
         return self.junction_energy(junction) + 0.5 * self.row()[0] * current * current
 
 
-def exponential(x: float) -> float:
-    """e to the power of x, infinite beyond the range of doubles."""
-    return math.exp(x) if x <= 709.0 else math.inf
-
-
-__all__ = ["Limits", "SmoothDevice", "exponential"]
+__all__ = ["Limits", "SmoothDevice"]

@@ -47,11 +47,11 @@ def exact_law(u: Decimal, case: dict[str, float]) -> Decimal:
 
 
 def knee(case: dict[str, float]) -> Decimal:
-    """xbv: IS (e^{(BV − xbv)/vb} − 1 + xbv/VT) = IBV, by bisection."""
+    """xbv: IS (e^{(BV − xbv)/vb} − 1 + xbv/VT) = IBV m, by bisection."""
     cells = Decimal(case.get("m", 1.0)) * Decimal(case.get("area", 1.0))
     saturation, thermal = Decimal(case.get("is", 1e-14)) * cells, K_OVER_Q * Decimal("300.15")
     vb = Decimal(case.get("nbv", case.get("n", 1.0))) * thermal
-    bv, ibv = Decimal(case["bv"]), Decimal(case.get("ibv", 1e-3))
+    bv, ibv = Decimal(case["bv"]), Decimal(case.get("ibv", 1e-3)) * Decimal(case.get("m", 1.0))
     low, high = bv - 80 * vb, bv
     for _ in range(120):
         middle = (low + high) / 2
@@ -143,7 +143,7 @@ def test_beyond_the_range_of_doubles() -> None:
     c.voltage_source("V1", "a", "0", 5.0)
     c.device("D1", "a", "0", JunctionDiode())
     assert circuitsim.solve(c).current("D1") == pytest.approx(1e-14 * math.exp(5.0 / (float(K_OVER_Q) * 300.15)))
-    with pytest.raises(ConvergenceError, match="D1 is off its curve.*range of doubles: give it a series resistance"):
+    with pytest.raises(ConvergenceError, match=r"D1 is off its curve.*range of doubles: give it a series resistance"):
         circuitsim.solve(c.with_values({"V1": 50.0}))
 
 
