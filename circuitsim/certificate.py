@@ -93,7 +93,7 @@ class Certificate(NamedTuple):
         return {**self._asdict(), "relative": dict(self.relative), "certified": self.certified}
 
 
-def worst_violations(kind, first, second, resistance_pattern, value, v, i, at_node, worst, relative):
+def worst_violations(kind, first, second, resistance_pattern, value, v, low, still, i, at_node, worst, relative):
     """The certificate of potentials and currents alone, where the potentials resolve every drop.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
@@ -107,8 +107,10 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, i, at_no
         Element values that tell which resistances are zero.
     value : (m,) float array
         Element values, Ω, V, A.
-    v : (n_nodes,) float array
-        Potentials, V.
+    v, low : (n_nodes,) float arrays
+        Potentials, V, and what rounding them to doubles leaves over.
+    still : (n_nodes,) bool array
+        Nodes beyond which the circuit ends: a resistor there carries nothing whatever the values are.
     i : (m,) float array
         Branch currents, A.
     at_node : (2, n_nodes) float array
@@ -122,34 +124,63 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, i, at_no
         Bound on the error of any current against the largest one at its ends: an error of a passive network's currents
         is at most the sum of what is left over at its nodes. Infinite where a sign is within `CLEAR` of rounding.
     """
+    worst[0], relative[0], total = net_currents(first, second, i, at_node)
+    return branch_violations(
+        kind, first, second, resistance_pattern, value, v, low, still, i, at_node, total, worst, relative
+    )
+
+
+def net_currents(first, second, i, at_node):
+    """Fill in the net current of each node and the largest |current| there, A, in two rows.
+
+    Returns the worst net current, A, its largest share of the latter, and a bound on the sum of all net currents, A.
+    """
     at_node[:] = 0.0
-    # In scalars, not in the arrays: the next element need not wait for what the last one stored.
-    kcl = kvl = source = forward = reverse = both = 0.0
-    kcl_relative = kvl_relative = source_relative = forward_relative = reverse_relative = both_relative = 0.0
-    for e in range(kind.size):
-        a, b, c = first[e], second[e], i[e]
-        at_node[0, a] += c
-        at_node[0, b] -= c
-        c = abs(c)
-        if c > at_node[1, a]:
-            at_node[1, a] = c
-        if c > at_node[1, b]:
-            at_node[1, b] = c
-    total = 0.0
+    for e in range(first.size):
+        c = i[e]
+        if c != 0.0:
+            a, b = first[e], second[e]
+            at_node[0, a] += c
+            at_node[0, b] -= c
+            c = abs(c)
+            if c > at_node[1, a]:
+                at_node[1, a] = c
+            if c > at_node[1, b]:
+                at_node[1, b] = c
+    worst = share = total = 0.0
     for k in range(at_node.shape[1]):
-        kcl, kcl_relative = update_maximum(kcl, kcl_relative, abs(at_node[0, k]), at_node[1, k])
+        worst, share = update_maximum(worst, share, abs(at_node[0, k]), at_node[1, k])
         total += abs(at_node[0, k]) + ROUNDING * at_node[1, k]
+    return worst, share, total
+
+
+def least_scale(first, second, i, at_node):
+    """The least that a branch with a current has as the largest |current| at its ends, A, after `net_currents`."""
+    least = np.inf
+    for e in range(first.size):
+        if i[e] != 0.0:
+            least = min(least, max(at_node[1, first[e]], at_node[1, second[e]]))
+    return least
+
+
+def branch_violations(
+    kind, first, second, resistance_pattern, value, v, low, still, i, at_node, total, worst, relative
+):  # fmt: skip
+    """What `worst_violations` fills in for branches, after `net_currents`; returns the same."""
+    # In scalars, not in the arrays: the next element need not wait for what the last one stored.
+    kvl = source = forward = reverse = both = 0.0
+    kvl_relative = source_relative = forward_relative = reverse_relative = both_relative = 0.0
     gap, gap_scale, least, clear = 0.0, 0.0, np.inf, True
     for e in range(kind.size):
         a, b, c = first[e], second[e], i[e]
-        drop, local = v[a] - v[b], max(at_node[1, a], at_node[1, b])
+        drop, local = (v[a] - v[b]) + (low[a] - low[b]), max(at_node[1, a], at_node[1, b])
         size = abs(c)
         if size > 0.0:
             least = min(least, local)
             if size < CLEAR * local:
                 clear = False
         elif local == 0.0 and kind[e] != DIODE and resistance_pattern[e] != 0.0 and abs(resistance_pattern[e]) < np.inf:
-            clear = False  # zero by balance or by rounding: potentials do not tell
+            clear = clear and (still[a] or still[b])  # else by balance or by rounding: potentials do not tell
         if kind[e] == RESISTOR and resistance_pattern[e] != 0.0:
             if c != 0.0 or abs(value[e]) < np.inf:  # an open circuit has any drop
                 kvl, kvl_relative = update_maximum(kvl, kvl_relative, abs(value[e] * c - drop), abs(drop))
@@ -165,9 +196,9 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, i, at_no
             gap_scale += local * reach
             if drop != 0.0 and abs(drop) < CLEAR * reach:
                 clear = False
-    worst[0], worst[1], worst[2], worst[3], worst[4], worst[5] = kcl, kvl, source, forward, reverse, both
+    worst[1], worst[2], worst[3], worst[4], worst[5] = kvl, source, forward, reverse, both
     worst[6] = gap + 0.0
-    relative[0], relative[1], relative[2] = kcl_relative, kvl_relative, source_relative
+    relative[1], relative[2] = kvl_relative, source_relative
     relative[3], relative[4], relative[5] = forward_relative, reverse_relative, both_relative
     relative[6] = update_maximum(0.0, 0.0, abs(gap), gap_scale)[1]
     if not clear or not total < np.inf:

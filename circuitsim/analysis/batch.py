@@ -23,7 +23,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
-from circuitsim.compact.branches import ACCURATE
+from circuitsim.compact.currents import ACCURATE
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.plan import Plan
 from circuitsim.compact.ports import Ports

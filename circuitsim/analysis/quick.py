@@ -16,7 +16,7 @@ from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import RESISTOR
+from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.compact.kernels import compact
 from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.compact.plan import UPDATES
@@ -170,6 +170,14 @@ class QuickPoint(OperatingPoint):
     @_Part
     def intervals(self) -> dict[str, tuple[float | None, float | None]]:
         return {}
+
+    @_Part
+    def drops(self) -> np.ndarray:
+        """Branch voltages, V (m,): R i of resistors, which potentials may be too coarse to resolve."""
+        arrays, value = self._quick.circuit.arrays(), self._out[: self._quick.value.size]
+        drop = self.voltages[arrays.first] - self.voltages[arrays.second]
+        drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
+        return np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
 
     @_Part
     def unique(self) -> np.ndarray:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_deck(parser: argparse.ArgumentParser) -> None:
-    """Add ``DECK`` and ``--allow-include`` to a command."""
+    """Add ``DECK``, ``--allow-include`` and ``--no-title`` to a command."""
     parser.add_argument("deck", metavar="DECK", help="a SPICE deck; - reads standard input")
     parser.add_argument(
         "--allow-include", metavar="DIR", action="append", default=[],
@@ -25,6 +25,7 @@ def add_deck(parser: argparse.ArgumentParser) -> None:
         "--diodes", choices=("models", "ideal"), default="models",
         help="the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
     )  # fmt: skip
+    parser.add_argument("--no-title", action="store_true", help="the first line is a card, not the deck's title")
 
 
 def read(args: argparse.Namespace) -> Deck:
@@ -44,7 +45,9 @@ def read(args: argparse.Namespace) -> Deck:
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
-    return read_deck(args.deck, allow_include=tuple(args.allow_include), ideal_diodes=args.diodes == "ideal")
+    return read_deck(
+        args.deck, allow_include=tuple(args.allow_include), title=not args.no_title, ideal_diodes=args.diodes == "ideal"
+    )
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:

@@ -98,7 +98,11 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
 
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
-    deck = read(argparse.Namespace(deck=options["deck"], allow_include=options["allow_include"], diodes="models"))
+    deck = read(
+        argparse.Namespace(
+            deck=options["deck"], allow_include=options["allow_include"], no_title=False, diodes="models"
+        )
+    )
     stated, notes = read_roles(deck)
     roles = make_roles(
         deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated

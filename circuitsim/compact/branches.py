@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.compact.currents import ACCURATE
 from circuitsim.compact.linear import substitute
 from circuitsim.compact.proof import prove_branches
 from circuitsim.compact.settle import close, refactor
@@ -21,8 +22,6 @@ from circuitsim.engine.tree import (
     tree_potentials,
 )
 
-ACCURATE = 1e-9
-"""Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
 LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22

@@ -20,6 +20,7 @@ import numpy as np
 from circuitsim import certificate
 from circuitsim.compact import (
     branches,
+    currents,
     linear,
     loops,
     order,
@@ -30,6 +31,7 @@ from circuitsim.compact import (
     settle,
     single,
     spanning,
+    stubs,
     workspace,
 )
 from circuitsim.engine import double_double, tree
@@ -47,7 +49,9 @@ KERNELS = (
 )  # fmt: skip
 """Functions that `compact` is asked for."""
 
-_MODULES = (order, plan, workspace, linear, settle, spanning, proof, branches, ports, samples, loops, single)
+_MODULES = (
+    order, plan, workspace, linear, settle, stubs, currents, spanning, proof, branches, ports, samples, loops, single
+)  # fmt: skip
 
 APART = (
     "factorise",
@@ -60,9 +64,10 @@ APART = (
     "join",
     "prove_branches",
     "loop_scale",
-    "balances",
     "error_bound",
     "refine",
+    "take_stubs",
+    "correct",
 )
 """Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
@@ -135,8 +140,11 @@ def _register() -> None:
             if own and function is not workspace.kept:
                 # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
                 register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
-    register_jitable(certificate.worst_violations)
-    register_jitable(certificate.update_maximum)
+    for function in (
+        certificate.update_maximum, certificate.net_currents, certificate.least_scale, certificate.branch_violations,
+        certificate.worst_violations,
+    ):  # fmt: skip
+        register_jitable(function)
 
 
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:

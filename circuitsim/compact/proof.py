@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, update_maximum
+from circuitsim.certificate import CLEAR, net_currents, update_maximum
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.double_double import add
 from circuitsim.engine.tree import tree_potentials
@@ -17,24 +17,6 @@ AIM = 1e-10
 """A simple bound on the errors that is below this needs no sharper one."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
-
-
-def balances(kind, first, second, current, at_node):
-    """Fill in the net current of each node and the largest |current| there, A, in two rows; returns the worst net
-    current and its largest share of the latter."""
-    at_node[:] = 0.0
-    for e in range(kind.size):
-        c = current[e]
-        if c != 0.0:
-            a, b = first[e], second[e]
-            at_node[0, a] += c
-            at_node[0, b] -= c
-            c = abs(c)
-            at_node[1, a], at_node[1, b] = max(at_node[1, a], c), max(at_node[1, b], c)
-    worst = share = 0.0
-    for k in range(at_node.shape[1]):
-        worst, share = update_maximum(worst, share, abs(at_node[0, k]), at_node[1, k])
-    return worst, share
 
 
 def loop_scale(walk, by, drop, a, b):
@@ -90,7 +72,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
     m, n = kind.size, v.size
     worst[:] = 0.0
     relative[:] = 0.0
-    worst[0], relative[0] = balances(kind, first, second, current, at_node)
+    worst[0], relative[0], _ = net_currents(first, second, current, at_node)
     ohms, emf, none, v_low, by = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
     for e in range(m):
         if kind[e] == VOLTAGE:
@@ -102,7 +84,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
         by[walk.order[j]] = walk.edge[j]
     v[0] = 0.0
     tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, none, v, v_low)
-    kvl = kvl_share = forward = forward_share = reverse = reverse_share = 0.0
+    kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
     total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
     for e in range(m):
         a, b, c = first[e], second[e], current[e]
@@ -116,7 +98,7 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
             if between > 0.0:
                 scale = max(between, loop_scale(walk, by, drop, a, b))
-                forward, forward_share = update_maximum(forward, forward_share, between, scale)
+                forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
         elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
             drop[e] = between
         else:
@@ -125,14 +107,14 @@ def prove_branches(walk, kind, first, second, value, current, v, drop, at_node, 
                 total += left / abs(ohms[e])
                 power += left * left / abs(ohms[e])
             scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
-            kvl, kvl_share = update_maximum(kvl, kvl_share, left, scale)
+            kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
         if kind[e] == DIODE:
-            reverse, reverse_share = update_maximum(reverse, reverse_share, max(-c, 0.0), local)
+            reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
         printed, size = abs(drop[e] - (v[a] - v[b])), abs(drop[e])
         if printed > AGREES * size:
-            kvl, kvl_share = update_maximum(kvl, kvl_share, printed, max(size, abs(v[a]), abs(v[b])))
+            kvl, kvl_relative = update_maximum(kvl, kvl_relative, printed, max(size, abs(v[a]), abs(v[b])))
     worst[1], worst[3], worst[4] = kvl, forward, reverse
-    relative[1], relative[3], relative[4] = kvl_share, forward_share, reverse_share
+    relative[1], relative[3], relative[4] = kvl_relative, forward_relative, reverse_relative
     for j in range(1, n):
         u, p = walk.order[j], walk.parent[j]
         # Zero by balance or by rounding?

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import CLEAR, worst_violations
+from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.compact.branches import ACCURATE, refine
+from circuitsim.compact.branches import refine
+from circuitsim.compact.currents import ACCURATE, measure
 from circuitsim.compact.ports import eliminate_ports, hold, settle_ports
 from circuitsim.compact.settle import (
     SETTLED,
     SHARED,
-    branch_currents,
     close,
     constraint_currents,
     copy,
@@ -45,13 +45,6 @@ def injections(kind, first, second, value, injected):
     return clear
 
 
-def measure(plan, kind, first, second, value, v, space, current, worst, relative):
-    """Fill in a sample's branch currents and their violations; returns the bound on the currents' errors
-    (`circuitsim.certificate.worst_violations`)."""
-    branch_currents(plan, kind, first, second, value, v, space.flow, space.need, current)
-    return worst_violations(kind, first, second, value, value, v, current, space.at_node, worst, relative)
-
-
 def prove_sample(
     plan, space, kind, first, second, value, clear, refinable, closed, v, current, drop, worst, relative
 ):  # fmt: skip
@@ -68,7 +61,7 @@ def prove_sample(
     relative : (8,) float array
         Filled; last the bound on the currents' errors, 0 after a refinement.
     """
-    relative[7] = measure(plan, kind, first, second, value, v, space, current, worst, relative)
+    relative[7] = measure(plan, space, kind, first, second, value, closed, v, current, worst, relative)
     if not clear:
         relative[7] = np.inf
     good = True
@@ -148,7 +141,9 @@ def solve_by_ports(
         guess = closed[s].copy()
         status[s] = SHARED
         count[s] = settle_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
-        relative[s, 7] = measure(plan, kind, first, second, own, v[s], space, current[s], worst[s], relative[s])
+        relative[s, 7] = measure(
+            plan, space, kind, first, second, own, closed[s], v[s], current[s], worst[s], relative[s]
+        )
         if clear and count[s] > 0 and clean(relative[s]) and relative[s, 7] <= ACCURATE:
             continue
         copy(guess, closed[s])

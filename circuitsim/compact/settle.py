@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.compact.linear import assemble, factorise, lower, substitute
 from circuitsim.compact.plan import grow_forest
 from circuitsim.compact.workspace import Forest
@@ -54,6 +54,7 @@ def take_conductances(plan, value, space):
     space.stamp[:] = 0
     space.grown[0] = 0
     space.walked[0] = 0
+    space.stubs.count[0] = 0
 
 
 def refactor(plan, space, closed):
@@ -427,23 +428,6 @@ def solve_sample(plan, rounds, space, closed, v, merged):
         if not last:
             break
     return status, count
-
-
-def branch_currents(plan, kind, first, second, value, v, flow, need, current):
-    """Every element's current in SPICE signs, A: Ohm's law, the sources, the diodes; then what is left at the nodes
-    flows through the voltage constraints (leaf elimination from the leaves of their trees).
-    """
-    for e in range(kind.size):
-        if kind[e] == RESISTOR and value[e] != 0.0:
-            current[e] = (v[first[e]] - v[second[e]]) / value[e]
-        elif kind[e] == CURRENT:
-            current[e] = value[e]
-        else:
-            current[e] = 0.0
-    for d in range(flow.size):
-        current[plan.diode[d]] = max(flow[d], 0.0)
-    need[:] = 0.0
-    constraint_currents(plan, first, second, need, current)
 
 
 def constraint_currents(plan, first, second, need, current):

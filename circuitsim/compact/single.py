@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.compact.branches import ACCURATE, refine
+from circuitsim.compact.branches import refine
+from circuitsim.compact.currents import ACCURATE, measure
 from circuitsim.compact.loops import CARRIES, IDLE, share
 from circuitsim.compact.plan import Plan, plan
 from circuitsim.compact.proof import prove_branches
-from circuitsim.compact.samples import injections, measure
+from circuitsim.compact.samples import injections
 from circuitsim.compact.settle import (
     NOISE,
     SETTLED,
@@ -194,7 +195,7 @@ def prove(plan, packed, space, out):
     i = m + plan.coordinate.size
     at = i + m
     worst, relative = out[at : at + 7], out[at + 7 : at + 14]
-    bound = measure(plan, kind, first, second, out[:m], out[m:i], space, out[i:at], worst, relative)
+    bound = measure(plan, space, kind, first, second, out[:m], space.closed, out[m:i], out[i:at], worst, relative)
     for k in range(m, at):
         out[k] += 0.0  # no −0.0
     error = 0.0 if bound <= ACCURATE else np.inf

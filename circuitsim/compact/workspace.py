@@ -34,6 +34,16 @@ class Walk(NamedTuple):
     chord: np.ndarray  # (r,): resistors outside the tree that may carry current
 
 
+class Stubs(NamedTuple):
+    """Nodes that hang on one other by resistors, the outermost first (`circuitsim.compact.stubs`)."""
+
+    node: np.ndarray  # (n_nodes,)
+    above: np.ndarray  # (n_nodes,): the node that each one hangs on
+    count: np.ndarray  # (1,): 1 + how many, 0: unknown
+    still: np.ndarray  # (n_nodes,): whether a node is one of them
+    closed: np.ndarray  # the diodes that conduct
+
+
 class Workspace(NamedTuple):
     """Conductances, factors at hand (one a row) and scratch; sizes in `workspace`."""
 
@@ -75,6 +85,8 @@ class Workspace(NamedTuple):
     walk: Walk
     walked: np.ndarray  # (2,): whether there is a tree at hand, its chords that may carry current
     walked_with: np.ndarray  # the diodes that conduct in it
+    low: np.ndarray  # (n_nodes,): what rounding the potentials to doubles leaves over, V
+    stubs: Stubs
 
 
 def factors(fill, n):
@@ -86,8 +98,8 @@ def room(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 6 * nodes
-    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 6 * nodes + r + 2, f * d + f + n + 1 + 6 * d
+    numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes
+    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 8 * nodes + r + 3, f * d + f + n + 1 + 7 * d + nodes
 
 
 def workspace(plan, numbers, places, marks):
@@ -145,6 +157,10 @@ def workspace(plan, numbers, places, marks):
              places[h + 5 * nodes : h + 6 * nodes], places[h + 6 * nodes : i]),
         places[i : i + 2],
         marks[m + c + 5 * d : m + c + 6 * d],
+        numbers[k + 6 * nodes + c : k + 7 * nodes + c],
+        Stubs(places[i + 2 : i + 2 + nodes], places[i + 2 + nodes : i + 2 + 2 * nodes],
+              places[i + 2 + 2 * nodes : i + 3 + 2 * nodes],
+              marks[m + c + 7 * d : m + c + 7 * d + nodes], marks[m + c + 6 * d : m + c + 7 * d]),
     )  # fmt: skip
 
 

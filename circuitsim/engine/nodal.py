@@ -96,7 +96,7 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
         change = search.next(np.packbits(on[d]).tobytes(), wrong, int(enter.sum()))
         stays = d[on[d] if change is Change.ENTER_ONLY else on[d] & ~leave]
         stays = stays[np.argsort(-current[stays], kind="stable")]
-        if not wrong or change is Change.SINGLE or count >= limit:
+        if not wrong or change is Change.DUAL or count >= limit:
             return Start(stays, current, factored, count)
         entering = np.flatnonzero(enter)
         closed = np.concatenate([d[entering[np.argsort(-forward[entering], kind="stable")]], stays])

@@ -20,7 +20,7 @@ class Change(enum.Enum):
     ENTER_ONLY = enum.auto()
     NONE_CONDUCTS = enum.auto()
     ALL_CONDUCT = enum.auto()
-    SINGLE = enum.auto()
+    DUAL = enum.auto()
 
 
 class Search:
@@ -36,20 +36,20 @@ class Search:
         self.seen: set[bytes] = set()
         self.fewest, self.count = float("inf"), 0
         self.restarts = [Change.ALL_CONDUCT, Change.NONE_CONDUCTS] if given else [Change.ALL_CONDUCT]
-        self.single = False
+        self.dual = False
 
     def next(self, key: bytes, violated: int, entering: int) -> Change:
         """The change that follows a set (``key``) with so many violated diodes, of which some are ``entering``."""
         self.count += 1
-        if self.single:
-            return Change.SINGLE
+        if self.dual:
+            return Change.DUAL
         if key in self.seen or self.count > PATIENCE:
             self.seen.clear()
             self.fewest, self.count = float("inf"), 0
             if self.restarts:
                 return self.restarts.pop()
-            self.single = True
-            return Change.SINGLE
+            self.dual = True
+            return Change.DUAL
         self.seen.add(key)
         stalled = violated >= STALLED * self.fewest and entering > 0
         self.fewest = min(self.fewest, violated)

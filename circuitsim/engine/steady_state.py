@@ -7,13 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
-from circuitsim.engine.active_set import (
-    CLOSES,
-    forward_voltages,
-    resolved_voltages,
-    solve_active_set,
-    voltages_between,
-)
+from circuitsim.engine.active_set import solve_active_set
+from circuitsim.engine.kkt import CLOSES, forward_voltages, resolved_voltages, voltages_between
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint

@@ -34,6 +34,7 @@ __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "lo
 def read_deck(
     path: str | os.PathLike[str],
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
@@ -44,6 +45,8 @@ def read_deck(
         The deck.
     allow_include : iterable of str or path-like
         Folders outside the deck's own from which it may include files.
+    title : bool
+        Whether the first line is the title, as in every SPICE program; False: it is a card.
     ideal_diodes : bool
         Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
 
@@ -56,7 +59,7 @@ def read_deck(
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], ideal_diodes)
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], title, ideal_diodes)
 
 
 def read_deck_text(
@@ -64,6 +67,7 @@ def read_deck_text(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read a deck from its text.
@@ -71,13 +75,15 @@ def read_deck_text(
     Parameters
     ----------
     text : str
-        The deck; its first line is the title.
+        The deck.
     file : str
         The name that messages give it.
     folder : str or path-like, optional
         Where its ``.include`` cards look; without it they are refused unless ``allow_include`` names a folder.
     allow_include : iterable of str or path-like
         Further folders from which it may include files.
+    title : bool
+        Whether the first line is the title; False: it is a card.
     ideal_diodes : bool
         As in `read_deck`.
 
@@ -89,12 +95,14 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, ideal_diodes)
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, title, ideal_diodes)
 
 
-def load(path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = ()) -> Circuit:
+def load(
+    path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
+) -> Circuit:
     """The circuit of the deck in a file; as `read_deck`."""
-    return read_deck(path, allow_include).circuit
+    return read_deck(path, allow_include, title).circuit
 
 
 def loads(
@@ -102,9 +110,10 @@ def loads(
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
+    title: bool = True,
 ) -> Circuit:
     """The circuit of a deck's text; as `read_deck_text`."""
-    return read_deck_text(text, file, folder, allow_include).circuit
+    return read_deck_text(text, file, folder, allow_include, title).circuit
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None) -> str:

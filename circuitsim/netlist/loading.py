@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.netlist.analyses import Analyses
-from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import ExpressionError
@@ -19,15 +17,13 @@ from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
+from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.units import short
 
-_CARD_LIKE = re.compile(
-    r"\s*(?:[rvidlc]\w*\s+\S+\s+\S+\s+[+-]?\.?[0-9]\S*\s*$|\.(?:param|include|subckt|model|op)\b)", re.IGNORECASE
-)
 
 
-def deck_of_file(path: str, allowed: Sequence[str], ideal_diodes: bool = False) -> Deck:
-    """The deck in the file ``path``."""
+def deck_of_file(path: str, allowed: Sequence[str], titled: bool, ideal_diodes: bool = False) -> Deck:
+    """The deck in the file ``path``; ``titled``: whether its first line is a title."""
     try:
         data = read_bytes(path)
     except OSError as error:
@@ -38,40 +34,47 @@ def deck_of_file(path: str, allowed: Sequence[str], ideal_diodes: bool = False) 
     text, warning = decode(data, name)
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed), warning, ideal_diodes)
+    return _deck(Source(name, real, text), Files(root, allowed), warning, titled, ideal_diodes)
 
 
 def deck_of_text(
-    text: str, file: str, folder: str | None, allowed: Sequence[str], ideal_diodes: bool = False
+    text: str, file: str, folder: str | None, allowed: Sequence[str], titled: bool, ideal_diodes: bool = False
 ) -> Deck:
-    """The deck that ``text`` is."""
+    """The deck that ``text`` is; ``titled``: whether its first line is a title."""
     if "\0" in text:
         before = plain_lines(text[: text.index("\0")])
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         place = Source(file, "", plain_lines(text)).place(line, column)
         raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
-    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None, ideal_diodes)
+    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None, titled, ideal_diodes)
 
 
-def _deck(source: Source, files: Files, warning: Problem | None, ideal_diodes: bool) -> Deck:
-    title = source.text.split("\n", 1)[0].strip()
+def _deck(source: Source, files: Files, warning: Problem | None, titled: bool, ideal_diodes: bool) -> Deck:
+    title = source.text.split("\n", 1)[0].strip() if titled else ""
     reader = DeckReader(files)
     reporter = reader.reporter
     if warning is not None:
         reporter.place_warning(warning)
     if source.path:
         reader.open_files.append(source.path)
-    if _CARD_LIKE.match(title[:1000]):
-        reporter.warning("title", f"the first line is the title: {short(title)!r} is not read as a card",
-                         Card(source, 1, source.line(1)), None, "put a title line before it")  # fmt: skip
-    reader.read(source, 2)
+    reader.read(source, 2 if titled else 1)
     reader.close()
-    linker = Linker(reporter, reader.globals, ideal_diodes or asks_for_ideal_diodes(reader))
+    lost = forgotten(source, reader.top) if titled else None
+    if lost is not None:
+        reporter.place_warning(lost)
+    try:
+        return _linked(reader, title, source, ideal_diodes)
+    except NetlistError as error:
+        raise with_title(error, lost) from None
+
+
+def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:
+    linker = Linker(reader.reporter, reader.globals, ideal_diodes or asks_for_ideal_diodes(reader))
     linker.link(reader.top)
     linker.note_laws()
-    if reporter.failed:
+    if reader.reporter.failed:
         check_values(reader, linker)
-        reporter.finish()
+        reader.reporter.finish()
     return _elaborated(reader, linker, title, source)
 
 

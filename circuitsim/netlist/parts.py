@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from itertools import takewhile
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card
@@ -15,7 +16,7 @@ from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import FUNCTIONS, UNSETTLED, dc_value
+from circuitsim.netlist.waveform import FUNCTIONS, MAY_BE_EMPTY, UNSETTLED, dc_value
 from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
@@ -225,7 +226,7 @@ class Parts:
         return False
 
     def warn_letters(self, card: Card, name: Token, token: Token, value: Value, code: int) -> None:
-        """Warn of a capital M (milli, not mega) on a resistance, and of A (atto, not ampere) anywhere."""
+        """Warn of a capital M (milli, not mega) on a resistance and of A (atto, not ampere), which sources refuse."""
         if isinstance(value, Code):
             letters, number = ("M", value.mega) if value.mega else ("", "")
         else:
@@ -238,6 +239,11 @@ class Parts:
                 "mega", f"{short(name.text)}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE", card,
                 token.offset, f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant", [name.text],
             )  # fmt: skip
+        if letters[:1] in ("a", "A") and code == VOLTAGE:
+            digits = number[: len(number) - len(letters)]
+            raise CardError("atto", f"{short(name.text)}: {short(number)} is {short(digits)} ampere to its writer, "
+                            f"{short(digits)}e-18 to SPICE, where A is atto", token.offset,
+                            f"write {short(digits)} for the one, {short(digits)}e-18 for the other")  # fmt: skip
         if letters[:1] in ("a", "A"):
             self.reporter.warning(
                 "atto", f"{short(name.text)}: {short(number)} is atto (1e-18) in SPICE, not ampere", card, token.offset,
@@ -301,7 +307,7 @@ class Parts:
                     offset, value = words[k].offset, self.number(scope, card, name, words[k])
                     k += 1
             elif word in ("ac", "distof1", "distof2"):
-                k += sum(1 for t in words[k : k + 2] if self.numeric(t)) if k < len(words) else 0
+                k += len(list(takewhile(self.numeric, words[k : k + 2])))
                 self.no_effect(word, card, token.offset, name.text)
             elif word in FUNCTIONS or word in UNSETTLED:
                 stop = next((j for j in range(k, len(words)) if not self.numeric(words[j])), len(words))
@@ -312,6 +318,10 @@ class Parts:
             else:
                 raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
                                 token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
+        if value is None and wave is not None and not wave[1] and wave[0].text.lower() in MAY_BE_EMPTY:
+            message = f"{wave[0].text.upper()} without numbers is 0 at the operating point (%s)"
+            self.reporter.gather("no-effect", message, card, wave[0].offset, name.text)
+            value = 0.0
         if value is None and wave is not None:
             offset, value = self.wave(scope, card, *wave)
         if value is None:

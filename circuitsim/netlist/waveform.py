@@ -46,8 +46,13 @@ FUNCTIONS: dict[str, tuple[int, int | None, Callable[[str, Sequence[float]], flo
     "pwl": (2, None, _points),
     "sffm": (2, None, _fm),
     "am": (2, 4, lambda _, x: 0.0),
+    # Noise begins after t = 0: there TRNOISE is 0, TRRANDOM(type, step, delay, p1, p2) its mean p2.
+    "trnoise": (1, None, lambda _, x: 0.0),
+    "trrandom": (2, None, lambda _, x: _get(x, 4)),
 }
-UNSETTLED = frozenset(("trnoise", "trrandom", "external"))
+UNSETTLED = frozenset(("external",))
+MAY_BE_EMPTY = frozenset(("sin", "pulse", "exp", "sffm", "am"))
+"""Functions that old decks name without numbers beside AC: they are 0 at DC."""
 
 
 def dc_value(name: str, numbers: Sequence[float], offset: int) -> float:

@@ -95,7 +95,10 @@ def test_the_loop_measures_what_the_certificate_does() -> None:
         v, i = rng.normal(size=a.n_nodes), rng.normal(size=a.kind.size)
         i = np.where(a.kind == CURRENT, a.value, i)
         worst, relative = np.empty(7), np.empty(7)
-        worst_violations(a.kind, a.first, a.second, a.value, a.value, v, i, np.empty((2, a.n_nodes)), worst, relative)
+        low, still = np.zeros(a.n_nodes), np.zeros(a.n_nodes, dtype=bool)
+        worst_violations(
+            a.kind, a.first, a.second, a.value, a.value, v, low, still, i, np.empty((2, a.n_nodes)), worst, relative
+        )
         expected = certify(a, a.value, v, i, v[a.first] - v[a.second])
         found = dict(zip(EQUATIONS, relative.tolist()))
         for name in ("kcl", "kvl", "source", "diode_reverse"):

@@ -1,0 +1,130 @@
+"""The Karush–Kuhn–Tucker conditions of ideal diodes at a refined linear point: which diodes are in the wrong state.
+
+Currents and voltages are held against what refinement resolves: `OVERALL` of the largest current in the biconnected
+component, of the largest drop in the loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.engine import tree
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.network import Network
+from circuitsim.engine.refinement import OVERALL, LinearPoint
+
+CLOSES = 2.0**-52
+"""A sum of n source values below n times this share of the largest of them is zero."""
+
+
+class Violations(NamedTuple):
+    """Diodes in the wrong state at a linear point.
+
+    Attributes
+    ----------
+    leave : int array
+        Conducting diodes with a negative current.
+    enter : int array
+        Blocking diodes with a forward voltage, the largest voltage first.
+    """
+
+    leave: np.ndarray
+    enter: np.ndarray
+
+
+def kkt_violations(net: Network, point: LinearPoint) -> Violations:
+    """The diodes in the wrong state."""
+    d = net.diodes
+    a, c = net.first[d], net.second[d]
+    on = point.closed[d]
+    closed = d[on]
+    noise = np.maximum(4.0 * point.correction[closed], OVERALL * point.in_block[point.block[closed]])
+    leave = closed[point.current[closed] < -noise]
+    forward = forward_voltages(net, point)
+    joined = point.tree.root_of[a] == point.tree.root_of[c]
+    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
+    wrong = ~on & np.where(joined, forward > 0.0, forward > CLOSES * reach)
+    candidates = np.flatnonzero(wrong & joined)
+    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])[1]
+    driven = component_net_currents(net, point)
+    if driven.any():
+        wrong |= _first_blocking(net, point, driven, forward)
+    enter = np.flatnonzero(wrong)
+    return Violations(leave, d[enter[np.argsort(-forward[enter], kind="stable")]])
+
+
+def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:
+    """Anode minus cathode potential of each diode, V."""
+    return voltages_between(net, point, net.diodes)
+
+
+def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
+    """Potential of the first terminal minus that of the second, V."""
+    a, b, made = net.first[elements], net.second[elements], point.tree
+    found = np.empty(elements.size)
+    kernel(tree.differences, elements.size)(a, b, point.v, point.v_low, found)
+    coarse = np.flatnonzero(np.abs(found) < tree.COARSE * np.maximum(np.abs(point.v[a]), np.abs(point.v[b])))
+    if coarse.size:
+        finer = found[coarse]
+        kernel(tree.path_voltages, net.first.size)(
+            made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, point.current_low,
+            a[coarse], b[coarse], finer,
+        )  # fmt: skip
+        found[coarse] = finer
+    return found
+
+
+def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Voltages of blocking diodes that are zero, by the largest drop in the loop through the diode.
+
+    Returns
+    -------
+    resolved : float array
+        What refinement resolves, V.
+    closing : float array
+        The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest member,
+        V: such a loop closes.
+    """
+    largest, members = np.zeros(diodes.size), np.zeros(diodes.size, dtype=np.int64)
+    made, a, c = point.tree, net.first[diodes], net.second[diodes]
+    kernel(tree.loop_scales, net.first.size)(
+        made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
+    )  # fmt: skip
+    share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
+    return OVERALL * largest, share * largest
+
+
+def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:
+    """Sign of the net current into the component of each node that no path leads to ground (n_nodes,), 0 where it
+    balances."""
+    made = point.tree
+    free = (made.root_of == np.arange(net.n_nodes)) & (point.need != 0.0)
+    free[net.roots] = False
+    if not free.any():
+        return np.zeros(net.n_nodes)
+    s = net.sources
+    ra, rb = made.root_of[net.first[s]], made.root_of[net.second[s]]
+    s, ra, rb = s[ra != rb], ra[ra != rb], rb[ra != rb]
+    largest, count = np.zeros(net.n_nodes), np.zeros(net.n_nodes)
+    for end in (ra, rb):
+        np.maximum.at(largest, end, np.abs(net.source[s]))
+        np.add.at(count, end, 1.0)
+    net_current = np.where(np.abs(point.need) > count * CLOSES * largest, np.sign(point.need), 0.0)
+    net_current[~free] = 0.0
+    return net_current[made.root_of]
+
+
+def _first_blocking(net: Network, point: LinearPoint, driven: np.ndarray, forward: np.ndarray) -> np.ndarray:
+    """For each driven component the blocking diode that stops its potential first (d,)."""
+    d, root = net.diodes, point.tree.root_of
+    a, c = net.first[d], net.second[d]
+    crossing = ~point.closed[d] & (root[a] != root[c])
+    found = np.zeros(d.size, dtype=bool)
+    for sign, inside in ((1.0, a), (-1.0, c)):
+        k = np.flatnonzero(crossing & (driven[inside] == sign))
+        order = k[np.lexsort((k, -forward[k], root[inside[k]]))]
+        first = np.append(True, root[inside[order[1:]]] != root[inside[order[:-1]]]) if order.size else order
+        found[order[first]] = True
+    return found
