@@ -21,7 +21,6 @@ from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.units import short
 
 
-
 def deck_of_file(path: str, allowed: Sequence[str], titled: bool, ideal_diodes: bool = False) -> Deck:
     """The deck in the file ``path``; ``titled``: whether its first line is a title."""
     try:
