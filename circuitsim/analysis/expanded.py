@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.batch import BatchSolution, BatchSolver
     from circuitsim.analysis.solve import Prepared
+    from circuitsim.analysis.tangent_batch import TangentBatch
 
 
 class PreparedExpanded(NamedTuple):
@@ -107,7 +108,7 @@ def from_tangents(
     UnboundedError
         Devices pass less than a current that has no other way.
     """
-    found = iterate(inner, smooth, column, start, tolerance)
+    found = iterate(inner.solve, expansion.circuit, smooth, column, start, tolerance)
     if not found.distance.max() <= tolerance:
         unsolved(circuit, expansion, smooth, found, column, tolerance)
     certificate = proof(found, smooth, column, tolerance)
@@ -175,13 +176,13 @@ class ExpandedBatch:
     ----------
     circuit : Circuit
     expansion : Expansion
-    inner : BatchSolver
+    inner : BatchSolver or TangentBatch
         Of the circuit of elementary elements.
     """
 
     circuit: Circuit
     expansion: Expansion
-    inner: BatchSolver
+    inner: BatchSolver | TangentBatch
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
         """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
@@ -196,7 +197,11 @@ class ExpandedBatch:
                     raise TopologyError(f"{name} changes what the device consists of: make a new batch")
                 del changed[name]
                 changed |= self.expansion.values(found[0], new)
-        return ExpandedBatch(circuit, self.expansion, self.inner.with_values(changed))
+        inner = self.inner.with_values(changed)
+        smooth = smooth_devices(circuit, self.expansion)
+        if smooth is not None:
+            inner = replace(inner, smooth=smooth)
+        return ExpandedBatch(circuit, self.expansion, inner)
 
     def solve(
         self,
@@ -207,7 +212,8 @@ class ExpandedBatch:
         threads: int | None = None,
     ) -> BatchSolution:
         """Operating points of a batch; see `BatchSolver.solve`."""
-        found = self.inner.solve(values, injected, stiffness, start, threads)
+        before = None if start is None else self._wide(start)
+        found = self.inner.solve(values, injected, stiffness, before, threads)
         voltages, currents = self._own(found.voltages, found.currents)
         return replace(found, circuit=self.circuit, voltages=voltages, currents=currents)
 
@@ -215,8 +221,15 @@ class ExpandedBatch:
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Linear response at a solution; see `BatchSolver.adjoint`."""
-        wide = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
-        return self._own(*self.inner.adjoint(replace(solution, voltages=wide), cotangent, threads))
+        return self._own(*self.inner.adjoint(self._wide(solution), cotangent, threads))
+
+    def _wide(self, solution: BatchSolution) -> BatchSolution:
+        """A solution in the places of the circuit of elementary elements; what belongs to others of them is zero."""
+        voltages = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
+        currents = np.zeros((len(solution), len(self.inner.circuit)))
+        voltages[:, : solution.voltages.shape[1]] = solution.voltages
+        currents[:, : solution.currents.shape[1]] = solution.currents
+        return replace(solution, voltages=voltages, currents=currents)
 
     def stiffness_limit(self) -> float:
         """See `BatchSolver.stiffness_limit`."""

@@ -9,20 +9,19 @@ of a tangent acts on the difference of two steps alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.models.curve import Junction, curves
 from circuitsim.models.smooth import SmoothDevice
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.amplified import PreparedAmplified
-    from circuitsim.analysis.solve import Prepared
+    from circuitsim.analysis.operating_point import OperatingPoint
 
 STEPS = 80
 """Most steps of Newton's method."""
@@ -45,6 +44,21 @@ BEYOND = 1e200
 
 OPEN = 1e-30
 """Least conductance of any tangent, S."""
+
+
+class Solved(Protocol):
+    """An operating point of the elementary elements: potentials (n_nodes,), V, currents (m,), A, drops (m,), V."""
+
+    @property
+    def voltages(self) -> np.ndarray: ...
+    @property
+    def currents(self) -> np.ndarray: ...
+    @property
+    def drops(self) -> np.ndarray: ...
+
+
+Solve = Callable[[np.ndarray, Any], Any]
+"""From values of all elements and the operating point before to an operating point (`Solved`)."""
 
 
 class Group(NamedTuple):
@@ -90,8 +104,8 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    point : OperatingPoint
-        Of the elementary elements.
+    point : Solved
+        What the last step gave.
     current : (s,) float array
         Of the devices, A.
     state : State
@@ -101,7 +115,7 @@ class Found(NamedTuple):
     steps : int
     """
 
-    point: OperatingPoint
+    point: Any
     current: np.ndarray
     state: State
     distance: np.ndarray
@@ -142,24 +156,29 @@ def project(
 
 
 def iterate(
-    inner: Prepared | PreparedAmplified, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float
+    solve: Solve, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float
 ) -> Found:
     """Newton's method from zero volts or from a start, until all devices lie on their curves or `STEPS` are done.
 
     Parameters
     ----------
+    solve : callable
+        An operating point of the circuit of elementary elements for their values, from the one before.
+    circuit : Circuit
+        Of elementary elements.
     column : (m,) float array
-        Values of the elementary elements; those of the tangents are replaced.
+        Their values; those of the tangents are replaced.
     """
+    arrays = circuit.arrays()
     zero = np.zeros(smooth.slope.size)
     state = project(smooth, zero, zero, zero, zero) if start is None else start.state(smooth)
     point = None if start is None else start.point
-    ports, best, found = Ports(inner.circuit, smooth), np.inf, None
+    ports, best, found = Ports(circuit, smooth), np.inf, None
     for step in range(1, STEPS + 1):
-        conductance = np.maximum(_tangents(state, column, smooth), OPEN)
-        point = inner.solve(column, point)
+        conductance = np.maximum(tangents(state, column, smooth), OPEN)
+        point = solve(column, point)
         voltage, current = point.drops[smooth.slope], point.currents[smooth.slope] + point.currents[smooth.rest]
-        scales = _scales(point, smooth, voltage, current)
+        scales = _scales(arrays, point, smooth, voltage, current)
         near = project(smooth, voltage, current, scales[0] / scales[1], state.junctions)
         distance = np.maximum(
             np.abs(near.points[0] - voltage) / scales[0], np.abs(near.points[1] - current) / scales[1]
@@ -183,7 +202,7 @@ def iterate(
 class Start(NamedTuple):
     """An operating point of the elementary elements, with voltage (V) and current (A) of each smooth device."""
 
-    point: OperatingPoint
+    point: Any
     voltage: np.ndarray
     current: np.ndarray
 
@@ -194,7 +213,7 @@ class Start(NamedTuple):
         return project(smooth, self.voltage, self.current, np.abs(self.voltage) / size, guess)
 
 
-def _tangents(state: State, column: np.ndarray, smooth: Smooth) -> np.ndarray:
+def tangents(state: State, column: np.ndarray, smooth: Smooth) -> np.ndarray:
     """Put the tangents at the points of the curves into the column of values; their conductances, S."""
     v, i, g, _ = state.points
     g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), OPEN))
@@ -204,10 +223,9 @@ def _tangents(state: State, column: np.ndarray, smooth: Smooth) -> np.ndarray:
 
 
 def _scales(
-    point: OperatingPoint, smooth: Smooth, voltage: np.ndarray, current: np.ndarray
+    arrays: CircuitArrays, point: Solved, smooth: Smooth, voltage: np.ndarray, current: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The scales of voltage and current of each device: its own, and a share of the largest at its ends."""
-    arrays = point.circuit.arrays()
     largest = np.zeros(arrays.n_nodes)
     size = np.abs(point.currents)
     size[smooth.slope], size[smooth.rest] = np.abs(current), 0.0
@@ -252,7 +270,7 @@ class Ports:
         self._resistors = np.flatnonzero(self._kind == RESISTOR)
         self._joined: tuple[bytes, np.ndarray] | None = None
 
-    def resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
+    def resistances(self, column: np.ndarray, point: Solved, conductance: np.ndarray) -> np.ndarray:
         """In Ω, for values of all elements, a solution and the conductances of the tangents."""
         ohms = column[self._resistors]
         label = self._labels(ohms, point.currents[self._diodes] > 0.0)
