@@ -12,6 +12,7 @@ from circuitsim.analysis.newton import Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.solution_warnings import BY_KIND
+from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.batch import BatchSolution, BatchSolver
     from circuitsim.analysis.solve import Prepared
-    from circuitsim.analysis.tangent_batch import TangentBatch
 
 
 class PreparedExpanded(NamedTuple):
@@ -199,8 +199,8 @@ class ExpandedBatch:
                 changed |= self.expansion.values(found[0], new)
         inner = self.inner.with_values(changed)
         smooth = smooth_devices(circuit, self.expansion)
-        if smooth is not None:
-            inner = replace(inner, smooth=smooth)
+        if isinstance(inner, TangentBatch) and smooth is not None:
+            inner = TangentBatch(inner.inner, smooth)
         return ExpandedBatch(circuit, self.expansion, inner)
 
     def solve(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.newton import Found, Smooth, Start, iterate
+from circuitsim.analysis.newton import OPEN, Found, Smooth, Start, iterate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import ConvergenceError, TopologyError, UnboundedError
@@ -118,7 +118,7 @@ class TangentBatch:
     def _violation(self, found: Found, injected: np.ndarray, stiffness: float) -> float:
         """The worst relative violation: of the linear circuit, of Kirchhoff's current law with the devices' own
         currents, and of the distance from the curves."""
-        kind, first, second, _, n_nodes = self.circuit.arrays()
+        _, first, second, _, n_nodes = self.circuit.arrays()
         currents = found.point.currents.copy()
         currents[self.smooth.slope], currents[self.smooth.rest] = 0.0, found.current
         pairs = self.inner.outputs
@@ -160,7 +160,7 @@ class TangentBatch:
     def stiffness_limit(self) -> float:
         """A bound for all states: smooth devices count as open (least slope); see `BatchSolver.stiffness_limit`."""
         column = self.value.copy()
-        column[self.smooth.slope] = 1e30
+        column[self.smooth.slope] = 1.0 / OPEN
         return replace(self.inner, value=column).stiffness_limit()
 
 

@@ -14,8 +14,13 @@ from circuitsim.models import (
     ideal_diode,
     inductor,
     junction_diode,
+    limiter,
     piecewise_diode,
     resistor,
+    rounded_diode,
+    sinh_cell,
+    table,
+    varistor,
     voltage_source,
 )
 from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
@@ -28,8 +33,13 @@ MODELS: tuple[ElementModel, ...] = (
     inductor.MODEL,
     capacitor.MODEL,
     bidirectional_amplifier.MODEL,
+    rounded_diode.MODEL,
     piecewise_diode.MODEL,
     junction_diode.MODEL,
+    limiter.MODEL,
+    varistor.MODEL,
+    sinh_cell.MODEL,
+    table.MODEL,
 )
 
 ELEMENTARY = 7

@@ -67,6 +67,9 @@ TEMPERATURES = ("temp", "tnom")
 ROOM = 27.0
 """Temperature where none is stated, °C, as in every SPICE program."""
 
+IDEAL_TYPE = "D"
+"""Type of the ``.model`` cards that can also mean an ideal diode; cards of another type always mean their device."""
+
 OWN_TEMPERATURE = Parameter("temp", "°C", -273.15, "temperature", ROOM)
 
 NO_PARAMETER = Parameter("")
@@ -263,13 +266,15 @@ class ElementModel(NamedTuple):
         Of these cards. A card with one of them means this device.
     counts : tuple of str
         Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
-    refused : dict of str to str
-        Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
     idle : frozenset of str
         Parameters of its cards without effect at DC. With a set of them every other parameter of a card, known or not,
         means this device, unless an earlier row takes the card.
+    required : frozenset of str
+        Parameters of which a card must state one to mean this device, where it has such.
+    listed : bool
+        Whether a card may state the parameters as a list, in their order.
     thermal : bool
         Whether the device's law changes with temperature: it then has the values ``temp`` (its own temperature) and
         ``tnom`` (that at which its parameters hold), °C, beside its parameters and counts.
@@ -290,9 +295,10 @@ class ElementModel(NamedTuple):
     card_type: str = ""
     parameters: tuple[Parameter, ...] = ()
     counts: tuple[str, ...] = ()
-    refused: Mapping[str, str] | None = None
     dialect: str = ""
     idle: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
+    listed: bool = False
     thermal: bool = False
 
     def takes(self, letter: str, card_type: str, names: frozenset[str]) -> bool:
@@ -300,6 +306,8 @@ class ElementModel(NamedTuple):
         this device."""
         if self.device is None or (self.letter, self.card_type) != (letter, card_type):
             return False
+        if self.required or card_type != IDEAL_TYPE:
+            return not self.required or not self.required.isdisjoint(names)
         return not names.isdisjoint(row.name for row in self.parameters) or bool(self.idle and names - self.idle)
 
     @property

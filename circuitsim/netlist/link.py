@@ -7,19 +7,23 @@ from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import device_model
-from circuitsim.models import ElementModel
+from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
-from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.tokens import WORD, CardError, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
 
 DIODE_LETTER = DIODE_TYPE = "D"
 """Elements with models, and the type of their model cards."""
+
+_ROWS = [row for row in MODELS if row.letter == DIODE_LETTER and row.device is not None]
+TYPES = tuple(dict.fromkeys((DIODE_TYPE, *(row.card_type for row in _ROWS))))
+"""Types of the model cards of elements with this letter."""
 
 HINTS = 200
 """Errors that look for a near name, and names they look at."""
@@ -179,10 +183,10 @@ class Linker:
                     self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
                                         use.card, use.offset, f"define it: .model {short(use.model)} D, or leave the "
                                         "name out: diodes are ideal", [use.element])  # fmt: skip
-                elif model.type != DIODE_TYPE:
+                elif model.type not in TYPES:
                     self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
                                         f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "
-                                        "of type D", [use.element])  # fmt: skip
+                                        f"of type {', '.join(TYPES[:-1])} or {TYPES[-1]}", [use.element])  # fmt: skip
             use_of = None if model is None else self.device_use(model)
             if model is not None and use_of is None and model.type == DIODE_TYPE and model.parameters:
                 self.unused(model)
@@ -235,13 +239,10 @@ class Linker:
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
         """The values of a device's model card; unsupported ones are reported."""
         values: dict[str, tuple[int, Value]] = {}
-        refused, unused = row.refused or {}, []
-        for key, token in model.pairs:
+        unused: list[str] = []
+        for key, token in (*model.pairs, *(listed(model, row) if row.listed else ())):
             word = key.text.lower()
-            if word in refused:
-                self.reporter.error("unsupported", f"model {short(model.name)}: {short(key.text)} is not supported",
-                                    model.card, key.offset, refused[word], [model.name])  # fmt: skip
-            elif word in row.idle:
+            if word in row.idle:
                 continue
             elif row.parameter_called(word) is None:
                 unused.append(short(key.text, 20))
@@ -254,6 +255,7 @@ class Linker:
                     self.reporter.expression(error, model.card, (), ())
         stated = {key.text.lower() for key, _ in model.pairs}
         bare = [name for name in model.parameters if name.lower() not in stated]
+        bare = [name for name in bare if not (row.listed and is_number(name))]
         missing = [name for name in bare if row.parameter_called(name) is not None]
         if missing:
             self.reporter.error("model", f"model {short(model.name)}: {short(missing[0])} needs a value", model.card,
@@ -271,6 +273,12 @@ class Linker:
         listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
         self.reporter.warning("unused-parameter", f"model {short(model.name)}: diodes are ideal; not used: {listed}",
                               model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
+
+
+def listed(model: Model, row: ElementModel) -> list[tuple[Token, Token]]:
+    """The numbers that a card lists without names, with the names of parameters in their order."""
+    pairs = zip(row.parameters, model.words)
+    return [(Token(parameter.name, token.offset, WORD, token.end), token) for parameter, token in pairs]
 
 
 def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:
