@@ -119,7 +119,7 @@ def from_tangents(
         )
     point = collapsed(circuit, expansion, found.point, tolerance)
     voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
-    currents[smooth.elements], drops[smooth.elements] = found.current, found.point.drops[smooth.slope]
+    currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
     info = {**found.point.solver, "newton_steps": found.steps}
     result = OperatingPoint(
         circuit, voltages, currents, point.intervals, point.unique.copy(), certificate, info, point.warnings, drops

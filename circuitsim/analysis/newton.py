@@ -23,8 +23,11 @@ from circuitsim.models.smooth import SmoothDevice
 if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
 
-STEPS = 80
+STEPS = 150
 """Most steps of Newton's method."""
+
+CIRCLING = 24
+"""Steps after which only half of a step is made, and after twice as many a quarter: where load lines led in circles."""
 
 PATIENT = 10
 """Steps along the circuit's load lines; later ones alternate with load lines nearer to the tangents' own."""
@@ -42,7 +45,7 @@ LEAST_SLOPE = 1e-14
 BEYOND = 1e200
 """A current or slope of a tangent above which solutions leave the range of doubles."""
 
-OPEN = 1e-280
+OPEN = 1e-150
 """Least conductance of any tangent, S."""
 
 
@@ -76,13 +79,14 @@ class Smooth(NamedTuple):
     ----------
     elements : (s,) int array
         Their places in the circuit.
-    slope, rest : (s,) int arrays
-        Places of conductance and current source in the circuit of elementary elements.
+    slope, touch, rest : (s,) int arrays
+        Places of conductance, voltage source and current source in the circuit of elementary elements.
     groups : tuple of Group
     """
 
     elements: np.ndarray
     slope: np.ndarray
+    touch: np.ndarray
     rest: np.ndarray
     groups: tuple[Group, ...]
 
@@ -106,8 +110,8 @@ class Found(NamedTuple):
     ----------
     point : Solved
         What the last step gave.
-    current : (s,) float array
-        Of the devices, A.
+    voltage, current : (s,) float arrays
+        Of the devices, V, A.
     state : State
         The nearest points of the curves.
     distance : (s,) float array
@@ -116,6 +120,7 @@ class Found(NamedTuple):
     """
 
     point: Any
+    voltage: np.ndarray
     current: np.ndarray
     state: State
     distance: np.ndarray
@@ -137,8 +142,7 @@ def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
     groups = tuple(
         Group(law, np.array(members), np.array([rows[d] for d in members])) for law, members in laws.items()
     )
-    slope, rest = np.array([expansion.parts[k] for k in places]).T
-    return Smooth(np.array(places), slope, rest, groups)
+    return Smooth(np.array(places), *np.array([expansion.parts[k] for k in places]).T, groups)
 
 
 def project(
@@ -177,21 +181,24 @@ def iterate(
     for step in range(1, STEPS + 1):
         conductance = np.maximum(tangents(state, column, smooth), OPEN)
         point = solve(column, point)
-        voltage, current = point.drops[smooth.slope], point.currents[smooth.slope] + point.currents[smooth.rest]
+        voltage = column[smooth.touch] + point.drops[smooth.slope]
+        current = column[smooth.rest] + point.currents[smooth.slope]
         scales = _scales(arrays, point, smooth, voltage, current)
         near = project(smooth, voltage, current, scales[0] / scales[1], state.junctions)
         distance = np.maximum(
             np.abs(near.points[0] - voltage) / scales[0], np.abs(near.points[1] - current) / scales[1]
         )
-        found = Found(point, current, near, distance, step)
+        found = Found(point, voltage, current, near, distance, step)
         worst = float(distance.max())
-        if worst <= CLOSE or (worst <= 0.01 * tolerance and worst > 0.25 * best):
+        if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             break
         best = min(best, worst)
         resistance = ports.resistances(column, point, conductance)
         if step > PATIENT:
             resistance = _nearer(resistance, conductance, step)
-        moved = project(smooth, voltage, current, resistance, state.junctions)
+        share = 1.0 if step <= CIRCLING else 0.5 if step <= 2 * CIRCLING else 0.25
+        v, i = (old + share * (new - old) for old, new in zip(state.points, (voltage, current)))
+        moved = project(smooth, v, i, resistance, state.junctions)
         state = _bounded(smooth, moved, voltage, current, state)
         if not np.abs(state.points[:3]).max() < BEYOND:
             break
@@ -217,8 +224,7 @@ def tangents(state: State, column: np.ndarray, smooth: Smooth) -> np.ndarray:
     """Put the tangents at the points of the curves into the column of values; their conductances, S."""
     v, i, g, _ = state.points
     g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), OPEN))
-    column[smooth.slope] = 1.0 / g
-    column[smooth.rest] = i - g * v
+    column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0 / g, v, i
     return g
 
 
@@ -228,10 +234,10 @@ def _scales(
     """The scales of voltage and current of each device: its own, and a share of the largest at its ends."""
     largest = np.zeros(arrays.n_nodes)
     size = np.abs(point.currents)
-    size[smooth.slope], size[smooth.rest] = np.abs(current), 0.0
+    size[smooth.slope], size[smooth.touch], size[smooth.rest] = 0.0, 0.0, np.abs(current)
     np.maximum.at(largest, arrays.first, size)
     np.maximum.at(largest, arrays.second, size)
-    a, b = arrays.first[smooth.slope], arrays.second[smooth.slope]
+    a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
     reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
     local = np.maximum(largest[a], largest[b])
     return np.abs(voltage) + ROUNDING * reach + 1e-290, np.abs(current) + ROUNDING * local + 1e-290
@@ -239,10 +245,10 @@ def _scales(
 
 def _nearer(resistance: np.ndarray, conductance: np.ndarray, step: int) -> np.ndarray:
     """Load lines between those of the circuit and the tangents' own, where the former led in circles."""
-    own = 1.0 / conductance
+    own = np.clip(1.0 / conductance, 1e-6 * resistance, 1e6 * resistance)
     if step % 8 == 7:
         return 0.01 * own
-    return np.sqrt(np.maximum(resistance, 1e-3 * own) * own)
+    return np.sqrt(resistance) * np.sqrt(own)
 
 
 def _bounded(smooth: Smooth, moved: State, voltage: np.ndarray, current: np.ndarray, before: State) -> State:
@@ -265,7 +271,7 @@ class Ports:
 
     def __init__(self, circuit: Circuit, smooth: Smooth) -> None:
         self._kind, self._first, self._second, _, self._count = circuit.arrays()
-        self._ends = self._first[smooth.slope], self._second[smooth.slope]
+        self._ends = self._first[smooth.rest], self._second[smooth.rest]
         self._diodes = np.flatnonzero(self._kind == DIODE)
         self._resistors = np.flatnonzero(self._kind == RESISTOR)
         self._joined: tuple[bytes, np.ndarray] | None = None

@@ -10,10 +10,14 @@ import numpy as np
 from circuitsim.analysis.newton import Found, Smooth
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
+
+NOTHING = 1e-140
+"""Currents below this, A, count as zero: so small are those that the least conductance of a tangent
+(`OPEN`) makes."""
 
 
 def proof(found: Found, smooth: Smooth, column: np.ndarray, tolerance: float) -> Certificate:
@@ -23,13 +27,16 @@ def proof(found: Found, smooth: Smooth, column: np.ndarray, tolerance: float) ->
     """
     arrays = found.point.circuit.arrays()
     kind, value, currents = arrays.kind.copy(), column.copy(), found.point.currents.copy()
-    kind[smooth.slope], kind[smooth.rest] = CAPACITOR, CURRENT
-    currents[smooth.slope], currents[smooth.rest] = 0.0, found.current
-    value[smooth.rest] = found.current
-    named = arrays._replace(kind=kind)
-    made = certify(named, value, found.point.voltages, currents, found.point.drops, tolerance)
-    voltage = found.point.drops[smooth.slope]
-    gap = np.abs((voltage - found.state.points[0]) * (found.current - found.state.points[1]))
+    kind[smooth.slope] = kind[smooth.touch] = CAPACITOR
+    currents[smooth.slope] = currents[smooth.touch] = 0.0
+    currents[smooth.rest] = found.current
+    drops = found.point.drops.copy()
+    nothing = np.abs(currents) < NOTHING
+    currents[nothing] = 0.0
+    value[smooth.rest] = currents[smooth.rest]
+    drops[nothing & (kind == RESISTOR)] = 0.0
+    made = certify(arrays._replace(kind=kind), value, found.point.voltages, currents, drops, tolerance)
+    gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
     relative = {**made.relative, "devices": float(found.distance.max())}
     return made._replace(relative=relative, device_gap=float(gap.sum()))
 
@@ -55,7 +62,7 @@ def unsolved(
         raise _restated(error, circuit, expansion) from None
     worst = int(np.argmax(found.distance))
     k = int(smooth.elements[worst])
-    volts, beyond = float(found.point.drops[smooth.slope[worst]]), ""
+    volts, beyond = float(found.voltage[worst]), ""
     device = circuit.devices[k]
     assert isinstance(device, SmoothDevice)
     if not all(math.isfinite(number) for number in type(device).junction(device.row(), volts)):
@@ -72,7 +79,7 @@ def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np
     It has a steady state just where the circuit has one, limits that are approached counted as reached.
     """
     elementary = expansion.circuit
-    tangents = {int(k) for k in (*smooth.slope, *smooth.rest)}
+    tangents = {int(k) for k in (*smooth.slope, *smooth.touch, *smooth.rest)}
     out = Circuit(circuit.title)
     for k, element in enumerate(elementary):
         if k not in tangents:

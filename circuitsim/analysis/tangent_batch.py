@@ -110,7 +110,7 @@ class TangentBatch:
 
         start, slope, rest = None, self.smooth.slope, self.smooth.rest
         if before is not None:
-            start = Start(before, before.drops[slope], before.currents[slope] + before.currents[rest])
+            start = Start(before, before.drops[rest], before.currents[slope] + before.currents[rest])
         column = self.value.copy()
         column[self.inner.inputs] = x
         return iterate(solve, self.circuit, self.smooth, column, start, self.inner.tolerance)
@@ -120,7 +120,8 @@ class TangentBatch:
         currents, and of the distance from the curves."""
         _, first, second, _, n_nodes = self.circuit.arrays()
         currents = found.point.currents.copy()
-        currents[self.smooth.slope], currents[self.smooth.rest] = 0.0, found.current
+        currents[self.smooth.slope] = currents[self.smooth.touch] = 0.0
+        currents[self.smooth.rest] = found.current
         pairs = self.inner.outputs
         drop = found.point.voltages[pairs[:, 0]] - found.point.voltages[pairs[:, 1]]
         extra = stiffness * drop - injected
@@ -152,7 +153,7 @@ class TangentBatch:
 
         at = _sample(self.circuit, solution, s)
         slope, rest = self.smooth.slope, self.smooth.rest
-        start = Start(at, at.drops[slope], at.currents[slope] + at.currents[rest])
+        start = Start(at, at.drops[rest], at.currents[slope] + at.currents[rest])
         column = self.value.copy()
         tangents(start.state(self.smooth), column, self.smooth)
         return replace(self.inner, value=column)

@@ -54,8 +54,8 @@ class ExpandedBlock(CircuitBlock):
         if self._smooth is None:
             return total
         v, own, value = state.voltages, self._smooth, self.values()  # type: ignore[attr-defined]
-        drop = v[:, self._first[own.slope]] - v[:, self._second[own.slope]]
-        total = total - (0.5 * drop**2 / value[own.slope] + drop * value[own.rest]).sum(axis=1)
+        along, drop = (v[:, self._first[place]] - v[:, self._second[place]] for place in (own.slope, own.rest))
+        total = total - (0.5 * along**2 / value[own.slope] + drop * value[own.rest]).sum(axis=1)
         devices = [self._outside.devices[int(k)] for k in own.elements]
         return total + np.array([sum(d.energy(u) for d, u in zip(devices, row)) for row in drop.tolist()])
 

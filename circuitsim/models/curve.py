@@ -86,7 +86,13 @@ def _functions(junction: Junction) -> Callable[..., None]:
             else:
                 u[d] = v[d]
             j, g = junction(own, u[d])
-            points[0, d] = u[d] + own[0] * j if own[0] > 0.0 else u[d]
+            off = 0.0
+            if own[0] + resistance > 0.0 and g < np.inf:
+                # What rounding of the junction's voltage leaves over, which a steep law makes a large part of the current.
+                h = (u[d] - v[d] - resistance * i[d]) + (own[0] + resistance) * j
+                off = -h / (1.0 + (own[0] + resistance) * g)
+                j += g * off
+            points[0, d] = (u[d] + own[0] * j if own[0] > 0.0 else u[d]) + off
             points[1, d], points[3, d] = j, g
             points[2, d] = g / (1.0 + own[0] * g) if g < np.inf else np.inf
 

@@ -57,13 +57,13 @@ class SmoothDevice(Device):
         """Where on its law the device is at a voltage of its junction, V."""
 
     def expand(self) -> tuple[Part, ...]:
-        """The device linearised at zero volts: a conductance, and a current source for what it leaves."""
-        row = self.row()
+        """Its tangent at zero volts of the junction: i = I + (v − V)/R, with the point (V, I) that it touches."""
+        row, (first, second) = self.row(), self.model.terminals
         current, slope = type(self).junction(row, 0.0)
-        slope = max(slope / (1.0 + row[0] * slope), 1e-250)
         return (
-            Part("R", "slope", *self.model.terminals, 1.0 / slope),
-            Part("I", "rest", *self.model.terminals, current - slope * row[0] * current),
+            Part("R", "slope", first, "inside", row[0] + 1.0 / max(slope, 1e-100)),
+            Part("V", "voltage", "inside", second, row[0] * current),
+            Part("I", "current", first, second, current),
         )
 
     def region(self, currents: Mapping[str, float]) -> Region:

@@ -1,4 +1,4 @@
-"""Random circuits of all devices: junction diodes, piecewise-linear and ideal diodes among resistors and sources."""
+"""Random circuits of all devices and ideal diodes among resistors and sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ import numpy as np
 from circuitsim import Circuit
 from circuitsim.models import Device
 from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.models.limiter import Limiter
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
+from circuitsim.models.rounded_diode import RoundedDiode
+from circuitsim.models.sinh_cell import SinhCell
+from circuitsim.models.table import Table
+from circuitsim.models.varistor import Varistor
 
 LARGEST = 200
 """Most nodes."""
@@ -39,7 +44,45 @@ def piecewise_diode(rng: np.random.Generator) -> PiecewiseLinearDiode:
     return PiecewiseLinearDiode(**values)
 
 
-DEVICES = (junction_diode, piecewise_diode)
+def rounded_diode(rng: np.random.Generator) -> RoundedDiode:
+    """Knees of 10 to 500 mV, or limits of 1 mA to 10 A."""
+    values = {"vfwd": rng.uniform(0.1, 2.0), "ron": 10.0 ** rng.uniform(-3, 2)}
+    if rng.random() < 0.7:
+        values["epsilon"] = 10.0 ** rng.uniform(-2, -0.3)
+    if rng.random() < 0.5:
+        values["ilimit"] = 10.0 ** rng.uniform(-3, 1)
+    if rng.random() < 0.5:
+        values |= {"vrev": rng.uniform(1.0, 50.0), "revilimit": 10.0 ** rng.uniform(-3, 1)}
+    if rng.random() < 0.5:
+        values["roff"] = 10.0 ** rng.uniform(4, 9)
+    return RoundedDiode(**values)
+
+
+def varistor(rng: np.random.Generator) -> Varistor:
+    """Exponents of 1.5 to 30."""
+    return Varistor(vnom=10.0 ** rng.uniform(0, 1.7), inom=10.0 ** rng.uniform(-6, -1), alpha=rng.uniform(1.5, 30.0))
+
+
+def sinh_cell(rng: np.random.Generator) -> SinhCell:
+    """Scales of 0.1 to 1 V."""
+    return SinhCell(g=10.0 ** rng.uniform(-9, -3), v0=10.0 ** rng.uniform(-1, 0), rs=float(rng.choice([0.0, 10.0])))
+
+
+def table(rng: np.random.Generator) -> Table:
+    """Up to eight pieces, level, flat or steep."""
+    count = int(rng.integers(2, 10))
+    v = np.cumsum(10.0 ** rng.uniform(-1, 1, count)) - rng.uniform(0.0, 10.0)
+    i = np.cumsum(np.where(rng.random(count) < 0.3, 0.0, 10.0 ** rng.uniform(-9, 0, count)))
+    i -= np.interp(0.0, v, i)
+    return Table(**{f"v{k + 1}": x for k, x in enumerate(v)}, **{f"i{k + 1}": x for k, x in enumerate(i)})
+
+
+def limiter(rng: np.random.Generator) -> Limiter:
+    """Both directions, with a resistance."""
+    return Limiter(imax=10.0 ** rng.uniform(-6, 1), irev=10.0 ** rng.uniform(-6, 1), ron=10.0 ** rng.uniform(-2, 3))
+
+
+DEVICES = (junction_diode, piecewise_diode, rounded_diode, varistor, sinh_cell, table, limiter)
 """Makers of devices with random parameters."""
 
 
