@@ -45,7 +45,7 @@ LEAST_SLOPE = 1e-14
 BEYOND = 1e200
 """A current or slope of a tangent above which solutions leave the range of doubles."""
 
-OPEN = 1e-150
+OPEN = 1e-100
 """Least conductance of any tangent, S."""
 
 

@@ -15,7 +15,7 @@ from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
 
-NOTHING = 1e-140
+NOTHING = 1e-90
 """Currents below this, A, count as zero: so small are those that the least conductance of a tangent
 (`OPEN`) makes."""
 
