@@ -246,7 +246,7 @@ def certify(
     found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), low, tolerance)
     if found.certified or not np.isfinite(carried).all():
         return found
-    resolved = RESOLUTION * _largest_in_block(arrays, carried)
+    resolved = RESOLUTION * largest_in_block(arrays, carried)
     return _certificate(arrays, value, voltages, currents, drops, carried, resolved, low, tolerance)
 
 
@@ -292,7 +292,7 @@ def _certificate(
     return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
 
 
-def _largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
+def largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
     """Largest |current| in the biconnected component of each element (m,), A."""
     import networkx
 

@@ -111,7 +111,7 @@ def from_tangents(
     found = iterate(inner.solve, expansion.circuit, smooth, column, start, tolerance)
     if not found.distance.max() <= tolerance:
         unsolved(circuit, expansion, smooth, found, column, tolerance)
-    certificate = proof(found, smooth, column, tolerance)
+    certificate = proof(found, expansion.circuit.arrays(), smooth)
     if not certificate.certified:
         raise ConvergenceError(
             f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "

@@ -45,6 +45,9 @@ LEAST_SLOPE = 1e-14
 BEYOND = 1e200
 """A current or slope of a tangent above which solutions leave the range of doubles."""
 
+NOTHING = 1e-90
+"""Currents and voltages below this, A and V, count as zero: so small are those that `OPEN` makes."""
+
 OPEN = 1e-100
 """Least conductance of any tangent, S."""
 
@@ -142,7 +145,8 @@ def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
     groups = tuple(
         Group(law, np.array(members), np.array([rows[d] for d in members])) for law, members in laws.items()
     )
-    return Smooth(np.array(places), *np.array([expansion.parts[k] for k in places]).T, groups)
+    slope, touch, rest = np.array([expansion.parts[k] for k in places]).T
+    return Smooth(np.array(places), slope, touch, rest, groups)
 
 
 def project(
@@ -215,7 +219,7 @@ class Start(NamedTuple):
 
     def state(self, smooth: Smooth) -> State:
         """The points of the curves near it."""
-        size = np.abs(self.current) + 1e-290
+        size = np.abs(self.current) + NOTHING
         guess = np.zeros(self.voltage.size)
         return project(smooth, self.voltage, self.current, np.abs(self.voltage) / size, guess)
 
@@ -240,7 +244,7 @@ def _scales(
     a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
     reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
     local = np.maximum(largest[a], largest[b])
-    return np.abs(voltage) + ROUNDING * reach + 1e-290, np.abs(current) + ROUNDING * local + 1e-290
+    return np.abs(voltage) + ROUNDING * reach + NOTHING, np.abs(current) + ROUNDING * local + NOTHING
 
 
 def _nearer(resistance: np.ndarray, conductance: np.ndarray, step: int) -> np.ndarray:

@@ -7,38 +7,56 @@ from typing import NoReturn
 
 import numpy as np
 
-from circuitsim.analysis.newton import Found, Smooth
-from circuitsim.certificate import Certificate, certify
-from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, RESISTOR
+from circuitsim.analysis.newton import NOTHING, Found, Smooth
+from circuitsim.certificate import RESOLUTION, Certificate, largest_in_block
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
 
-NOTHING = 1e-90
-"""Currents below this, A, count as zero: so small are those that the least conductance of a tangent
-(`OPEN`) makes."""
 
+def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
+    """The certificate of the last step, with each smooth device's current as a quantity of its own, and its distance
+    from its curve.
 
-def proof(found: Found, smooth: Smooth, column: np.ndarray, tolerance: float) -> Certificate:
-    """The certificate with each smooth device's current as a quantity of its own, and its distance from its curve.
-
-    Kirchhoff's laws are held against currents and drops of devices, not of their tangents.
+    Kirchhoff's voltage law and the laws of all other elements are as in the last step: a device's voltage is the sum of
+    the drops of its tangent. Kirchhoff's current law is held against currents of devices, not of their tangents.
     """
-    arrays = found.point.circuit.arrays()
-    kind, value, currents = arrays.kind.copy(), column.copy(), found.point.currents.copy()
-    kind[smooth.slope] = kind[smooth.touch] = CAPACITOR
-    currents[smooth.slope] = currents[smooth.touch] = 0.0
-    currents[smooth.rest] = found.current
-    drops = found.point.drops.copy()
-    nothing = np.abs(currents) < NOTHING
-    currents[nothing] = 0.0
-    value[smooth.rest] = currents[smooth.rest]
-    drops[nothing & (kind == RESISTOR)] = 0.0
-    made = certify(arrays._replace(kind=kind), value, found.point.voltages, currents, drops, tolerance)
+    made = found.point.certificate
+    currents = device_currents(found, smooth)
+    kcl, share = worst_sum(arrays.first, arrays.second, currents, np.zeros(currents.size), arrays.n_nodes)
+    if share > made.tolerance:
+        least = RESOLUTION * largest_in_block(arrays, currents)
+        kcl, share = worst_sum(arrays.first, arrays.second, currents, least, arrays.n_nodes)
     gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
     relative = {**made.relative, "devices": float(found.distance.max())}
-    return made._replace(relative=relative, device_gap=float(gap.sum()))
+    relative["kcl"] = max(share, relative["kcl"])
+    certificate: Certificate = made._replace(
+        kcl=max(kcl, made.kcl), relative=relative, device_gap=float(gap.sum())
+    )  # fmt: skip
+    return certificate
+
+
+def device_currents(found: Found, smooth: Smooth) -> np.ndarray:
+    """Currents (m,), A, with those of smooth devices in place of their tangents'."""
+    currents = found.point.currents.copy()
+    currents[smooth.slope] = currents[smooth.touch] = 0.0
+    currents[smooth.rest] = found.current
+    currents[np.abs(currents) < NOTHING] = 0.0
+    return currents
+
+
+def worst_sum(
+    first: np.ndarray, second: np.ndarray, currents: np.ndarray, least: np.ndarray, n_nodes: int
+) -> tuple[float, float]:
+    """The largest net current at a node, A, and the largest share of the largest current there, at least ``least``."""
+    net = np.abs(np.bincount(first, currents, n_nodes) - np.bincount(second, currents, n_nodes))
+    size, largest = np.maximum(np.abs(currents), least), np.zeros(n_nodes)
+    np.maximum.at(largest, first, size)
+    np.maximum.at(largest, second, size)
+    wrong = net > 0.0
+    return float(net.max(initial=0.0)), float((net[wrong] / largest[wrong]).max(initial=0.0))
 
 
 def unsolved(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.newton import OPEN, Found, Smooth, Start, iterate
+from circuitsim.analysis.smooth_proof import device_currents, worst_sum
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import ConvergenceError, TopologyError, UnboundedError
@@ -119,20 +120,11 @@ class TangentBatch:
         """The worst relative violation: of the linear circuit, of Kirchhoff's current law with the devices' own
         currents, and of the distance from the curves."""
         _, first, second, _, n_nodes = self.circuit.arrays()
-        currents = found.point.currents.copy()
-        currents[self.smooth.slope] = currents[self.smooth.touch] = 0.0
-        currents[self.smooth.rest] = found.current
         pairs = self.inner.outputs
         drop = found.point.voltages[pairs[:, 0]] - found.point.voltages[pairs[:, 1]]
-        extra = stiffness * drop - injected
+        currents = np.concatenate([device_currents(found, self.smooth), stiffness * drop - injected])
         a, b = np.concatenate([first, pairs[:, 0]]), np.concatenate([second, pairs[:, 1]])
-        all_ = np.concatenate([currents, extra])
-        net = np.bincount(a, all_, n_nodes) - np.bincount(b, all_, n_nodes)
-        largest = np.zeros(n_nodes)
-        np.maximum.at(largest, a, np.abs(all_))
-        np.maximum.at(largest, b, np.abs(all_))
-        wrong = np.abs(net) > 0.0
-        kcl = float((np.abs(net)[wrong] / largest[wrong]).max(initial=0.0))
+        _, kcl = worst_sum(a, b, currents, np.zeros(currents.size), n_nodes)
         return max(float(found.point.batch.relative[0]), kcl, float(found.distance.max()))
 
     def adjoint(

@@ -88,7 +88,7 @@ def _functions(junction: Junction) -> Callable[..., None]:
             j, g = junction(own, u[d])
             off = 0.0
             if own[0] + resistance > 0.0 and g < np.inf:
-                # What rounding of the junction's voltage leaves over, which a steep law makes a large part of the current.
+                # What rounding of the junction's voltage leaves over: of a steep law a large part of the current.
                 h = (u[d] - v[d] - resistance * i[d]) + (own[0] + resistance) * j
                 off = -h / (1.0 + (own[0] + resistance) * g)
                 j += g * off
