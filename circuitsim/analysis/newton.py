@@ -17,6 +17,7 @@ import numpy as np
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.errors import ConvergenceError
 from circuitsim.models.curve import Junction, curves
 from circuitsim.models.smooth import SmoothDevice
 
@@ -50,6 +51,10 @@ NOTHING = 1e-90
 
 OPEN = 1e-100
 """Least conductance of any tangent, S."""
+
+
+FALLBACK = 1e25
+"""Largest resistance of a tangent, Ω, in steps that are not solved with the resistances as they are."""
 
 
 class Solved(Protocol):
@@ -184,7 +189,7 @@ def iterate(
     ports, best, found = Ports(circuit, smooth), np.inf, None
     for step in range(1, STEPS + 1):
         conductance = np.maximum(tangents(state, column, smooth), OPEN)
-        point = solve(column, point)
+        point = _solved(solve, column, smooth, point)
         voltage = column[smooth.touch] + point.drops[smooth.slope]
         current = column[smooth.rest] + point.currents[smooth.slope]
         scales = _scales(arrays, point, smooth, voltage, current)
@@ -208,6 +213,17 @@ def iterate(
             break
     assert found is not None
     return found
+
+
+def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:
+    """The operating point of a step; where conductances span too much for it, with a larger least conductance."""
+    try:
+        return solve(column, before)
+    except ConvergenceError:
+        if not (column[smooth.slope] > FALLBACK).any():
+            raise
+    column[smooth.slope] = np.minimum(column[smooth.slope], FALLBACK)
+    return solve(column, before)
 
 
 class Start(NamedTuple):
