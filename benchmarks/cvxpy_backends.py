@@ -30,7 +30,7 @@ from circuitsim.bench.measure import new_values
 from circuitsim.bench.report import machine, times
 from circuitsim.bench.verify import verified_error
 from circuitsim.circuit.elements import RESISTOR
-from circuitsim.compact.kernels import load
+from circuitsim.engine.small.kernels import load
 from circuitsim.errors import CircuitError
 from circuitsim.program import analyse
 

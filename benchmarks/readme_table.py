@@ -36,7 +36,7 @@ from circuitsim.analysis import OperatingPoint
 from circuitsim.bench.competitors import missing
 from circuitsim.bench.report import machine, times
 from circuitsim.circuit.elements import DIODE
-from circuitsim.compact.kernels import load as load_kernels
+from circuitsim.engine.small.kernels import load as load_kernels
 
 LARGEST_CVXPY, LARGEST_NGSPICE = 320 * 320, 110 * 110
 """Largest numbers of nodes that competitors finish in minutes."""

@@ -30,6 +30,8 @@ _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
 
 
+_SHARED = Path(__file__).parent / "_graphs.py"
+
 _RUNTIME = "NRT_"
 _OWN = ".whole"
 
@@ -190,8 +192,8 @@ class _Cache(FunctionCache):
 
 @cache
 def _sources(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of the sources in a folder, whose kernels call each other."""
-    found = ((path.name, path.stat()) for path in sorted(folder.glob("*.py")))
+    """Names, sizes and times of the sources in a folder, whose kernels call each other and the graph primitives."""
+    found = ((path.name, path.stat()) for path in (*sorted(folder.glob("*.py")), _SHARED))
     return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
 
 

@@ -8,13 +8,14 @@ kiloohm, or a nanoampere part beside a kiloampere part, must be right by its own
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.certificate_loops import largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.kernels import kernel
 
 TOLERANCE = 1e-9
 
@@ -22,7 +23,11 @@ EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementa
 """What a certificate measures, in the order of `worst_violations`."""
 
 CLEAR = 1e-9
-"""A current or voltage above this share of its scale has a sign that rounding cannot change."""
+"""A voltage above this share of its scale has a sign that rounding cannot change."""
+
+WEAK = 1e-7
+"""A current below this share of the largest at its ends must be right by its own size: it alone may determine the
+potential of a weakly tied part."""
 
 RESOLUTION = 1e-13
 """Share of the largest current in a biconnected component that counts as the scale of smaller ones: with a tolerance of
@@ -121,8 +126,9 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     Returns
     -------
     float
-        Bound on the error of any current against the largest one at its ends: an error of a passive network's currents
-        is at most the sum of what is left over at its nodes. Infinite where a sign is within `CLEAR` of rounding.
+        Bound on the error of any current against its `current_scale`: an error of a passive network's currents is at
+        most the sum of what is left over at its nodes. Infinite where the sign of a voltage is within `CLEAR` of
+        rounding.
     """
     worst[0], relative[0], total = net_currents(first, second, i, at_node)
     return branch_violations(
@@ -155,12 +161,18 @@ def net_currents(first, second, i, at_node):
 
 
 def least_scale(first, second, i, at_node):
-    """The least that a branch with a current has as the largest |current| at its ends, A, after `net_currents`."""
+    """The least `current_scale` of all currents, A, after `net_currents`."""
     least = np.inf
     for e in range(first.size):
         if i[e] != 0.0:
-            least = min(least, max(at_node[1, first[e]], at_node[1, second[e]]))
+            least = min(least, current_scale(abs(i[e]), max(at_node[1, first[e]], at_node[1, second[e]])))
     return least
+
+
+def current_scale(size, local):
+    """What the error of a current is held against, A: the largest at its ends ``local``, or its own ``size``
+    (`WEAK`)."""
+    return local if size >= WEAK * local else size
 
 
 def branch_violations(
@@ -176,9 +188,7 @@ def branch_violations(
         drop, local = (v[a] - v[b]) + (low[a] - low[b]), max(at_node[1, a], at_node[1, b])
         size = abs(c)
         if size > 0.0:
-            least = min(least, local)
-            if size < CLEAR * local:
-                clear = False
+            least = min(least, current_scale(size, local))
         elif local == 0.0 and kind[e] != DIODE and resistance_pattern[e] != 0.0 and abs(resistance_pattern[e]) < np.inf:
             clear = clear and (still[a] or still[b])  # else by balance or by rounding: potentials do not tell
         if kind[e] == RESISTOR and resistance_pattern[e] != 0.0:
@@ -242,12 +252,90 @@ def certify(
         to be walked.
     """
     low = np.zeros(voltages.size) if low is None else low
+    clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
+    if clear is not None:
+        return clear
     carried = np.where(arrays.kind == CURRENT, value, currents)
     found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), low, tolerance)
     if found.certified or not np.isfinite(carried).all():
         return found
     resolved = RESOLUTION * largest_in_block(arrays, carried)
     return _certificate(arrays, value, voltages, currents, drops, carried, resolved, low, tolerance)
+
+
+def _resolved(
+    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
+    low: np.ndarray, tolerance: float,
+) -> Certificate | None:  # fmt: skip
+    """`certify` in one pass where the potentials resolve every drop and all equations hold, else None."""
+    worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
+    kind, first, second, zeroable, _ = arrays
+    if not kernel(resolved_violations, kind.size, alike=True)(
+        kind, first, second, zeroable, value, voltages, low, currents, drops, 1e-3 * tolerance, at_node, worst, relative
+    ):
+        return None
+    found = Certificate.of(worst, relative, tolerance)
+    return found if found.certified else None
+
+
+def resolved_violations(
+    kind, first, second, zeroable, value, v, low, i, drops, resolution, at_node, worst, relative
+):
+    """The certificate of potentials that resolve every drop to ``resolution`` of itself; False where they do not.
+
+    Fills in the worst absolute and relative violations, in the order of `EQUATIONS`; see `certify` for the arguments.
+    """
+    for e in range(kind.size):
+        a, b = first[e], second[e]
+        c = value[e] if kind[e] == CURRENT else i[e]
+        at_node[0, a] += c
+        at_node[0, b] -= c
+        at_node[1, a] = max(at_node[1, a], abs(c))
+        at_node[1, b] = max(at_node[1, b], abs(c))
+    for k in range(at_node.shape[1]):
+        amount, scale = abs(at_node[0, k]), at_node[1, k]
+        if not amount < np.inf:
+            return False
+        worst[0] = max(worst[0], amount)
+        if amount > relative[0] * scale:
+            relative[0] = amount / scale if scale > 0.0 else np.inf
+    gap, gap_scale = 0.0, 0.0
+    for e in range(kind.size):
+        a, b, c, drop = first[e], second[e], i[e], drops[e]
+        size, local = abs(drop), max(at_node[1, a], at_node[1, b])
+        off = abs(drop - ((v[a] - v[b]) + (low[a] - low[b])))
+        if not off <= resolution * size:
+            return False
+        which, amount, scale = 1, off, size
+        if kind[e] == DIODE:
+            which, amount = 3, max(drop, 0.0)
+            worst[4] = max(worst[4], -c)
+            if -c > relative[4] * local:
+                relative[4] = -c / local if local > 0.0 else np.inf
+            worst[5] = max(worst[5], abs(c * drop))
+            if abs(c * drop) > relative[5] * local * size:
+                relative[5] = np.inf if local * size == 0.0 else abs(c * drop) / (local * size)
+            gap -= c * drop
+            gap_scale += local * size
+        elif kind[e] == CURRENT:
+            which, amount, scale = 0, abs(value[e] - c), abs(value[e])
+        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or (kind[e] == RESISTOR and zeroable[e] == 0.0):
+            target = value[e] if kind[e] == VOLTAGE else 0.0
+            which, amount, scale = 2, abs(drop - target), abs(target)
+        elif kind[e] == RESISTOR:
+            amount = max(off, abs(drop - value[e] * c))
+        if not amount < np.inf:
+            return False
+        worst[which] = max(worst[which], amount)
+        if amount > relative[which] * scale:
+            relative[which] = amount / scale if scale > 0.0 else np.inf
+        worst[1] = max(worst[1], off)
+        if off > relative[1] * size:
+            relative[1] = off / size
+    worst[6] = gap + 0.0
+    if abs(gap) > 0.0:
+        relative[6] = abs(gap) / gap_scale if gap_scale > 0.0 else np.inf
+    return True
 
 
 def _certificate(
@@ -269,7 +357,7 @@ def _certificate(
     d, i = drops[diode], currents[diode]
     ohmic = np.abs(drops - value * currents)[resistor]
     reach = np.maximum(np.abs(drops), np.where(resistor, value * resolved, 0.0))
-    loops = _loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
+    loops = loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
     reach = np.maximum(loops.scale, np.abs(drops))[diode]
     pairs = {
         "kcl": (
@@ -290,118 +378,6 @@ def _certificate(
     relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([(local[diode] * reach).sum()]))
     worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in pairs.items()}
     return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
-
-
-def largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
-    """Largest |current| in the biconnected component of each element (m,), A."""
-    import networkx
-
-    graph = networkx.Graph()
-    graph.add_edges_from(zip(arrays.first.tolist(), arrays.second.tolist()))
-    graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
-    block: dict[tuple[int, int], int] = {}
-    for k, edges in enumerate(networkx.biconnected_component_edges(graph)):
-        for a, b in edges:
-            block[a, b] = block[b, a] = k
-    ends = zip(arrays.first.tolist(), arrays.second.tolist())
-    label = np.array([block.get(pair, -1) for pair in ends], dtype=np.int64)
-    largest = np.zeros(label.max(initial=-1) + 2)
-    np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
-    return largest[label]
-
-
-class _Loops(NamedTuple):
-    """Per element: the sum of drops round its loop, V, and the largest drop there, V; where loops were walked, also
-    what the drop and the printed potentials differ by, V, and the larger of them, V."""
-
-    violation: np.ndarray
-    scale: np.ndarray
-    printed: np.ndarray
-    printed_scale: np.ndarray
-
-
-def _loop_violations(
-    arrays: CircuitArrays, resistor: np.ndarray, fixed: np.ndarray, voltages: np.ndarray, low: np.ndarray,
-    currents: np.ndarray, drops: np.ndarray, size: np.ndarray, tolerance: float,
-) -> _Loops:  # fmt: skip
-    """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
-
-    An element whose drop agrees with the difference of its potentials to ``tolerance`` of itself needs no loop: the
-    differences add up to zero round every loop. Others are summed up round their fundamental loop of a spanning tree of
-    fixed voltages, conducting diodes and the smallest resistances.
-    """
-    first, second = arrays.first, arrays.second
-    difference = (voltages[first] - voltages[second]) + (low[first] - low[second])
-    violation, scale = np.abs(drops - difference), size.copy()
-    unclear = np.flatnonzero(~(violation <= 1e-3 * tolerance * scale))
-    if not unclear.size:
-        return _Loops(violation, scale, np.zeros(0), np.zeros(0))
-    conducting = (arrays.kind == DIODE) & (currents > 0.0)
-    rank = np.flatnonzero(resistor)
-    rank = rank[np.argsort(arrays.value[rank], kind="stable")]
-    order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
-    tree = _Tree(arrays.n_nodes, first, second, order.tolist())
-    for e in unclear.tolist():
-        total, most = tree.loop(e, drops, size)
-        violation[e], scale[e] = abs(total), most
-    reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
-    printed = np.abs(drops - difference)[unclear]
-    return _Loops(violation, scale, printed, np.maximum(reach, scale[unclear]))
-
-
-class _Tree:
-    """A spanning forest grown from edges in the order given, with paths between nodes."""
-
-    def __init__(self, n: int, first: np.ndarray, second: np.ndarray, order: list[int]) -> None:
-        self.first, self.second = first, second
-        leader = list(range(n))
-
-        def find(u: int) -> int:
-            while leader[u] != u:
-                leader[u] = u = leader[leader[u]]
-            return u
-
-        around: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        self.inside: set[int] = set()
-        for e in order:
-            u, v = int(first[e]), int(second[e])
-            ru, rv = find(u), find(v)
-            if ru != rv:
-                leader[ru] = rv
-                around[u].append((v, e))
-                around[v].append((u, e))
-                self.inside.add(e)
-        self.parent, self.edge, self.depth, self.root = [-1] * n, [-1] * n, [0] * n, list(range(n))
-        seen = [False] * n
-        for start in range(n):
-            if seen[start]:
-                continue
-            seen[start], stack = True, [start]
-            while stack:
-                u = stack.pop()
-                for v, e in around[u]:
-                    if not seen[v]:
-                        seen[v] = True
-                        self.parent[v], self.edge[v], self.depth[v], self.root[v] = u, e, self.depth[u] + 1, start
-                        stack.append(v)
-
-    def loop(self, element: int, drops: np.ndarray, size: np.ndarray) -> tuple[float, float]:
-        """The sum of drops round the loop of an element, V, and the largest scale of them; 0 where none closes."""
-        u, v = int(self.first[element]), int(self.second[element])
-        if element in self.inside or self.root[u] != self.root[v]:
-            return 0.0, float(size[element])
-        terms, most = [float(drops[element])], float(size[element])
-        sign_u, sign_v = -1.0, 1.0
-        while u != v:
-            if self.depth[u] >= self.depth[v]:
-                e, sign, low = self.edge[u], sign_u, u
-                u = self.parent[u]
-            else:
-                e, sign, low = self.edge[v], sign_v, v
-                v = self.parent[v]
-            terms.append(sign * float(drops[e] if int(self.first[e]) == low else -drops[e]))
-            most = max(most, float(size[e]))
-        return math.fsum(terms), most
 
 
 def _worst_ratio(amount: np.ndarray, scale: np.ndarray) -> float:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+
+from circuitsim import _graphs
 
 KEPT = 31 << 20
 """A freed array of so many bytes, the most that counts, tells the C library to keep what smaller ones give back."""
@@ -35,11 +38,9 @@ def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Call
     """
     if size <= COMPILED and not (alike and loaded()):
         return function
-    from circuitsim._jit import cached
-
     compiled = _compiled(function)
     _items[function] += size
-    return compiled if _items[function] > _patience or cached(compiled) else function
+    return compiled if _items[function] > _patience or _at_hand(function) else function
 
 
 def compile_all() -> None:
@@ -54,9 +55,28 @@ def loaded() -> bool:
 
 
 @cache
+def register() -> None:
+    """Let compiled kernels call the graph primitives."""
+    from numba.extending import register_jitable
+
+    for function in vars(_graphs).values():
+        if isinstance(function, FunctionType) and function.__module__ == _graphs.__name__:
+            register_jitable(function)
+
+
+@cache
+def _at_hand(function: Callable[..., Any]) -> bool:
+    """Whether a cache on disk has the kernel, as of the first time this is asked."""
+    from circuitsim._jit import cached
+
+    return cached(_compiled(function))
+
+
+@cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
+    register()
     compiled: Callable[..., Any] = jit(fastmath=False)(function)
     return compiled
 

@@ -24,6 +24,7 @@ SMALLEST = 2.2250738585072014e-308
 """The smallest normal double: a result nearer to zero than this has lost digits (underflow)."""
 
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?([^\W\d_]*)")
+_RKM = re.compile(r"([+-]?)([0-9]+)(meg|[rkmgtuµμnpf])([0-9]+)[^\W\d_]*", re.IGNORECASE)
 _REST = re.compile(r"[\w.+-]*")
 _PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
 
@@ -48,6 +49,26 @@ def parse(text: str) -> float:
     if end != len(text):
         raise NumberError(f"{short(text)!r} is not a number", hint_for(text[:80]))
     return value
+
+
+def rkm(text: str) -> float:
+    """The value of a number with its scale in the place of the point (IEC 60062): ``2K2``, ``4R7``, ``1M5``.
+
+    The scales are SPICE's: ``M`` is milli.
+
+    >>> rkm("2K2"), rkm("4R7"), rkm("1Meg5")
+    (2200.0, 4.7, 1500000.0)
+
+    Raises
+    ------
+    NumberError
+        Not such a number.
+    """
+    found = _RKM.fullmatch(text)
+    if found is None:
+        raise NumberError(f"{short(text)!r} is not a number", hint_for(text[:80]))
+    sign, whole, scale, digits = found.groups()
+    return parse(f"{sign}{whole}.{digits}{'' if scale in 'rR' else scale}")
 
 
 def scan(text: str, start: int) -> tuple[float, int, str]:

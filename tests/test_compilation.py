@@ -145,7 +145,7 @@ SIZES = """
 import json
 from circuitsim.analysis.solve import prepared
 from circuitsim.bench.families import make
-from circuitsim.compact import kernels
+from circuitsim.engine.small import kernels
 
 kernels.load()
 prepared(make("ladder", 12, 0)).solve()

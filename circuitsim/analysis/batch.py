@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.analysis.expanded import ExpandedBatch
+from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.quick import ROUNDS
 from circuitsim.analysis.solve import solve
@@ -25,17 +26,17 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
-from circuitsim.compact.currents import ACCURATE
-from circuitsim.compact.kernels import compact
-from circuitsim.compact.plan import Plan
-from circuitsim.compact.ports import Ports
-from circuitsim.compact.samples import BLOCK
-from circuitsim.compact.settle import NO_REST, NOT_CONVEX
-from circuitsim.compact.single import unpack
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.plan import Plan
+from circuitsim.engine.small.ports import Ports
+from circuitsim.engine.small.samples import BLOCK
+from circuitsim.engine.small.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
 
 LARGEST = 4000
-"""Most nodes of a circuit whose samples go through the compact kernels; those of larger ones are solved one by one."""
+"""Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
 MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 ROUNDS_ALIKE = 2.0
@@ -109,7 +110,7 @@ class BatchSolver:
     outputs : (q, 2) int array
         Node pairs.
     plan : Plan or None
-        Of `columns`; None for circuits too large for the compact kernels.
+        Of `columns`; None for circuits too large for the small driver.
     columns : tuple of arrays
         kind, first, second of the circuit's elements, then for every output a resistor (the stiffness) across it and a
         current source (what is injected).
@@ -125,6 +126,7 @@ class BatchSolver:
     columns: tuple[np.ndarray, np.ndarray, np.ndarray]
     value: np.ndarray
     _known_ports: dict[float, Ports] = field(default_factory=dict, init=False)
+    _known_linear: dict[float, LinearBatch | None] = field(default_factory=dict, init=False)
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
         """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
@@ -195,14 +197,16 @@ class BatchSolver:
             closed[:] = start.closed
         v, current = np.zeros((count, n)), np.zeros((count, m))
         worst, relative = np.empty((count, 7)), np.full((count, 8), np.inf)
-        status, iterations = np.full(count, NO_REST), np.zeros(count, dtype=np.int64)
+        status, iterations = np.full(count, Outcome.MAX_ITERATIONS), np.zeros(count, dtype=np.int64)
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
             rows = (closed, v, current, worst, relative, status, iterations)
             shared = kind, first, second, value, sources, x, ROUNDS, start is None
             self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
-
-        if (status == NOT_CONVEX).any():
+        elif stiffness >= 0.0 and not d:
+            self._solve_linear(value, x, v, current, worst, relative, threads, stiffness)
+            iterations[:] = 1
+        if (status == Outcome.NONCONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative[:, :7].max(axis=1)
         if stiffness >= 0.0:
@@ -261,14 +265,14 @@ class BatchSolver:
         value, count = self._all_values(0.0), len(self.outputs)
         closed = np.zeros((count, self.plan.diode.size), dtype=bool)
         size = self.circuit.arrays().n_nodes * count
-        if not compact("stable", size)(self.plan, value, closed[0]):
+        if not small_kernel("stable", size)(self.plan, value, closed[0]):
             return 0.0
         injected = np.zeros((count, self.circuit.arrays().n_nodes))
         for k, (p, q) in enumerate(self.outputs.tolist()):
             injected[k, p] += 1.0
             injected[k, q] -= 1.0
         v, current = np.zeros_like(injected), np.zeros((count, self.columns[0].size))
-        compact("respond_samples", size)(self.plan, *self.columns, value, injected, 0, count, closed, v, current)
+        small_kernel("respond_samples", size)(self.plan, *self.columns, value, injected, 0, count, closed, v, current)
         compliance = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         largest = float(np.linalg.eigvalsh(0.5 * (compliance + compliance.T)).max())
         return 1.0 / largest if largest > 0.0 else np.inf
@@ -313,7 +317,7 @@ class BatchSolver:
         if d**3 / 24.0 > ROUNDS_ALIKE * self._updates:
             return None
         if stiffness not in self._known_ports:
-            kernel = compact("ports", d * self.circuit.arrays().n_nodes)
+            kernel = small_kernel("ports", d * self.circuit.arrays().n_nodes)
             self._known_ports[stiffness] = Ports(*kernel(self.plan, self._all_values(stiffness)))
         made = self._known_ports[stiffness]
         return made if made.usable else None
@@ -332,16 +336,35 @@ class BatchSolver:
         nodes = self.circuit.arrays().n_nodes
         made = self._ports(stiffness, count)
         head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
-        kernel = compact(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
-        most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        kernel = small_kernel(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
         blocks = -(-count // block)
-        parts = max(1, min(threads or most, blocks, nodes * count // SHARE))
+        parts = max(1, min(threads or _processors(), blocks, nodes * count // SHARE))
         ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
         if parts == 1:
             kernel(*head, *shared, 0, count, *rows)
             return
         with ThreadPoolExecutor(parts) as pool:
             list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
+
+    def _solve_linear(
+        self, value: np.ndarray, x: np.ndarray, v: np.ndarray, current: np.ndarray, worst: np.ndarray,
+        relative: np.ndarray, threads: int | None, stiffness: float,
+    ) -> None:  # fmt: skip
+        """Samples of a large circuit without diodes, by one factor for each stiffness, where it suits."""
+        there, m = np.isfinite(value), value.size
+        kind, first, second = (column[there] for column in self.columns)
+        if stiffness not in self._known_linear:
+            n_nodes = self.circuit.arrays().n_nodes
+            self._known_linear[stiffness] = linear_batch(kind, first, second, value[there], n_nodes)
+        made = self._known_linear[stiffness]
+        if made is None:
+            return
+        sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
+        place = (np.cumsum(there) - 1)[sources]
+        found = current if there.all() else np.empty((len(x), int(there.sum())))
+        made.solve(value[there], place, x, v, found, worst, relative, threads or _processors())
+        if found is not current:
+            current[:, there] = found
 
     def _step_in(
         self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,
@@ -360,6 +383,11 @@ class BatchSolver:
         v[s], error[s] = point.voltages, point.certificate.worst
         current[s, there] = point.currents
         closed[s] = current[s, kind == DIODE] > 0.0
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def batched(
@@ -424,5 +452,5 @@ def _elementary(
         late = np.zeros(n_nodes, dtype=bool)
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        plan = unpack(compact("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
+        plan = unpack(small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())

@@ -25,10 +25,7 @@ def nonunique_potentials(
     carries : (m,) bool array
         The diodes that carry current.
     """
-    if "held" not in structure.memo:
-        # Whether resistors and sources hold everything does not depend on values.
-        structure.memo["held"] = not _loose(structure, np.zeros_like(carries))[0].size
-    if structure.memo["held"]:
+    if structure.derived.grounded:
         return {}
     loose, held, group = _loose(structure, carries)
     if not loose.size:

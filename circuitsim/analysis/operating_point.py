@@ -146,11 +146,11 @@ class OperatingPoint:
         half = np.where(kind == RESISTOR, 0.5 * self.drops * self.currents, 0.0)
         return float(np.where(kind == CURRENT, value * self.drops, half).sum()) + own
 
-    def __getitem__(self, node: str) -> float:
-        """Potential of a node, V."""
+    def __getitem__(self, node: str | int) -> float:
+        """Potential of a node, V; ``point[1]`` is that of the node ``"1"``."""
         return float(self.voltages[self.circuit.node_index(node)])
 
-    def voltage(self, first: str, second: str | None = None) -> float:
+    def voltage(self, first: str | int, second: str | int | None = None) -> float:
         """Voltage v(first) − v(second), V; against ground (or the reference) if ``second`` is not given."""
         return self[first] - (0.0 if second is None else self[second])
 

@@ -1,21 +1,30 @@
-"""Quantities by name, as ``.print`` and ``.save`` write them: ``v(out)``, ``v(a,b)``, ``i(R1)``, ``p(R1)``."""
+"""Quantities by name, as ``.print`` and ``.save`` write them: ``v(out)``, ``v(a,b)``, ``i(R1)``, ``p(R1)``, ``r1:r``,
+``v(*)``, and expressions of them in braces.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.errors import TopologyError, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
+    from circuitsim.netlist.expression import Signal
 
 UNITS = {"v": "V", "i": "A", "p": "W"}
+VALUE = "value"
+ALIKE = {"w": "p", "n": "v"}
+"""Xyce's names of power and of node quantities."""
 
+FORMS = "write v(node), v(a,b), i(element), p(element), or an expression of them in braces"
 _CALL = re.compile(r"([a-z]+)\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
 _BRANCH = re.compile(r"(.+)#branch", re.IGNORECASE)
 _VECTOR = re.compile(r"@?(.+)\[([ip])d?\]", re.IGNORECASE)
@@ -26,10 +35,10 @@ class Probe(NamedTuple):
 
     Attributes
     ----------
-    kind : {"v", "i", "p"}
-        Voltage (V), current (A) or absorbed power (W).
+    kind : {"v", "i", "p", "value"}
+        Voltage (V), current (A), absorbed power (W), or the element's value.
     first : str
-        A node (``v``), or an element (``i``, ``p``); as first written in the deck.
+        A node (``v``), or an element; as first written in the deck.
     second : str or None
         The node a voltage is measured against; ground, or the reference of a part without it, if None.
     """
@@ -39,16 +48,72 @@ class Probe(NamedTuple):
     second: str | None = None
 
     def __str__(self) -> str:
+        if self.kind == VALUE:
+            return f"{self.first}:{self.first[:1].lower()}"
         return f"{self.kind}({self.first}{',' + self.second if self.second is not None else ''})"
 
     @property
     def unit(self) -> str:
-        """V, A or W."""
-        return UNITS[self.kind]
+        """V, A or W; empty for the value of an element."""
+        return UNITS.get(self.kind, "")
 
 
-def parse_probes(text: str, circuit: Circuit) -> list[Probe]:
+class Formula:
+    """An expression of quantities: ``{v(a) - 2*i(R1)}``.
+
+    Parameters
+    ----------
+    text : str
+        The expression, without its braces.
+    circuit : Circuit
+    parameters : mapping of str to float
+        Names with values.
+    """
+
+    unit = ""
+
+    def __init__(self, text: str, circuit: Circuit, parameters: Mapping[str, float]) -> None:
+        from circuitsim.netlist.evaluate import Environment
+        from circuitsim.netlist.expression import ExpressionError
+        from circuitsim.netlist.formula import parse_formula
+
+        self.text = text.strip()
+        self.environment = Environment(None, {}, ({name.lower(): value for name, value in parameters.items()},))
+        try:
+            self.code = parse_formula(self.text)
+            self.probes = {s: _checked(s.kind, s.first, s.second, self.text, circuit) for s in self.code.signals}
+        except ExpressionError as error:
+            raise UsageError(f"{{{self.text}}}: {error.message}") from None
+        if any(signal.kind == "time" for signal in self.code.signals):
+            raise UsageError(f"{{{self.text}}}: the time is a column of its own")
+
+    def __str__(self) -> str:
+        return "{" + self.text + "}"
+
+    def value(self, known: Mapping[Signal, float]) -> float:
+        """The value where the quantities have these values.
+
+        Raises
+        ------
+        UsageError
+            It has none (a division by zero).
+        """
+        from circuitsim.netlist.evaluate import Evaluator
+        from circuitsim.netlist.expression import ExpressionError
+
+        try:
+            return Evaluator(signals=known.__getitem__).value(self.code, self.environment)
+        except ExpressionError as error:
+            raise UsageError(f"{self}: {error.message}") from None
+
+
+def parse_probes(
+    text: str, circuit: Circuit, parameters: Mapping[str, float] = MappingProxyType({})
+) -> list[Probe | Formula]:
     """The quantities that ``text`` names, separated by blanks or commas.
+
+    ``v(x1*)`` means all that begin so, ``x1:r1`` is ``x1.r1``, ``r1:r`` the value of an element. An expression in
+    braces may read ``parameters``.
 
     Raises
     ------
@@ -63,12 +128,21 @@ def parse_probes(text: str, circuit: Circuit) -> list[Probe]:
     >>> [str(p) for p in parse_probes("v(in,OUT) i(r1), p(R1)", c)]
     ['v(In,out)', 'i(R1)', 'p(R1)']
     """
-    probes = []
+    probes: list[Probe | Formula] = []
     at = 0
     text = text.strip()
     while at < len(text):
         found = _CALL.match(text, at)
-        if found:
+        if text[at] == "{":
+            end = text.find("}", at)
+            if end < 0:
+                raise UsageError(f"{text[at:]!r}: a '{{' without its '}}'")
+            probes.append(Formula(text[at + 1 : end], circuit, parameters))
+            at = end + 1
+        elif found and not found[3] and ("*" in found[2] or "?" in found[2]):
+            at = found.end()
+            probes += _matching(ALIKE.get(found[1].lower(), found[1].lower()), found[2], found[0], circuit)
+        elif found:
             word, at = found[0], found.end()
             probes.append(_checked(found[1].lower(), found[2], found[3], word, circuit))
         else:
@@ -85,19 +159,47 @@ def _word(word: str, circuit: Circuit) -> Probe:
         return _checked("i", branch[1], None, word, circuit)
     if vector := _VECTOR.fullmatch(word):
         return _checked(vector[2].lower(), vector[1], None, word, circuit)
+    element, colon, own = word.rpartition(":")
+    if colon and word not in circuit.node_names and element in circuit:
+        row = ELEMENTS[circuit.columns()[0][circuit.element_index(element)]]
+        if row.parameter and own.lower() in (*row.keywords, row.letter.lower(), row.parameter):
+            return Probe(VALUE, circuit.names[circuit.element_index(element)])
     return _checked("v", word, None, word, circuit)
 
 
+def _matching(kind: str, pattern: str, word: str, circuit: Circuit) -> list[Probe]:
+    """All quantities of a kind whose names match ``pattern`` (``*`` and ``?``)."""
+    pattern = pattern.lower()
+    if kind not in UNITS:
+        raise UsageError(f"{word!r} is no quantity that can be shown; {FORMS}")
+    every = circuit.node_names[1:] if kind == "v" else circuit.names
+    found = [Probe(kind, name) for name in every if fnmatchcase(name.lower(), pattern.replace(":", "."))]
+    if not found:
+        raise UsageError(f"{word!r}: no name matches")
+    return found
+
+
 def _checked(kind: str, first: str, second: str | None, word: str, circuit: Circuit) -> Probe:
+    kind = ALIKE.get(kind, kind)
     if kind not in UNITS or (second is not None and kind != "v"):
-        raise UsageError(f"{word!r} is no quantity that can be shown; write v(node), v(a,b), i(element) or p(element)")
+        raise UsageError(f"{word!r} is no quantity that can be shown; {FORMS}")
     try:
         if kind != "v":
-            return Probe(kind, circuit.names[circuit.element_index(first)])
-        names = [circuit.node_names[circuit.node_index(node)] for node in (first, second) if node is not None]
+            return Probe(kind, circuit.names[_flat(first, circuit.element_index, circuit)])
+        places = [_flat(node, circuit.node_index, circuit) for node in (first, second) if node is not None]
     except TopologyError as error:
         raise UsageError(f"{word!r}: {error}") from None
-    return Probe("v", *names)
+    return Probe("v", *(circuit.node_names[k] for k in places))
+
+
+def _flat(name: str, index: Callable[[str], int], circuit: Circuit) -> int:
+    """The number of a name; Xyce writes ``x1:r1`` for ``x1.r1``, and ``x1:port`` for what the port is connected to."""
+    try:
+        return index(name)
+    except TopologyError:
+        if ":" not in name:
+            raise
+        return index(name.replace(":", "."))
 
 
 def all_probes(circuit: Circuit) -> list[Probe]:
@@ -109,15 +211,23 @@ def all_probes(circuit: Circuit) -> list[Probe]:
 class Reader:
     """Reads many probes from operating points of one circuit, as one vector."""
 
-    def __init__(self, probes: Sequence[Probe], circuit: Circuit) -> None:
+    def __init__(self, probes: Sequence[Probe | Formula], circuit: Circuit) -> None:
         self.size = len(probes)
-        where = {kind: np.array([k for k, p in enumerate(probes) if p.kind == kind], dtype=np.int64) for kind in UNITS}
-        volts = [probes[k] for k in where["v"]]
-        self._voltages, self._currents, self._powers = where.values()
+        kinds = [p.kind if isinstance(p, Probe) else "" for p in probes]
+        every = (*UNITS, VALUE)
+        where = {kind: np.array([k for k, own in enumerate(kinds) if own == kind], np.int64) for kind in every}
+        simple = {k: p for k, p in enumerate(probes) if isinstance(p, Probe)}
+        volts = [simple[k] for k in where["v"]]
+        self._voltages, self._currents, self._powers, self._values = where.values()
         self._plus = np.array([circuit.node_index(p.first) for p in volts], dtype=np.int64)
         self._minus = np.array([-1 if p.second is None else circuit.node_index(p.second) for p in volts], np.int64)
-        self._carriers = self._elements(circuit, (probes[k] for k in self._currents))
-        self._absorbers = self._elements(circuit, (probes[k] for k in self._powers))
+        self._carriers = self._elements(circuit, (simple[k] for k in self._currents))
+        self._absorbers = self._elements(circuit, (simple[k] for k in self._powers))
+        self._valued = self._elements(circuit, (simple[k] for k in self._values))
+        self._formulas = [
+            (k, p, list(p.probes), Reader(list(p.probes.values()), circuit))
+            for k, p in enumerate(probes) if isinstance(p, Formula)
+        ]  # fmt: skip
 
     @staticmethod
     def _elements(circuit: Circuit, probes: Iterable[Probe]) -> np.ndarray:
@@ -130,4 +240,7 @@ class Reader:
         values[self._voltages] = v[self._plus] - np.where(self._minus < 0, 0.0, v[self._minus])
         values[self._currents] = i[self._carriers]
         values[self._powers] = point.powers[self._absorbers]
+        values[self._values] = point.circuit.arrays().value[self._valued]
+        for k, formula, signals, reader in self._formulas:
+            values[k] = formula.value(dict(zip(signals, reader.read(point).tolist())))
         return values

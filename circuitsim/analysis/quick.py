@@ -17,12 +17,13 @@ from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
-from circuitsim.compact.kernels import compact
-from circuitsim.compact.loops import CARRIES, IDLE, ON_LOOP
-from circuitsim.compact.plan import UPDATES
-from circuitsim.compact.samples import CLEAN
-from circuitsim.compact.settle import FREE, NO_REST, ROUNDS, SETTLED, SHARED
-from circuitsim.compact.single import NUMBERS, UNCLEAR, UNCLEAR_SHARED, part
+from circuitsim.engine.small.active_set import ROUNDS
+from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.plan import UPDATES
+from circuitsim.engine.small.samples import CLEAN
+from circuitsim.engine.small.single import NUMBERS, part
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
 
@@ -32,10 +33,10 @@ LARGEST = 20_000
 _NO_GUESS = np.zeros(0)
 _NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
 
-REFINED = (SETTLED, SHARED, UNCLEAR)
+REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
 """Outcomes whose branch currents the kernel can refine."""
 
-FOUND = (SETTLED, SHARED, UNCLEAR, UNCLEAR_SHARED)
+FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES, Outcome.CANCELLING_NONUNIQUE)
 """Outcomes with a set of conducting diodes and potentials."""
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
@@ -43,8 +44,8 @@ LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of leas
 TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
 TOO_DENSE = f"active-set engine: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
-    FREE: "sources close a loop, or only blocking diodes hold some potential",
-    NO_REST: f"{ROUNDS} iterations of the kernel were not enough, or there is no steady state",
+    Outcome.SINGULAR: "sources close a loop, or only blocking diodes hold some potential",
+    Outcome.MAX_ITERATIONS: f"{ROUNDS} iterations of the kernel were not enough, or there is no steady state",
 }
 _DIGITS = "branch currents need refinement"
 
@@ -96,14 +97,15 @@ class Quick:
             memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
         out, drops = np.empty(self._size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
-        status, worst = compact("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
-        certified = status == SETTLED and worst <= self.tolerance
-        if status == SHARED:
-            chosen, worst = compact("share_once", self._nodes)(*memory, out)
+        status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
+        certified = status == Outcome.CONVERGED and worst <= self.tolerance
+        if status == Outcome.NONUNIQUE_CURRENTS:
+            chosen, worst = small_kernel("share_once", self._nodes)(*memory, out)
             certified = chosen and worst <= CLEAN
         if not certified and status in REFINED:
             drops = np.empty(value.size)
-            certified = compact("refine_once", self._nodes)(*memory, out, drops, status == SHARED) <= self.tolerance
+            loops = status == Outcome.NONUNIQUE_CURRENTS
+            certified = small_kernel("refine_once", self._nodes)(*memory, out, drops, loops) <= self.tolerance
         self._spare.append(memory)
         if certified:
             out.setflags(write=False)
@@ -112,7 +114,7 @@ class Quick:
 
     def _candidate(self, out: np.ndarray, status: int) -> Candidate:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
-        why = f"active-set engine: {_LEFT.get(status, _DIGITS)}"
+        why = f"active-set engine: {_LEFT.get(Outcome(status), _DIGITS)}"
         v = out[self.voltages]
         if status in FOUND and np.isfinite(v).all():
             kind, first, second, _, _ = self.circuit.arrays()
@@ -215,7 +217,7 @@ def quick(circuit: Circuit, tolerance: float) -> Quick | str:
         return TOO_LARGE
     # Copies, which are not read-only: one kind of array for all who plan, one compilation.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
-    packed = compact("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
+    packed = small_kernel("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
     # A plan that was given up has no branches.
     given_up = not part(packed, 4).size and ((kind == RESISTOR) & (value != 0.0)).any()
     return TOO_DENSE if given_up else Quick(circuit, tolerance, packed)

@@ -8,7 +8,8 @@ from typing import NoReturn
 import numpy as np
 
 from circuitsim.analysis.newton import NOTHING, Found, Smooth
-from circuitsim.certificate import RESOLUTION, Certificate, largest_in_block
+from circuitsim.certificate import RESOLUTION, Certificate
+from circuitsim.certificate_loops import largest_in_block
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import Expansion

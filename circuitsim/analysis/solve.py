@@ -22,7 +22,7 @@ from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
-from circuitsim.engine.network import network
+from circuitsim.engine.network import Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
@@ -37,7 +37,7 @@ from circuitsim.program import (
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
 QUICK = ("auto", "active-set")
-"""Solvers whose work the compact kernel does where it can."""
+"""Solvers whose work the small driver does where it can."""
 
 ITERATIONS = 400
 """Most linear circuits of the active-set engine."""
@@ -70,6 +70,11 @@ class Prepared:
     def structure(self) -> Structure:
         """The topology as the engine sees it, analysed when first needed."""
         return analyse(self.circuit)
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """What the networks of all values have in common, for the engine."""
+        return Wiring(self.structure)
 
     def solve(
         self,
@@ -129,7 +134,7 @@ class Prepared:
             if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
                 return prepared(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
-        return _operating_point(structure, choose(self.solver), self.tolerance, why, on, guess)
+        return _operating_point(self.wiring, structure, choose(self.solver), self.tolerance, why, on, guess)
 
 
 def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
@@ -194,28 +199,29 @@ def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) 
 
 
 def _operating_point(
-    structure: Structure, solver: Solver | Exact, tolerance: float, why: str, on: np.ndarray, guess: np.ndarray
-) -> OperatingPoint:
+    wiring: Wiring, structure: Structure, solver: Solver | Exact, tolerance: float, why: str, on: np.ndarray,
+    guess: np.ndarray,
+) -> OperatingPoint:  # fmt: skip
     """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         program, feasible = feasible_program(structure, quadratic_program(structure))
         check_bounded(structure, program)
         info: dict[str, object] = {"name": "active-set", "why": why}
-        start, doubt = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
+        start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
         if solver is not Exact.ACTIVE_SET:
             solution = solver.solve(program, feasible)
             info |= {"name": solution.solver, **solution.info}
-            start, doubt = _identified(structure, program, solution), solution.doubt
+            start, stopped = _identified(structure, program, solution), solution.stopped
         try:
-            found, certificate, linear = _steady_state(structure, start, tolerance)
+            found, certificate, linear = _steady_state(wiring, structure, start, tolerance)
         except ConvergenceError as error:
             if solver is Exact.ACTIVE_SET:
                 raise
-            raise ConvergenceError(_did_not(str(info["name"]), doubt, f"{error}; use --solver auto")) from error
+            raise ConvergenceError(_did_not(str(info["name"]), stopped, f"{error}; use --solver auto")) from error
         info |= {"iterations": found.iterations, "linear": linear}
     if not certificate.certified:
         exact = solver is Exact.ACTIVE_SET
-        raise ConvergenceError(_did_not(str(info["name"]), doubt, _failed(certificate, exact)))
+        raise ConvergenceError(_did_not(str(info["name"]), stopped, _failed(certificate, exact)))
     circuit = structure.named
     carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
     free = nonunique_potentials(structure, found.voltages, carries)
@@ -236,20 +242,22 @@ class _Start(NamedTuple):
     limit: int
 
 
-def _steady_state(structure: Structure, start: _Start, tolerance: float) -> tuple[SteadyState, Certificate, str]:
+def _steady_state(
+    wiring: Wiring, structure: Structure, start: _Start, tolerance: float
+) -> tuple[SteadyState, Certificate, str]:
     """The steady state, its certificate, and the kind of linear solver: factors where iterations do not converge."""
-    net = network(structure)
+    net = wiring.network(structure)
     try:
         found = steady_state(net, *start)
         certificate = _certificate(structure, found, tolerance)
-        if certificate.certified or net.laplacian.iterative is None:
-            return found, certificate, net.laplacian.way
+        if certificate.certified or net.laplacian.direct:
+            return found, certificate, net.laplacian.method_name
     except ConvergenceError:
-        if net.laplacian.iterative is None:
+        if net.laplacian.direct:
             raise
-    net = network(structure, direct=True)
+    net = wiring.network(structure, direct=True)
     found = steady_state(net, *start)
-    return found, _certificate(structure, found, tolerance), net.laplacian.way
+    return found, _certificate(structure, found, tolerance), net.laplacian.method_name
 
 
 def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> Certificate:
@@ -258,14 +266,24 @@ def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> 
 
 
 def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:
-    """The conducting diodes and the resistors' currents that approximate potentials tell."""
+    """The conducting diodes, the largest current first, and the branch currents that an approximate solution tells.
+
+    A diode conducts whose ends are close to equal or, where currents are known, whose share of the largest current
+    exceeds the share of its voltage in the largest potential.
+    """
     kind, first, second, value, _ = structure.arrays
     voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
     xt, xh = solution.x[program.tail], solution.x[program.head]
-    near = xt - xh - program.bound >= -solution.slack * (np.abs(xt) + np.abs(xh) + np.abs(program.bound))
+    room, reach = program.bound - (xt - xh), np.abs(xt) + np.abs(xh) + np.abs(program.bound)
+    near = room <= solution.slack * reach
     guess, r = np.zeros(kind.size), structure.resistors
     guess[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
-    return _Start(program.diode[near], guess, voltages, CORRECTIONS)
+    if solution.current is not None and near.size:
+        current = np.maximum(solution.current, 0.0)
+        near = current * reach.max() > np.maximum(room, 0.0) * current.max()
+        guess[program.diode] = current
+    closed = program.diode[near]
+    return _Start(closed[np.argsort(-guess[closed], kind="stable")], guess, voltages, CORRECTIONS)
 
 
 def _failed(certificate: Certificate, exact: bool) -> str:
@@ -277,5 +295,5 @@ def _failed(certificate: Certificate, exact: bool) -> str:
     )
 
 
-def _did_not(solver: str, doubt: str, reason: str) -> str:
-    return f"{solver} did not reach a steady state: " + (f"{doubt}; " if doubt else "") + reason
+def _did_not(solver: str, stopped: str, reason: str) -> str:
+    return f"{solver} did not reach a steady state: " + (f"{stopped}; " if stopped else "") + reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
-from circuitsim.analysis.probes import Probe, Reader, all_probes, parse_probes
+from circuitsim.analysis.probes import Formula, Probe, Reader, all_probes, parse_probes
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import ELEMENTS, Circuit
@@ -23,7 +24,9 @@ from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError
 if TYPE_CHECKING:
     import pandas
 
-    from circuitsim.netlist import Deck
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.functional import FollowingSources
+    from circuitsim.netlist.waveform import Grid
 
 MAX_POINTS = 1_000_000
 MAX_VALUES = 50_000_000
@@ -34,6 +37,9 @@ PARAMETER = "param:"
 
 TEMPERATURE = "temp"
 """Swept name of a deck's temperature (°C), where no parameter and no element is called the same."""
+
+TIME = "time"
+"""Swept name of the time (s) at which the sources of a deck are taken, likewise."""
 
 
 class Failure(NamedTuple):
@@ -143,7 +149,7 @@ class Sweep:
 
 def sweep(
     source: Circuit | Deck,
-    vary: Mapping[str, Sequence[float]],
+    vary: Mapping[str | tuple[str, ...], Sequence[Any]],
     columns: str | Sequence[str] | None = None,
     solver: str = "auto",
     tolerance: float = TOLERANCE,
@@ -156,8 +162,10 @@ def sweep(
     source : Circuit or Deck
         A deck also lets its parameters vary.
     vary : dict of str to sequence of float
-        Values by element name, by device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
-        element has the name too), or of its temperature (``temp``, °C). The first runs fastest, as in ``.dc``.
+        Values by element name (of a deck: those of its card, of which ``m=`` and temperature make the element's), by
+        device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
+        element has the name too), of its temperature (``temp``, °C), or of the time (``time``, s) at which its sources
+        are taken. A tuple of names takes rows of one value for each. The first runs fastest, as in ``.dc``.
     columns : str or sequence of str, optional
         What to keep, as in ``.print``: ``"v(out) v(a,b) i(R1) p(R1)"``. By default all node potentials and currents.
     solver, tolerance
@@ -186,12 +194,13 @@ def sweep(
     [0.0, 0.0, 2.0]
     """
     circuit = source if isinstance(source, Circuit) else source.circuit
-    axes = [_axis(name, values, source) for name, values in vary.items()]
+    groups = [_group(names, values, source) for names, values in vary.items()]
+    axes = [axis for group in groups for axis in group]
     twice = [axis.label for k, axis in enumerate(axes) if axis.label in [a.label for a in axes[:k]]]
     if twice:
         raise UsageError(f"{twice[0]} is varied twice")
-    shape = tuple(len(axis.values) for axis in axes)
-    probes = _probes(columns, circuit)
+    shape = tuple(len(group[0].values) for group in groups)
+    probes = _probes(columns, source)
     points = math.prod(shape)
     if not axes or not points:
         raise UsageError("a sweep needs at least one name to vary and one value")
@@ -200,8 +209,9 @@ def sweep(
             f"the sweep has {points:,} points of {len(probes):,} columns; at most {MAX_POINTS:,} points and "
             f"{MAX_VALUES:,} values fit: take larger steps or fewer columns"
         )
-    grids = np.meshgrid(*(axis.values for axis in reversed(axes)), indexing="ij")
-    varied = [grid.ravel() for grid in reversed(grids)]
+    grids = np.meshgrid(*(np.arange(n) for n in reversed(shape)), indexing="ij")
+    rows = [grid.ravel() for grid in reversed(grids)]
+    varied = [axis.values[rows[k]] for k, group in enumerate(groups) for axis in group]
     table, failures, warnings = _run(source, axes, varied, probes, (solver, tolerance), progress)
     return Sweep(
         circuit.title,
@@ -212,17 +222,33 @@ def sweep(
     )  # fmt: skip
 
 
+class _Sort(Enum):
+    """What an axis varies: a value of the circuit, what only another elaboration of the deck changes, or the time."""
+
+    VALUE = "value"
+    PARAMETER = "parameter"
+    TEMPERATURE = "temperature"
+    TIME = "time"
+
+
 class _Axis(NamedTuple):
-    """One varied name: its heading, the name itself, its unit, whether it is a parameter or the temperature of the deck
-    (what only another elaboration changes), its values.
-    """
+    """One varied name: its heading, the name itself, its unit, what it is, its values; the grid of a time axis."""
 
     label: str
     name: str
     unit: str
-    parameter: bool
+    sort: _Sort
     values: np.ndarray
-    temperature: bool = False
+    grid: Grid | None = None
+
+
+def _group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit | Deck) -> list[_Axis]:
+    """The axes that vary together: one name, or several with rows of values."""
+    if isinstance(names, str):
+        return [_axis(names, values, source)]
+    if any(len(row) != len(names) for row in values) or not names:
+        raise UsageError(f"a table of {len(names)} names needs rows of {len(names)} values")
+    return [_axis(name, [row[k] for row in values], source) for k, name in enumerate(names)]
 
 
 def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
@@ -242,14 +268,29 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> _Axis:
             raise UsageError(f"{circuit.names[index]} is {_an(ELEMENTS[code].name)}: it has no value to vary{hint}")
         for value in column.tolist():
             checked_value(code, circuit.names[index], value)
-        return _Axis(circuit.names[index], circuit.names[index], ELEMENTS[code].unit, False, column)
+        return _Axis(circuit.names[index], circuit.names[index], ELEMENTS[code].unit, _Sort.VALUE, column)
     parameters = {key.lower(): key for key in known}
     if bare.lower() in parameters:
         own = parameters[bare.lower()]
-        return _Axis(PARAMETER + own if own in circuit else own, own, "", True, column)
+        return _Axis(PARAMETER + own if own in circuit else own, own, "", _Sort.PARAMETER, column)
     if name.lower() == TEMPERATURE and not isinstance(source, Circuit):
-        return _Axis(TEMPERATURE, TEMPERATURE, "°C", False, column, True)
+        return _Axis(TEMPERATURE, TEMPERATURE, "°C", _Sort.TEMPERATURE, column)
+    if name.lower() == TIME and not isinstance(source, Circuit):
+        return _Axis(TIME, TIME, "s", _Sort.TIME, column, _grid(values, column))
     raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
+
+
+def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
+    """Step and stop time that time functions refer to."""
+    from circuitsim.netlist.transient import OutputTimes
+    from circuitsim.netlist.waveform import Grid
+
+    if isinstance(values, OutputTimes):
+        return values.grid
+    if column.size and column.min() < 0:
+        raise UsageError("the time must not be negative")
+    last = float(column.max()) if column.size else 0.0
+    return Grid(last / max(column.size - 1, 1), last)
 
 
 def _an(noun: str) -> str:
@@ -263,7 +304,7 @@ def _device_axis(place: tuple[int, str], column: np.ndarray, circuit: Circuit) -
     label = f"{circuit.names[k]}.{parameter}"
     for number in column.tolist():
         circuit.with_values({label: number})
-    return _Axis(label, label, row.unit if row is not None else "", False, column)
+    return _Axis(label, label, row.unit if row is not None else "", _Sort.VALUE, column)
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
@@ -274,17 +315,19 @@ def _unknown(name: str, names: Sequence[str]) -> str:
     return f"nothing that can vary is called {name!r}: no element, no parameter of the deck{hint}"
 
 
-def _probes(columns: str | Sequence[str] | None, circuit: Circuit) -> list[Probe]:
+def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list[Probe | Formula]:
+    circuit = source if isinstance(source, Circuit) else source.circuit
     if columns is None:
-        return all_probes(circuit)
-    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit)
+        return [*all_probes(circuit)]
+    known = {} if isinstance(source, Circuit) else source.parameters
+    found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit, known)
     if not found:
         raise UsageError("no columns: name at least one, for instance v(out)")
     return found
 
 
 def _run(
-    source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
+    source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe | Formula],
     how: tuple[str, float], progress: Callable[[int, int], None] | None,
 ) -> tuple[np.ndarray, list[Failure], list[Problem]]:  # fmt: skip
     """Solve every row; the columns (n_probes, n_rows), the failures, and the warnings, each text once."""
@@ -307,21 +350,42 @@ def _run(
 
 
 def _points(
-    source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe],
+    source: Circuit | Deck, axes: Sequence[_Axis], varied: Sequence[np.ndarray], probes: Sequence[Probe | Formula],
     how: tuple[str, float],
 ) -> Iterator[tuple[int, dict[str, float], Prepared | PreparedAmplified | PreparedExpanded, Reader]]:  # fmt: skip
     """Row, element values, and the prepared circuit, which only other parameters make anew."""
-    elements = [k for k, axis in enumerate(axes) if not (axis.parameter or axis.temperature)]
-    parameters = [k for k, axis in enumerate(axes) if axis.parameter or axis.temperature]
+    settings = [k for k, axis in enumerate(axes) if axis.sort in (_Sort.PARAMETER, _Sort.TEMPERATURE)]
     rows = zip(*(column.tolist() for column in varied))
-    groups = itertools.groupby(enumerate(rows), key=lambda item: tuple(item[1][k] for k in parameters))
+    groups = itertools.groupby(enumerate(rows), key=lambda item: tuple(item[1][k] for k in settings))
     for setting, group in groups:
-        circuit = source if isinstance(source, Circuit) else source.circuit
-        if not isinstance(source, Circuit) and parameters:
-            setting_of = dict(zip(parameters, setting))
-            temperature = next((value for k, value in setting_of.items() if axes[k].temperature), None)
-            own = {axes[k].name: value for k, value in setting_of.items() if axes[k].parameter}
-            circuit = source.elaborate(own, temperature)
+        circuit, following = _elaborated(source, [axes[k] for k in settings], setting)
         ready, reader = prepared(circuit, *how), Reader(probes, circuit)
         for row, values in group:
-            yield row, {axes[k].name: values[k] for k in elements}, ready, reader
+            yield row, _values_at(axes, values, following), ready, reader
+
+
+def _elaborated(
+    source: Circuit | Deck, axes: Sequence[_Axis], setting: Sequence[float]
+) -> tuple[Circuit, FollowingSources | None]:
+    """The circuit of a deck with these parameters and this temperature, and the sources that follow others."""
+    if isinstance(source, Circuit):
+        return source, None
+    chosen = list(zip(axes, setting))
+    temperature = next((value for axis, value in chosen if axis.sort is _Sort.TEMPERATURE), None)
+    own = {axis.name: value for axis, value in chosen if axis.sort is _Sort.PARAMETER}
+    circuit, following = source.elaborate_with_sources(own, temperature)
+    return circuit, following
+
+
+def _values_at(axes: Sequence[_Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
+    """The element values of one row, those of sources that follow the time or other sources among them."""
+    given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is _Sort.VALUE}
+    if following is None:
+        return given
+    given = following.of_cards(given)
+    if not following:
+        return given
+    for axis, value in zip(axes, values):
+        if axis.sort is _Sort.TIME and axis.grid is not None:
+            return given | following.values(given, value, axis.grid)
+    return given | following.values(given)

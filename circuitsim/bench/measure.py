@@ -24,7 +24,7 @@ from circuitsim.bench.families import make
 from circuitsim.bench.verify import distance, verified_error
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
-from circuitsim.compact.kernels import load
+from circuitsim.engine.small.kernels import load
 from circuitsim.errors import CircuitError
 from circuitsim.program import analyse
 

@@ -11,7 +11,7 @@ from circuitsim.analysis.solve import solve
 from circuitsim.certificate import EQUATIONS
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.compact.kernels import compact
+from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.errors import CircuitError
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
@@ -76,7 +76,7 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
     worst, relative = np.empty(len(EQUATIONS)), np.empty(len(EQUATIONS))
     with np.errstate(all="ignore"):
         current = _currents(structure, value, voltages, tight)
-        compact("worst_violations", n_nodes)(
+        small_kernel("worst_violations", n_nodes)(
             kind, first, second, resistance_pattern, value, voltages, np.zeros(n_nodes), np.zeros(n_nodes, dtype=bool),
             current, np.empty((2, n_nodes)), worst, relative,
         )  # fmt: skip

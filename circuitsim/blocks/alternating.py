@@ -14,10 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from circuitsim._arrays import Array, clip_into, device, namespace
+import numpy as np
+
+from circuitsim._arrays import Array, clip_into, device, namespace, to_numpy
 from circuitsim.blocks.couplings import Coupling, rows
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError
+
+KINK = 1e-9
+"""A unit at a bound whose minimum without it is within this share of max(1, |s|) of it is at a kink."""
 
 
 class Layer(NamedTuple):
@@ -132,6 +137,39 @@ class LayeredEnergy:
             here = xp.max(off, axis=1)
             worst = here if worst is None else xp.maximum(worst, here)
         return worst
+
+    def active(self, states: Sequence[Array]) -> np.ndarray:
+        """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
+        found = [np.zeros((states[0].shape[0], 0), np.int8)]
+        for layer, state in zip(self.layers, states, strict=True):
+            if layer.lower is None and layer.upper is None:
+                continue
+            at = np.zeros(state.shape, np.int8)
+            for bound, sign in ((layer.lower, -1), (layer.upper, 1)):
+                if bound is not None:
+                    at[to_numpy(state == bound)] = sign
+            found.append(at.reshape(len(at), -1))
+        return np.concatenate(found, axis=1)
+
+    def kinks(self, constants: Sequence[Array], relaxed: Relaxed) -> tuple[np.ndarray, int]:
+        """(batch,) units at a bound whose minimum without bounds is there too, to `KINK`, and the units with bounds."""
+        xp, states = namespace(relaxed.layers[0]), relaxed.layers
+        inverses, pulls, _ = self._tilted(xp, constants, None)
+        at_bound = self.active(states) != 0
+        count, units = np.zeros(len(at_bound), dtype=np.int64), 0
+        for index, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
+            if layer.lower is None and layer.upper is None:
+                continue
+            target, buffer = xp.empty_like(state), xp.empty_like(state)
+            self._pull(index, states, list(relaxed.switches), target, buffer, renew=False)
+            target += pulls[index]
+            if inverses[index] is not None:
+                target *= inverses[index]
+            near = to_numpy(xp.abs(target - state) <= KINK * xp.maximum(xp.abs(state), xp.ones_like(state)))
+            size = math.prod(state.shape[1:])
+            count += (near.reshape(len(near), -1) & at_bound[:, units : units + size]).sum(axis=1)
+            units += size
+        return count, units
 
     def energy(self, constants: Sequence[Array], states: Sequence[Array]) -> Array:
         """(batch,) energy of states."""

@@ -12,15 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.kinks import diode_margins
 from circuitsim.blocks.circuit_kernels import branch_products
 from circuitsim.blocks.protocol import Arrays, Nudge, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.netlist.roles import Roles
 
 Analyse = Callable[..., Any]
+
+KINK = 1e-9
+"""A diode whose current and voltage are within this share of their scales is at a kink."""
 
 
 class CircuitState(NamedTuple):
@@ -52,6 +56,11 @@ class CircuitState(NamedTuple):
     @property
     def closed(self) -> np.ndarray:
         """(batch, diodes) bool: conducting."""
+        return self.solution.closed
+
+    @property
+    def active(self) -> np.ndarray:
+        """The same: what tells kinks between two states."""
         return self.solution.closed
 
 
@@ -247,6 +256,21 @@ class CircuitBlock:
 
     def _state(self, found: Any) -> CircuitState:
         return CircuitState(found.voltages, found.currents, found.output, found.relative, found.certified, found)
+
+    def kinks(self, state: State) -> tuple[np.ndarray, int]:
+        """(batch,) diodes without current and voltage at a state, to `KINK` of their scales, and how many there are."""
+        arrays = self.circuit.arrays()._replace(value=self.values())
+        diodes = np.flatnonzero(self._kind == DIODE)
+        v, current = state.voltages, state.current[:, : self._kind.size]  # type: ignore[attr-defined]
+        count = np.zeros(len(v), dtype=np.int64)
+        drop = v[:, self._first] - v[:, self._second]
+        near = np.abs(drop[:, diodes]) <= KINK * np.abs(drop).max(axis=1, initial=0.0)[:, None]
+        near &= np.abs(current[:, diodes]) <= KINK * np.abs(current).max(axis=1, initial=0.0)[:, None]
+        # The largest drop and current of all are larger than the scales of a diode: the others are no kinks.
+        for sample in np.flatnonzero(near.any(axis=1)).tolist():
+            margin = diode_margins(arrays, v[sample], current[sample], drop[sample])
+            count[sample] = (margin[diodes] <= KINK).sum()
+        return count, diodes.size
 
     # ------------------------------------------------------------------ energy and its derivatives
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:

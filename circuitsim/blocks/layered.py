@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
+from circuitsim._arrays import Array, device, namespace, to_numpy
 from circuitsim.blocks.alternating import Layer, LayeredEnergy, Relaxed
 from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
+from circuitsim.blocks.strict_minimum import convex_between, takes_curvature_away
 from circuitsim.errors import TopologyError, UsageError
 
 
@@ -31,6 +32,8 @@ class LayeredState:
         Linear terms of the layers' energy, and the nudge.
     tolerance : float or None
         The requested one.
+    begin : Relaxed or None
+        The state from which the sweeps began.
     """
 
     relaxed: Relaxed
@@ -38,6 +41,7 @@ class LayeredState:
     constants: Sequence[Array]
     nudge: Nudge | None
     tolerance: float | None
+    begin: Relaxed | None = None
 
     @property
     def layers(self) -> tuple[Array, ...]:
@@ -58,12 +62,39 @@ class LayeredState:
         return self.layered_energy.residual(self.constants, self.relaxed, self.nudge)
 
     @property
+    def active(self) -> np.ndarray:
+        """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
+        return self.layered_energy.active(self.layers)
+
+    @property
     def certified(self) -> Array:
-        """(batch,) whether the residual is within the tolerance; always true for a fixed number of sweeps."""
+        """(batch,) whether the state is finite, a strict minimum of the nudged energy (`strict`), and within the
+        tolerance, where there is one.
+        """
         xp = namespace(self.layers[0])
-        if self.tolerance is None:
-            return xp.ones(self.layers[0].shape[0], dtype=xp.bool)
-        return self.residual <= self.tolerance
+        held = xp.asarray(self.strict, device=device(self.layers[0]))
+        return held if self.tolerance is None else held & (self.residual <= self.tolerance)
+
+    @cached_property
+    def strict(self) -> np.ndarray:
+        """(batch,) finite; with a nudge that takes curvature away, also: the nudged energy is convex where the sweeps
+        began, where they ended and half way (on units that are not at a bound), and they came nearer to its minimum.
+
+        Measured at first access, with such a nudge at the cost of some 12 to 36 sweeps; to be read before the
+        parameters change.
+        """
+        xp = namespace(self.layers[0])
+        finite = np.ones(self.layers[0].shape[0], dtype=bool)
+        for layer in self.layers:
+            finite &= to_numpy(xp.all(xp.isfinite(rows(xp, layer)), axis=1))
+        if self.nudge is None or not takes_curvature_away(self.nudge) or not finite.any():
+            return finite
+        begin = self.relaxed if self.begin is None else self.begin
+        if self.nudge.follow is not None:
+            before = to_numpy(self.layered_energy.residual(self.constants, begin, self.nudge))
+            rounding = float(xp.finfo(self.layers[0].dtype).eps) ** 0.5
+            finite &= to_numpy(self.residual) <= np.maximum(before, rounding)
+        return finite & convex_between(self.layered_energy, begin, self.relaxed, self.nudge)
 
 
 @dataclass(frozen=True)
@@ -177,7 +208,7 @@ class LayeredBlock:
             constants, begin, rule.free if nudge is None else rule.nudged, nudge,
             nudge is not None and rule.reverse_nudged, rule.tolerance,
         )  # fmt: skip
-        return LayeredState(relaxed, layered_energy, constants, nudge, rule.tolerance)
+        return LayeredState(relaxed, layered_energy, constants, nudge, rule.tolerance, begin)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""
@@ -213,6 +244,10 @@ class LayeredBlock:
         """
         count = self.sweeps.nudged if sweeps is None else sweeps
         return self._pulled(state, x, self._layered_energy().truncated(state.relaxed, cotangent, count), weight)
+
+    def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
+        """(batch,) units at a bound of a free state whose minimum without it is there too, and units with bounds."""
+        return state.layered_energy.kinks(state.constants, state.relaxed)
 
     def project(self) -> None:
         """All values are allowed."""

@@ -121,10 +121,12 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self.machine_.gibbs(self._checked(v, reset=False), self._seeds).astype(bool)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Pseudo-log-likelihood of each sample, one random feature standing for all; (samples,)."""
+        """Pseudo-log-likelihood of each sample, Σ_j log p(v_j | all other v); (samples,).
+
+        All features are computed. ``BernoulliRBM`` draws one of them at random, and these values are its means.
+        """
         check_is_fitted(self)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        return self.machine_.pseudo_log_likelihood(self._checked(X, reset=False), rng)
+        return self.machine_.pseudo_log_likelihood(self._checked(X, reset=False))
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(v) of each sample; p(v) = exp(−F(v)) / Z."""

@@ -377,8 +377,9 @@ class Circuit:
         copy._arrays = arrays._replace(value=column)
         return copy
 
-    def node(self, name: str) -> int:
-        """Index of the node called ``name`` (``0`` and ``gnd`` are ground), added if it is new."""
+    def node(self, name: str | int) -> int:
+        """Index of the node called ``name`` (``0`` and ``gnd`` are ground), added if it is new; 1 is ``"1"``."""
+        name = str(name)
         if self._node_index is None:
             self._node_index = {str(n).lower(): k for k, n in enumerate(self._node_names)}
             self._node_index.update(dict.fromkeys(GROUND_NAMES, GROUND))
@@ -481,14 +482,15 @@ class Circuit:
             raise TopologyError(_unknown("element", name, self._element_index()))
         return found
 
-    def node_index(self, name: str) -> int:
-        """Index of the node called ``name``.
+    def node_index(self, name: str | int) -> int:
+        """Index of the node called ``name``; 1 is the node ``"1"``.
 
         Raises
         ------
         TopologyError
             No such node; near names are offered.
         """
+        name = str(name)
         if name.lower() in GROUND_NAMES:
             return GROUND
         if self._node_index is None:

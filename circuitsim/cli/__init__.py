@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
     "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
+    "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
+    "forms": ("circuitsim.cli.forms", "which forms of ngspice, LTspice, Xyce and PSpice are read"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
     "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),

@@ -141,6 +141,6 @@ def _some(names: Sequence[str], shown: int = 6) -> str:
 def _asked(analysis: Any) -> str:
     """The card of an analysis, in short."""
     return {
-        "OperatingPointRequest": ".op", "DcSweep": ".dc", "ParameterStep": ".step", "Temperature": ".temp",
-        "TemperatureStep": ".step",
+        "OperatingPointRequest": ".op", "DcSweep": ".dc", "Step": ".step", "Temperature": ".temp",
+        "Transient": ".tran",
     }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"  # fmt: skip

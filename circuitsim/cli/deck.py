@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_deck(parser: argparse.ArgumentParser) -> None:
-    """Add ``DECK``, ``--allow-include`` and ``--no-title`` to a command."""
+    """Add ``DECK``, ``--allow-include``, ``--lib``, ``-I``, ``--rkm`` and ``--no-title`` to a command."""
     parser.add_argument("deck", metavar="DECK", help="a SPICE deck; - reads standard input")
     parser.add_argument(
         "--allow-include", metavar="DIR", action="append", default=[],
@@ -25,6 +25,15 @@ def add_deck(parser: argparse.ArgumentParser) -> None:
         "--diodes", choices=("models", "ideal"), default="models",
         help="the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
     )  # fmt: skip
+    parser.add_argument(
+        "--lib", metavar="FILE", action="append", default=[],
+        help="a library: its definitions count where the deck has none of that name (repeatable)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-I", metavar="DIR", dest="search", action="append", default=[],
+        help="look for included files in DIR too, by their own name; also in CIRCUITSIM_LIB_PATH (repeatable)",
+    )  # fmt: skip
+    parser.add_argument("--rkm", action="store_true", help="read 2K2 as 2.2k, and say so (IEC 60062)")
     parser.add_argument("--no-title", action="store_true", help="the first line is a card, not the deck's title")
 
 
@@ -45,9 +54,10 @@ def read(args: argparse.Namespace) -> Deck:
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
-    return read_deck(
-        args.deck, allow_include=tuple(args.allow_include), title=not args.no_title, ideal_diodes=args.diodes == "ideal"
-    )
+    search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
+    check_folders(args.search, "-I")
+    ideal = args.diodes == "ideal"
+    return read_deck(args.deck, tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm, ideal)
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
@@ -59,13 +69,13 @@ def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
     return read_roles(deck)
 
 
-def check_folders(folders: Iterable[str]) -> None:
-    """Refuse ``--allow-include`` folders that do not exist: a typing error there would only show as a missing file."""
+def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
+    """Refuse folders that do not exist: a typing error there would only show as a missing file."""
     import os
 
     for folder in folders:
         if not os.path.isdir(folder):
-            raise UsageError(f"--allow-include {folder!r}: there is no such folder")
+            raise UsageError(f"{option} {folder!r}: there is no such folder")
 
 
 def _near(path: str) -> str:

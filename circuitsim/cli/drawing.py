@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.analysis import OperatingPoint, Sweep
+    from circuitsim.transient import TransientResult
+    from circuitsim.transient.table import Table
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -44,6 +46,13 @@ def draw_sweep(sweep: Sweep, path: str) -> None:
     from circuitsim.plotting import plot_sweep
 
     _save(plot_sweep(sweep), path)
+
+
+def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:
+    """Plot waveforms and the states of diodes over time into a file."""
+    from circuitsim.plotting.transient import plot_waveforms
+
+    _save(plot_waveforms(result, table), path)
 
 
 def _save(figure: Figure, path: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli import learning
 from circuitsim.cli.deck import report
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 The gradient of the mean loss over the first --samples of the data, at the deck's values. Implicit differentiation
-is exact; the relative error and the cosine of the other methods are against it.
+is exact; the relative error and the cosine of the other methods are against it. kinks: diodes that change between
+the phases, over all samples; of implicit differentiation diodes without current and voltage.
 
 examples:
   circuitsim gradient my.cir --data samples.csv
@@ -88,13 +89,22 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProbl
         if not estimate.certified.all():
             print(f"note: {name} is left out: a state is not certified", file=sys.stderr)
             continue
-        rows.append((name, _strength(estimator), estimate))
+        if method == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
+            count, diodes = int((estimate.kinks.changes > 0).sum()), int(estimate.kinks.changes.sum())
+            print(
+                f"note: implicit is the derivative on one side: {diodes} diodes of {count} samples are at a kink "
+                "(no current, no voltage)", file=sys.stderr,
+            )  # fmt: skip
+        rows.append((name, _strength(estimator, estimate), estimate))
     return rows
 
 
-def _strength(estimator: Any) -> str:
+def _strength(estimator: Any, estimate: Estimate) -> str:
     names = ("beta", "eta", "gamma", "epsilon")
-    return ", ".join(f"{name} {getattr(estimator, name):.3g}" for name in names if hasattr(estimator, name))
+    values = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    if estimate.beta is not None:
+        values["beta"] = estimate.beta
+    return ", ".join(f"{name} {value:.3g}" for name, value in values.items())
 
 
 def _vector(estimate: Estimate) -> Any:
@@ -109,8 +119,21 @@ def _names(setting: Setting) -> list[str]:
     return [n for n, kind in kinds.items() if kind == "resistor"] + [n for n, k in kinds.items() if k != "resistor"]
 
 
-def _compared(rows: list[Row]) -> list[tuple[str, str, Any, float, float, float]]:
-    """name, strength, vector, norm, relative error and cosine against the first row."""
+class Comparison(NamedTuple):
+    """A gradient beside the first row's: its norm, relative error and cosine; ``kinks`` over all samples, None where
+    they are not known."""
+
+    name: str
+    strength: str
+    vector: Any
+    norm: float
+    relative_error: float
+    cosine: float
+    kinks: int | None
+
+
+def _compared(rows: list[Row]) -> list[Comparison]:
+    """All gradients against the first."""
     import numpy as np
 
     exact = _vector(rows[0][2])
@@ -121,7 +144,8 @@ def _compared(rows: list[Row]) -> list[tuple[str, str, Any, float, float, float]
         norm = float(np.linalg.norm(vector))
         off = float(np.linalg.norm(vector - exact)) / size if size else float(norm > 0.0)
         cosine = float(vector @ exact) / (norm * size) if norm and size else float(norm == size)
-        found.append((name, strength, vector, norm, off, cosine))
+        kinks = None if estimate.kinks is None else int(estimate.kinks.changes.sum())
+        found.append(Comparison(name, strength, vector, norm, off, cosine, kinks))
     return found
 
 
@@ -130,10 +154,13 @@ def _text(setting: Setting, rows: list[Row]) -> str:
 
     names = _names(setting)[:SHOWN]
     lines = [
-        [name, strength, f"{norm:.6g}", f"{off:.2e}", f"{cosine:.6f}", *(f"{g:.5g}" for g in vector[:SHOWN])]
-        for name, strength, vector, norm, off, cosine in _compared(rows)
-    ]
-    header = ["method", "strength", "norm", "rel. error", "cosine", *names]
+        [
+            c.name, c.strength, f"{c.norm:.6g}", f"{c.relative_error:.2e}", f"{c.cosine:.6f}",
+            "" if c.kinks is None else str(c.kinks), *(f"{g:.5g}" for g in c.vector[:SHOWN]),
+        ]
+        for c in _compared(rows)
+    ]  # fmt: skip
+    header = ["method", "strength", "norm", "rel. error", "cosine", "kinks", *names]
     more = len(setting.roles.trainable) - SHOWN
     tail = [f"… and {more} more elements (--format csv has all)"] if more > 0 else []
     return "\n".join([setting.block.circuit.title, *table(header, lines), *tail, ""])
@@ -145,9 +172,9 @@ def _csv(setting: Setting, rows: list[Row]) -> str:
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["method", "strength", "norm", "relative_error", "cosine", *_names(setting)])
-    for name, strength, vector, norm, off, cosine in _compared(rows):
-        writer.writerow([name, strength, norm, off, cosine, *vector.tolist()])
+    writer.writerow(["method", "strength", "norm", "relative_error", "cosine", "kinks", *_names(setting)])
+    for c in _compared(rows):
+        writer.writerow([c.name, c.strength, c.norm, c.relative_error, c.cosine, c.kinks, *c.vector.tolist()])
     return text.getvalue()
 
 
@@ -156,8 +183,9 @@ def _json(setting: Setting, rows: list[Row]) -> str:
 
     names = _names(setting)
     methods = [
-        {"method": name, "strength": strength, "norm": norm, "relative_error": off, "cosine": cosine,
-         "gradient": dict(zip(names, vector.tolist()))}
-        for name, strength, vector, norm, off, cosine in _compared(rows)
-    ]  # fmt: skip
+        {**c._asdict(), "gradient": dict(zip(names, c.vector.tolist()))} for c in _compared(rows)
+    ]
+    for method in methods:
+        method["method"] = method.pop("name")
+        del method["vector"]
     return dumps({"schema": 2, "title": setting.block.circuit.title, "methods": methods})

@@ -21,7 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "deck": None, "allow_include": [], "data": None, "inputs": None, "outputs": None, "trainable": None,
     "gain": 1.0, "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
     "method": "ep", "estimator": "centred", "nudge": "constant",
-    "beta": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
+    "beta": None, "kink_share": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
 }  # fmt: skip
 """Options of both commands; None is worked out from the circuit (`chosen`)."""
 
@@ -38,6 +38,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--nudge": (str, "KIND", "how outputs are pulled: resistor, current (follows the state) or constant (default)"),
     "--estimator": (str, "NAME", "of equilibrium propagation: centred (default), positive or negative"),
     "--beta": (float, "B", "strength of the nudge"),
+    "--kink-share": (float, "S", "choose beta at each step: at most this share of diodes changes between the phases"),
     "--eta": (float, "E", "coupled: size of the step (0.1)"),
     "--gamma": (float, "G", "frequency: amplitude (default: as beta)"),
     "--times": (int, "N", "frequency: times in a period (8)"),
@@ -98,11 +99,10 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
 
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
-    deck = read(
-        argparse.Namespace(
-            deck=options["deck"], allow_include=options["allow_include"], no_title=False, diodes="models"
-        )
-    )
+    deck = read(argparse.Namespace(
+        deck=options["deck"], allow_include=options["allow_include"], no_title=False, lib=[], search=[], rkm=False,
+        diodes="models",
+    ))  # fmt: skip
     stated, notes = read_roles(deck)
     roles = make_roles(
         deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated
@@ -165,6 +165,10 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
     if method == "frequency":
         gamma = nudge_of("gamma")
         return FrequencyPropagation(gamma, options["times"], nudging), {"gamma": gamma}
+    if options["kink_share"] is not None:
+        if method != "ep" or options["beta"] is not None:
+            raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")
+        return EquilibriumPropagation("auto", options["estimator"], nudging, options["kink_share"]), {}
     beta = nudge_of("beta")
     if method == "ep":
         return EquilibriumPropagation(beta, options["estimator"], nudging), {"beta": beta}

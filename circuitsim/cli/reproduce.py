@@ -11,6 +11,7 @@ from importlib import import_module
 # Study → (its module, its line in the help).
 STUDIES: dict[str, tuple[str, str]] = {
     "table1": ("circuitsim.cli.studies.table1", "Scellier 2024, Table 1: five deep resistive networks on MNIST"),
+    "table2": ("circuitsim.cli.studies.table2", "Nest & Ernoult 2024, Table 2: deep networks on many classes"),
     "table3": ("circuitsim.cli.studies.table3", "Scellier 2024, Table 3: resistive beside Hopfield networks"),
     "cd-bias": ("circuitsim.cli.studies.cd_bias", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
     "gdu": ("circuitsim.cli.studies.gdu", "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),

@@ -12,6 +12,7 @@ from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError
 
 if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Analysis
 
 EPILOG = """\
@@ -63,8 +64,9 @@ def run(args: argparse.Namespace) -> int:
             deliver(dumps(failure(error, circuit)), args.output)
         raise
     report([*deck.problems, *deck.notes, *point.warnings])
-    if any(sweeps(analysis) for analysis in deck.analyses):
-        print(f"note: .dc, .step and .temp lists are run by: circuitsim sweep {args.deck}", file=sys.stderr)
+    asked = dict.fromkeys(word for analysis in deck.analyses if (word := sweeping(analysis, circuit)))
+    if asked:
+        print(f"note: run by circuitsim sweep {args.deck}: {', '.join(asked)}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
 
@@ -77,12 +79,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def sweeps(analysis: Analysis) -> bool:
-    """Whether a card asks for more than one operating point."""
-    from circuitsim.netlist.deck import DcSweep, ParameterStep, Temperature, TemperatureStep
+def sweeping(analysis: Analysis, circuit: Circuit) -> str:
+    """The card of an analysis that has more than one operating point; empty for the others."""
+    from circuitsim.netlist.deck import DcSweep, Step, Temperature, Transient
+    from circuitsim.netlist.transient import memory
 
-    several = isinstance(analysis, Temperature) and len(analysis.values) > 1
-    return several or isinstance(analysis, DcSweep | ParameterStep | TemperatureStep)
+    match analysis:
+        case DcSweep():
+            return ".dc"
+        case Step():
+            return ".step"
+        case Temperature(values) if len(values) > 1:
+            return ".temp"
+        case Transient() if not memory(circuit):
+            return ".tran"
+    return ""
 
 
 def _formatted(point: dict, form: str) -> str:

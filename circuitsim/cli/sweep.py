@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_output, check_target, deliver
@@ -13,15 +14,20 @@ from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis import Sweep
-    from circuitsim.netlist import Deck
+    from circuitsim.netlist.deck import DcRange, DcSweep, Deck, TableRange, Transient
+    from circuitsim.netlist.transient import OutputTimes
     from circuitsim.training.progress import ProgressLine
 
-EPILOG = """\
-Without --vary the sweep is the deck's: .dc (one or two sources, or temp) inside .step param, .step temp or a .temp
-with several values. With --vary the deck's analyses
-are ignored. Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
+Vary = dict[str | tuple[str, ...], Sequence[Any]]
+Card = TypeVar("Card", "DcSweep", "Transient")
 
-columns: those of --columns, else those of the deck's .print or .save, else all v(node) and i(element).
+EPILOG = """\
+Without --vary the sweep is the deck's: .dc, or .tran of a circuit without capacitors and inductors (a sweep over
+time), inside .step cards and a .temp with several values. With --vary the deck's analyses are ignored.
+Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
+
+columns: those of --columns, else those of the deck's .print, .plot or .save for this analysis, else all v(node) and
+i(element). {v(a)-2*i(R1)} is an expression, v(x1*) is every node of x1.
 
 A point without a steady state is a row with its status and empty columns; the exit code is then 3.
 
@@ -31,8 +37,8 @@ examples:
   circuitsim sweep my.cir --format table
 """
 
-OTHER_ANALYSES = ("tran", "ac", "noise", "disto", "tf", "pz", "sp")
-"""What a ``.print`` card may name that is not done here: its columns are not the sweep's."""
+PARAMETER, TEMPERATURE, TIME = "param:", "temp", "time"
+"""Names of `circuitsim.analysis.sweep`, whose import takes time (a test holds them equal)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_deck(parser)
     parser.add_argument(
         "--vary", metavar="NAME=RANGE", action="append", default=[],
-        help="an element, a parameter or temp (°C), and start:stop:step or a list a,b,c (repeatable)",
+        help="an element, a parameter, temp (°C) or time (s), and start:stop:step or a list a,b,c (repeatable)",
     )  # fmt: skip
-    parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element)")
+    parser.add_argument(
+        "--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element), {expression}"
+    )
     parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
     add_output(parser)
     add_solving(parser)
@@ -59,15 +67,16 @@ def run(args: argparse.Namespace) -> int:
         from circuitsim.cli.drawing import check_drawing
 
         check_drawing(args.plot, [args.deck], args.output)
-    vary = dict(_named(text) for text in args.vary)
+    vary: Vary = dict(_named(text) for text in args.vary)
     if len(vary) < len(args.vary):
         raise UsageError("--vary names one thing twice; give it one range or one list")
     deck = read(args)
     report([*deck.problems, *deck.notes])
     line = _ProgressLine()
     try:
-        columns = args.columns or _printed(deck)
-        found = sweep(deck, vary or _asked(deck), columns, args.solver, args.tolerance, line.update)
+        asked = vary or _asked(deck)
+        columns = args.columns or printed(deck, TIME in asked)
+        found = sweep(deck, asked, columns, args.solver, args.tolerance, line.update)
     finally:
         line.close()
     report(w for w in found.warnings if w not in deck.problems and w not in deck.notes)
@@ -102,7 +111,7 @@ def _named(text: str) -> tuple[str, tuple[float, ...]]:
 
 
 def _values(text: str) -> tuple[float, ...]:
-    from circuitsim.netlist.analyses import points
+    from circuitsim.netlist.points import points
     from circuitsim.units import parse
 
     if ":" not in text:
@@ -113,35 +122,67 @@ def _values(text: str) -> tuple[float, ...]:
     return tuple(points(*parts))
 
 
-def _asked(deck: Deck) -> dict[str, tuple[float, ...]]:
-    """What the deck's own ``.dc`` and ``.step`` vary; ``.dc`` runs inside ``.step``."""
-    from circuitsim.analysis.sweep import PARAMETER, TEMPERATURE
-    from circuitsim.netlist.deck import DcSweep, ParameterStep, Temperature, TemperatureStep
+def _asked(deck: Deck) -> Vary:
+    """What the deck's own ``.dc``, ``.tran`` and ``.step`` vary; ``.dc`` or else ``.tran`` runs inside ``.step``."""
+    from circuitsim.netlist.deck import DcSweep, Step, Temperature, Transient
 
-    dc = [analysis for analysis in deck.analyses if isinstance(analysis, DcSweep)]
-    if len(dc) > 1:
-        lines = " and ".join(str(analysis.location.line) for analysis in dc)
-        raise UsageError(f"the deck has {len(dc)} .dc cards (lines {lines}); leave one, or give --vary")
-    steps = [analysis.sweep for analysis in deck.analyses if isinstance(analysis, ParameterStep)]
-    heats = [analysis.sweep.values for analysis in deck.analyses if isinstance(analysis, TemperatureStep)]
-    heats += [a.values for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
-    if not dc and not steps and not heats:
-        raise UsageError("the deck has no .dc, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1")
-    asked = {s.name: tuple(s.values) for analysis in dc for s in analysis.sweeps}
-    asked |= {PARAMETER + s.name: tuple(s.values) for s in steps}
-    return asked | ({TEMPERATURE: tuple(heats[-1])} if heats else {})
+    dc = _only([analysis for analysis in deck.analyses if isinstance(analysis, DcSweep)], ".dc")
+    tran = _only([analysis for analysis in deck.analyses if isinstance(analysis, Transient)], ".tran")
+    if dc and tran:
+        line = tran[0].location.line
+        print(f"note: .tran (line {line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
+    asked: Vary = dict(_varied(r) for analysis in dc for r in analysis.sweeps)
+    if tran and not dc:
+        asked[TIME] = _times(deck, tran[0])
+    steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
+    steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    if not asked and not steps:
+        raise UsageError("the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary "
+                         "V1=0:5:0.1")  # fmt: skip
+    return asked | dict(steps)
 
 
-def _printed(deck: Deck) -> str | None:
-    """The columns that the deck's ``.print dc`` and ``.save`` cards name; None where they name none, or all."""
+def _only(found: list[Card], word: str) -> list[Card]:
+    """``found``, if it is one card or none."""
+    if len(found) > 1:
+        lines = " and ".join(str(analysis.location.line) for analysis in found)
+        raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); leave one, or give --vary")
+    return found
+
+
+def _times(deck: Deck, card: Transient) -> OutputTimes:
+    """The times of ``.tran``, where the circuit has no memory."""
+    from circuitsim.netlist.transient import memory, output_times
+
+    stores = memory(deck.circuit)
+    if stores:
+        raise UsageError(f".tran (line {card.location.line}): {stores[0]} stores energy, circuitsim tran runs it; "
+                         "circuitsim solve finds the operating point, --vary sweeps a value")  # fmt: skip
+    return output_times(card, deck.following.waves.values())
+
+
+def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequence[Any]]:
+    """The name or names that a range varies, and their values."""
+    from circuitsim.netlist.deck import TableRange, Target
+
+    if isinstance(found, TableRange):
+        columns = [_varied(column) for column in found.ranges]
+        names = [(name,) if isinstance(name, str) else name for name, _ in columns]
+        rows = zip(*(values if isinstance(name, tuple) else [(v,) for v in values] for name, values in columns))
+        return tuple(n for own in names for n in own), [tuple(v for own in row for v in own) for row in rows]
+    if found.elements:
+        return found.elements, [(value,) * len(found.elements) for value in found.values]
+    name = {Target.PARAMETER: PARAMETER + found.name, Target.TEMPERATURE: TEMPERATURE}.get(found.target, found.name)
+    return name, found.values
+
+
+def printed(deck: Deck, timed: bool) -> str | None:
+    """The columns that ``.print``, ``.plot`` and ``.save`` name for this analysis; None for all."""
     from circuitsim.netlist.deck import Output
 
-    words: list[str] = []
-    for card in deck.analyses:
-        if isinstance(card, Output) and card.requests:
-            kind = card.requests[0].lower()
-            if card.card == "save" or kind not in OTHER_ANALYSES:
-                words += card.requests[kind in ("dc", "op") :]
+    kinds = ("", "tran") if timed else ("", "dc", "op")
+    cards = [card for card in deck.analyses if isinstance(card, Output) and card.requests]
+    words = [word for card in cards if card.analysis in kinds for word in card.requests]
     return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
 
 

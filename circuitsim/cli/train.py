@@ -18,10 +18,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.options import OptionGroup, Reading, check_values
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.training import TrainingPlan
 
 # --model NAME → module of its family. Two names may share a module, which then reads options["model"].
 MODELS: dict[str, str] = {
@@ -65,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checkpoint-seconds", type=float, metavar="S", default=none, help="least time between checkpoints (30)"
     )
     common.add_argument("--out", metavar="DIR", default=none, help="write history, checkpoints, model, pictures here")
+    common.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
     common.add_argument(
         "--resume", action="store_true", default=none, help="continue the run in --out, bit for bit as if never stopped"
     )
@@ -89,18 +93,20 @@ def run(args: argparse.Namespace) -> int:
         given.setdefault("model", "circuit")
     if "elements" in given:
         given.setdefault("model", "ffebm")
-    out, resume = given.pop("out", None), given.pop("resume", False)
+    out, resume, plain = (given.pop(name, None) for name in ("out", "resume", "no_pictures"))
     directory = None if out is None else RunDirectory(out)
     if resume:
         if directory is None:
             raise UsageError("--resume needs --out: the directory of the run to continue")
-        options = _resumed_options(_recorded(directory, args.readings), given)
-    else:
-        options = _options(given)
+        recorded = _recorded(directory, args.readings)
+        options = _resumed_options(recorded, given)
+        experiment = _family(options["model"]).build(options)
+        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain)
+    options = _options(given)
     experiment = _family(options["model"]).build(options)
-    if directory is not None and not resume:
+    if directory is not None:
         directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, options if resume else None)
+    return _train(experiment, directory, None, not plain)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -168,8 +174,32 @@ def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[st
     return {**COMMON, **recorded, **given}
 
 
-def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None) -> int:
-    """Train an experiment, new or ``resumed`` with these options."""
+def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
+    """The note that a cosine over another number of epochs changes the learning rate; None where it does not."""
+    from dataclasses import replace
+
+    from circuitsim.training import Cosine
+
+    if not isinstance(plan.schedule, Cosine) or not before or before == plan.epochs or done >= plan.epochs:
+        return None
+    old, new = replace(plan.schedule, epochs=before).factor(done), plan.schedule.factor(done)
+    if old == new:
+        return None
+    return (
+        f"the cosine schedule now ends at epoch {plan.epochs}, before at {before}: the factor on the learning rate in "
+        f"epoch {done + 1} is {new:.3g} in place of {old:.3g} (column rate_factor)"
+    )
+
+
+class _Continued(NamedTuple):
+    """A run to resume: its options, and the number of epochs it had before."""
+
+    options: dict[str, Any]
+    epochs: int | None
+
+
+def _train(experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool) -> int:
+    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures."""
     from circuitsim.training import ProgressLine, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
@@ -183,7 +213,10 @@ def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None) -> i
         )  # fmt: skip
         if resumed is not None:
             trainer.resume()
-            for change in directory.update(resumed):
+            note = _stretched(experiment.plan, resumed.epochs, trainer.epoch)
+            if note is not None:
+                print(f"note: {note}", file=sys.stderr)
+            for change in directory.update(resumed.options):
                 print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
         outcome = trainer.train()
     if outcome.interrupted:
@@ -195,6 +228,7 @@ def _train(experiment: Any, directory: Any, resumed: dict[str, Any] | None) -> i
     if outcome.skipped:
         print(f"note: {outcome.skipped} steps were skipped, their gradients were not to be trusted", file=sys.stderr)
     if directory is not None:
-        files: list[Path] = experiment.finish(directory.path, outcome.history)
+        files: list[Path] = experiment.save(directory.path)
+        files += experiment.draw(directory.path, outcome.history) if pictures else []
         print(f"written to {directory.path}: {', '.join(file.name for file in files)}, history, checkpoint")
     return 0

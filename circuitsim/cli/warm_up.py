@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from circuitsim.circuit.elements import VOLTAGE
+
 EPILOG = """\
 Kernels are compiled at their first use and stored on disk, for this processor and this version. Decks of up to some
 thousand nodes run without compiled kernels until there are some, so this command is never needed: it spares large
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compile the kernels, with one line a part on stderr, and print the seconds."""
-    from circuitsim.compact.kernels import load
+    from circuitsim.engine.small.kernels import load
 
     begin = time.perf_counter()
     load()
@@ -60,22 +62,55 @@ def _solve() -> str:
     for family, unknowns in DECKS:
         ready = prepared(make(family, unknowns, 0))
         ready.solve(start=ready.solve())
+    prepared(make("grid", 300, 0), "coordinate-descent").solve()
     return ""
 
 
 DECKS = (
-    ("grid", 700), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000), ("grid", 20_500),
-    ("erdos-renyi", 6_000),
+    ("grid", 700), ("grid-scaled", 100), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000),
+    ("grid", 20_500), ("erdos-renyi", 6_000), ("crossbar", 20_500),
 )  # fmt: skip
 """Families and sizes (`circuitsim.bench.families`) whose solves use all kernels of the solvers."""
 
 
 def _sweep() -> str:
-    """Batches of samples, dense and sparse in diodes, and their linear responses."""
+    """Batches of samples, dense and sparse in diodes, large and linear, and their linear responses."""
+    import numpy as np
+
+    import circuitsim
+    from circuitsim.bench.families import make
+
+    for family, unknowns, samples in BATCHES:
+        circuit = make(family, unknowns, 0)
+        sources = [name for name, kind in zip(circuit.names, circuit.arrays().kind.tolist()) if kind == VOLTAGE]
+        batch = circuitsim.batched(circuit, sources, [(circuit.node_names[-1], circuit.node_names[0])])
+        values = circuit.arrays().value[[circuit.element_index(name) for name in sources]]
+        solution = batch.solve(np.repeat(values[None], samples, axis=0))
+        if batch.plan is not None:
+            batch.adjoint(solution, np.ones((samples, 1)))
     return _commands(
         "sweep {out}/deck.cir --vary V1=-5:5:0.001 --format csv",
         "train {out}/deck.cir --data {out}/data.csv --epochs 1 --out {out}/deck",
     )
+
+
+BATCHES = (("grid", 700, 2), ("drn", 60, 40), ("crossbar", 4_500, 2))
+"""Families, sizes and samples of batches: with diodes as branches, with diodes as ports, with one factor for all."""
+
+
+def _convolution() -> str:
+    """Convolutions and pooling of images, forwards and backwards, in both precisions."""
+    import numpy as np
+
+    from circuitsim.blocks import convolution
+
+    window = convolution.Window()
+    for dtype in (np.float32, np.float64):
+        images, kernel = np.zeros((1, 4, 4, 1), dtype), np.zeros((9, 2), dtype)
+        above = convolution.convolve(images, kernel, window)
+        convolution.convolve_and_pool(images, kernel, window, np.empty((1, 2, 2, 2), dtype))
+        convolution.convolve_back(above, kernel, window, images)
+    return ""
 
 
 def _rbm() -> str:
@@ -108,7 +143,7 @@ D1 b out ideal
 DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
 
 PARTS: dict[str, Callable[[], str]] = {
-    "solve": _solve, "sweep": _sweep, "rbm": _rbm, "layered": _layered, "chain": _chain,
+    "solve": _solve, "sweep": _sweep, "rbm": _rbm, "layered": _layered, "chain": _chain, "convolution": _convolution,
 }  # fmt: skip
 """Parts of the program and what uses their kernels; each returns what it had to leave out."""
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from circuitsim.engine import nodal
 from circuitsim.engine.dual import solve_dual
-from circuitsim.engine.kernels import kernel
+from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import LinearPoint, solve_linear
+from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
 from circuitsim.engine.search import PATIENCE, Change, Search
+from circuitsim.errors import ConvergenceError
 
 NODAL = 3 * PATIENCE
 """Most iterations on node potentials in doubles."""
@@ -82,14 +83,22 @@ def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only
         reach = np.maximum(np.abs(point.v[net.first[d]]), np.abs(point.v[net.second[d]]))
         near = np.flatnonzero(~equal & (np.abs(forward) <= nodal.CLEAR * reach))
         equal[near] = np.abs(forward[near]) <= resolved_voltages(net, point, d[near])[0]
-        carriers = np.concatenate([net.ascending, net.sources])
-        injected = np.zeros(net.structure.n + 1)
-        kernel(nodal.net_currents, carriers.size)(
-            carriers, net.first, net.second, net.structure.coordinate, current, injected
-        )  # fmt: skip
-        flow = nodal.exchanged(net, point.closed, equal, current, injected, point.at_node)
+        flow = _exchanged(net, point, equal)
         stay[d] = flow != 0.0 if enter_only else flow > 0.0
         current = current.copy()
         current[d] = flow
     stays = np.flatnonzero(stay)
     return np.concatenate([found.enter, stays[np.argsort(-current[stays], kind="stable")]])
+
+
+def _exchanged(net: Network, point: LinearPoint, equal: np.ndarray) -> np.ndarray:
+    """Currents of all diodes (d,), A, after exchanges in the trees of conducting ones among the diodes ``equal``."""
+    d, size, coordinate = net.diodes, net.structure.n + 1, net.structure.coordinate
+    carriers = np.concatenate([net.structure.resistors, net.sources])
+    current = point.current[carriers]
+    need = np.bincount(coordinate[net.second[carriers]], current, size)
+    need -= np.bincount(coordinate[net.first[carriers]], current, size)
+    tail, head, flow = coordinate[net.first[d]], coordinate[net.second[d]], point.current[d]
+    scale = np.bincount(coordinate, point.at_node, size)
+    group = representative(net, point.closed)
+    return exchange_all(tail, head, group, equal, point.closed[d], flow, np.abs(flow), need, scale)

@@ -35,7 +35,7 @@ CIRCUITS = 20
 
 
 class _Solver:
-    """Linear circuits of one network with a current source across one diode at a time, counted.
+    """Linear circuits of one network, with a given current through one blocking diode at a time, counted.
 
     Parameters
     ----------
@@ -48,35 +48,28 @@ class _Solver:
     """
 
     def __init__(self, net: Network, guess: np.ndarray, limit: int) -> None:
-        m = net.first.size
-        self.net = net._replace(
-            first=np.append(net.first, 0), second=np.append(net.second, 0), ohms=np.append(net.ohms, 0.0),
-            emf=np.append(net.emf, 0.0), source=np.append(net.source, 0.0), branch=np.append(net.branch, -1),
-        )  # fmt: skip
-        self.guess, self.anchor = np.append(guess, 0.0), np.zeros(net.n_nodes)
-        self.probe, self.limit, self.count = m, limit, 0
+        self.net, self.guess, self.limit, self.count = net, guess, limit, 0
+        self.anchor = np.zeros(net.n_nodes)
         self.factored: Factored | None = None
 
-    def at(self, closed: np.ndarray, across: int, amperes: float) -> LinearPoint:
+    def at(self, closed: np.ndarray, across: int | None = None, amperes: float = 0.0) -> LinearPoint:
         """The linear circuit in which ``closed`` conduct and the diode ``across`` carries a given current."""
-        point = self._solve(self._probed(across, amperes), closed, self.guess)
+        net = self.net
+        if across is not None and amperes:
+            source = net.source.copy()
+            source[across] = amperes
+            net = net._replace(source=source, sources=np.append(net.sources, across))
+        point = self._solve(net, closed, self.guess)
         self.guess = point.current
         return point
 
     def response(self, closed: np.ndarray, across: int) -> LinearPoint:
         """Changes for each ampere through the diode ``across``."""
-        net = self._probed(across, 1.0)
-        source = np.zeros(self.probe + 1)
-        source[self.probe] = 1.0
-        net = net._replace(source=source, emf=np.zeros(source.size), sources=np.array([self.probe]))
-        return self._solve(net, closed, np.zeros(source.size))
-
-    def _probed(self, across: int, amperes: float) -> Network:
-        net = self.net
-        first, second, source = net.first.copy(), net.second.copy(), net.source.copy()
-        first[-1], second[-1], source[-1] = first[across], second[across], amperes
-        sources = np.append(net.sources, self.probe) if amperes else net.sources
-        return net._replace(first=first, second=second, source=source, sources=sources)
+        zero = np.zeros(self.net.first.size)
+        source = zero.copy()
+        source[across] = 1.0
+        net = self.net._replace(source=source, emf=zero, sources=np.array([across]))
+        return self._solve(net, closed, zero)
 
     def _solve(self, net: Network, closed: np.ndarray, guess: np.ndarray) -> LinearPoint:
         self.count += 1
@@ -128,9 +121,8 @@ def solve_dual(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) 
 def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
     """The linear point of the optimal set."""
     seen: set[bytes] = set()
-    none = int(solver.net.diodes[0])
     while True:
-        point = solver.at(closed, none, 0.0)
+        point = solver.at(closed)
         wrong = kkt_violations(solver.net, point)
         closed = np.flatnonzero(point.closed)
         if wrong.leave.size:  # only before the first diode enters, but for rounding

@@ -16,6 +16,31 @@ NOISE = 1e-13
 """Share of the magnitudes in a sum of currents that its rounding is below."""
 
 
+def exchange_all(
+    tail: np.ndarray, head: np.ndarray, group: np.ndarray, equal: np.ndarray, on: np.ndarray, flow: np.ndarray,
+    noise: np.ndarray, need: np.ndarray, scale: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Currents of all diodes (d,), A, after exchanges; ``noise`` is updated.
+
+    Parameters
+    ----------
+    tail, head, group, need, scale
+        See `exchange`.
+    equal : (d,) bool array
+        Zero-voltage diodes.
+    on : (d,) bool array
+        Conducting diodes: a forest.
+    flow, noise : (d,) float arrays
+        Their currents and the scale of the rounding, A.
+    """
+    forest = np.flatnonzero(on & (tail != head))
+    tight = equal & (group[tail] == group[head]) & (tail != head)
+    forest, carried, size = exchange(tail, head, group, tight, forest, flow[forest], noise[forest], need, scale)
+    found = np.zeros(on.size)
+    found[forest], noise[forest] = carried, size
+    return found
+
+
 def exchange(
     tail: np.ndarray, head: np.ndarray, group: np.ndarray, tight: np.ndarray, forest: np.ndarray,
     flow: np.ndarray, noise: np.ndarray, need: np.ndarray, scale: np.ndarray,

@@ -11,9 +11,9 @@ from types import FunctionType
 from typing import Any
 
 from circuitsim import kernels
-from circuitsim.engine import double_double, tree
+from circuitsim.engine import double_double, steps, tree
 
-MODULES = (double_double, tree)
+MODULES = (double_double, tree, steps)
 """Modules whose functions a compiled kernel may call."""
 
 
@@ -29,7 +29,9 @@ def register() -> None:
     """Let compiled kernels call the functions of `MODULES`."""
     from numba.extending import register_jitable
 
+    kernels.register()
     for module in MODULES:
         for function in vars(module).values():
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                register_jitable(function)
+                # A state is thirty arrays: handed to a function that is not inlined, they are copied.
+                register_jitable(forceinline=module is steps)(function)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine import tree
+from circuitsim.engine import steps, tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint
@@ -40,19 +40,19 @@ def kkt_violations(net: Network, point: LinearPoint) -> Violations:
     a, c = net.first[d], net.second[d]
     on = point.closed[d]
     closed = d[on]
-    noise = np.maximum(4.0 * point.correction[closed], OVERALL * point.in_block[point.block[closed]])
-    leave = closed[point.current[closed] < -noise]
+    least_current, least_voltage = np.zeros((2, d.size))
+    least_current[on] = np.maximum(4.0 * point.correction[closed], OVERALL * point.in_block[point.block[closed]])
     forward = forward_voltages(net, point)
     joined = point.tree.root_of[a] == point.tree.root_of[c]
-    reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
-    wrong = ~on & np.where(joined, forward > 0.0, forward > CLOSES * reach)
-    candidates = np.flatnonzero(wrong & joined)
-    wrong[candidates] = forward[candidates] > resolved_voltages(net, point, d[candidates])[1]
+    least_voltage[~joined] = CLOSES * np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))[~joined]
+    candidates = np.flatnonzero(~on & joined & (forward > 0.0))
+    least_voltage[candidates] = resolved_voltages(net, point, d[candidates])[1]
     driven = component_net_currents(net, point)
-    if driven.any():
-        wrong |= _first_blocking(net, point, driven, forward)
-    enter = np.flatnonzero(wrong)
-    return Violations(leave, d[enter[np.argsort(-forward[enter], kind="stable")]])
+    away = _first_blocking(net, point, driven, forward).astype(float) if driven.any() else np.zeros(d.size)
+    wanted = np.empty(d.size, dtype=bool)
+    kernel(steps.next_set, d.size)(on, point.current[d], least_current, forward, least_voltage, away, wanted)
+    enter = np.flatnonzero(wanted & ~on)
+    return Violations(d[on & ~wanted], d[enter[np.argsort(-forward[enter], kind="stable")]])
 
 
 def forward_voltages(net: Network, point: LinearPoint) -> np.ndarray:

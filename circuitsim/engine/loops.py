@@ -18,10 +18,12 @@ from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, network
 from circuitsim.engine.refinement import LinearPoint
+from circuitsim.kernels import COMPILED
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.circulation import unchangeable
 from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
+from circuitsim.solvers.linear import NodalPattern
 
 STEPS = 200
 """Most steps of Newton's method for the signs of loop currents."""
@@ -64,7 +66,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
-    found = _least_norm(nodes.size, first, second, one_way, need[nodes])
+    found = _least_norm(nodes.size, first, second, one_way, need[nodes], net.first.size > COMPILED)
     unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
     return Loops(elements, found, unique)
 
@@ -88,9 +90,9 @@ def _gather(elements, first, second, current, current_low, high, low):
 
 
 def _least_norm(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
 ) -> np.ndarray:
-    """Currents of least norm that carry ``need`` away, one-way edges ≥ 0."""
+    """Currents of least norm that carry ``need`` away, one-way edges ≥ 0; ``compiled`` as in `NodalPattern`."""
     from circuitsim.engine.active_set import solve_active_set
 
     part = component_labels(n, first, second)
@@ -111,8 +113,8 @@ def _least_norm(
     # Nodes merged into ground leave their numbers unused.
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
-    net = network(analyse_arrays(arrays))
-    carried, u = _dual_newton(n, first, second, one_way, need, roots)
+    net = network(analyse_arrays(arrays), compiled=compiled)
+    carried, u = _dual_newton(n, first, second, one_way, need, roots, compiled)
     conducting = m + np.flatnonzero(carried[d] > ROUGH * np.abs(carried).max(initial=0.0))
     # Components that balance by themselves stay at the potentials of the dual problem.
     anchor = np.zeros(n + 1 + d.size)
@@ -128,46 +130,49 @@ def _least_norm(
 
 
 def _dual_newton(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, roots: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, roots: np.ndarray,
+    compiled: bool,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Currents of least norm (m,), A, and the potentials u (n,) whose differences they are, roughly.
 
     Newton's method on the dual problem: the currents are u_first − u_second, or 0 where that is negative and the edge
     is one-way; u minimises a convex, piecewise quadratic function. A small proximal term keeps the matrix regular.
     """
-    from scipy.sparse import coo_matrix, diags_array
-    from scipy.sparse.linalg import splu
-
-    m = first.size
-    rows = np.concatenate([np.arange(m), np.arange(m)])
-    entries = np.concatenate([np.ones(m), -np.ones(m)])
-    incidence = coo_matrix((entries, (rows, np.concatenate([first, second]))), shape=(m, n)).tocsr()
     free = np.ones(n, dtype=bool)
     free[roots] = False
+    count = int(free.sum())
+    row = np.full(n, count)
+    row[free] = np.arange(count)
+    a, b, alone = row[first], row[second], np.arange(count)
+    # The proximal term is a small conductance from every node to ground.
+    ends = np.concatenate([a, alone]), np.concatenate([b, np.full(count, count)])
+    pattern = NodalPattern(count, *ends, first.size + count, grounded=False, compiled=compiled)
     scale = max(float(np.abs(need).max(initial=0.0)), SMALLEST)
-    incidence, demand = incidence[:, free], need[free] / scale
+    demand = need[free] / scale
 
     def clipped(u: np.ndarray) -> np.ndarray:
-        drop = incidence @ u
+        drop = u[a] - u[b]
         return np.where(one_way, np.maximum(drop, 0.0), drop)
 
-    u = np.zeros(demand.size)
-    carried = clipped(u)
+    u = np.zeros(count + 1)
+    carried, factored = clipped(u), None
     for _ in range(STEPS):
-        slope = incidence.T @ carried - demand
+        slope = np.bincount(a, carried, count + 1)[:-1] - np.bincount(b, carried, count + 1)[:-1] - demand
         if np.abs(slope).max(initial=0.0) <= ROUGH:
             break
-        weight = np.where(one_way & (incidence @ u < 0.0), 0.0, 1.0)
-        matrix = incidence.T @ diags_array(weight) @ incidence + diags_array(np.full(demand.size, PROXIMAL))
-        step = -splu(matrix.tocsc()).solve(slope)
-        value, length = 0.5 * carried @ carried - demand @ u, 1.0
+        weight = np.where(one_way & (u[a] < u[b]), 0.0, 1.0)
+        solver = pattern.solver(np.append(weight, np.full(count, PROXIMAL)), direct=True)
+        factored = solver.factor(alone[:0], factored)
+        step = -factored.solve(slope)
+        value, length = 0.5 * carried @ carried - demand @ u[:-1], 1.0
         while length > ROUGH:
             trial = clipped(u + length * step)
-            if 0.5 * trial @ trial - demand @ (u + length * step) <= value + 1e-4 * length * (slope @ step):
+            decrease = 1e-4 * length * float(slope @ step[:-1])
+            if 0.5 * trial @ trial - demand @ (u + length * step)[:-1] <= value + decrease:
                 break
             length *= 0.5
+        else:
+            break  # rounding hides any further decrease
         u = u + length * step
         carried = clipped(u)
-    potential = np.zeros(n)
-    potential[free] = u
-    return scale * carried, scale * potential
+    return scale * carried, scale * u[row]

@@ -1,15 +1,19 @@
-"""A circuit at given element values, as the engine sees it: elements by role, and the pattern of its nodal matrix."""
+"""A circuit at given element values, as the engine sees it: elements by role, and the solver of its nodal matrix."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.engine.spanning import Tree, grow
+from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
-from circuitsim.program.components import component_labels
-from circuitsim.solvers.linear import Laplacian
+from circuitsim.program.blocks import block_labels
+from circuitsim.solvers.linear import LinearSolver, NodalPattern
 
 
 class Network(NamedTuple):
@@ -18,6 +22,7 @@ class Network(NamedTuple):
     Attributes
     ----------
     structure : Structure
+    resistances : Resistances
     first, second : (m,) int arrays
         Terminals of the elements.
     ohms : (m,) float array
@@ -29,20 +34,21 @@ class Network(NamedTuple):
     fixed : int array
         Elements of fixed voltage: sources and shorts.
     ascending : int array
-        Resistors in ascending order of resistance.
+        Resistors in ascending order of resistance, to a factor of two.
     diodes : int array
         Ideal diodes.
     sources : int array
         Current sources of a current other than 0, between different nodes.
-    laplacian : Laplacian
-        The nodal matrix of resistors and diodes between different super-nodes.
+    laplacian : LinearSolver
+        For the nodal matrix of resistors and diodes between different super-nodes.
     branch : (m,) int array
-        Position of each resistor and diode in the pattern of ``laplacian``; −1 where its ends are one super-node.
+        Position of each resistor and diode in that pattern; −1 where its ends are one super-node.
     grounded : bool
         Whether resistors and fixed voltages lead from every node to ground or a reference.
     """
 
     structure: Structure
+    resistances: Resistances
     first: np.ndarray
     second: np.ndarray
     ohms: np.ndarray
@@ -52,7 +58,7 @@ class Network(NamedTuple):
     ascending: np.ndarray
     diodes: np.ndarray
     sources: np.ndarray
-    laplacian: Laplacian
+    laplacian: LinearSolver
     branch: np.ndarray
     grounded: bool
 
@@ -64,33 +70,125 @@ class Network(NamedTuple):
     @property
     def roots(self) -> np.ndarray:
         """Ground and the reference node of each part without ground: their potentials are 0 V."""
-        return np.append(0, self.structure.references)
+        return roots_of(self.structure)
 
 
-def network(structure: Structure, direct: bool = False) -> Network:
-    """The network of a structure at its circuit's values; ``direct`` excludes iterative linear solvers."""
-    kind, first, second, value, _ = structure.arrays
-    m = kind.size
-    resistors, diodes, coordinate, n = structure.resistors, structure.diodes, structure.coordinate, structure.n
-    ohms, emf, source = np.zeros(m), np.zeros(m), np.zeros(m)
-    ohms[resistors] = value[resistors]
-    volts = kind == VOLTAGE
-    emf[volts] = value[volts]
-    amperes = kind == CURRENT
-    source[amperes] = value[amperes]
-    outer = resistors[coordinate[first[resistors]] != coordinate[second[resistors]]]
-    joining = diodes[coordinate[first[diodes]] != coordinate[second[diodes]]]
-    edges = np.concatenate([outer, joining])
-    branch = np.full(m, -1, dtype=np.int64)
-    branch[edges] = np.arange(edges.size)
-    a, b = coordinate[first[edges]], coordinate[second[edges]]
-    label = component_labels(n + 1, a[: outer.size], b[: outer.size])
-    grounded = bool((label == label[n]).all())
-    laplacian = Laplacian.analyse(n, a, b, 1.0 / value[outer], grounded and not direct, structure.memo)
-    ascending = resistors[np.argsort(value[resistors], kind="stable")]
-    return Network(
-        structure, first, second, ohms, emf, source, structure.voltage_edges, ascending, diodes,
-        np.flatnonzero((source != 0.0) & (first != second)), laplacian, branch, grounded,
-    )  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class Resistances:
+    """What networks of one topology and the same resistances have in common.
+
+    Attributes
+    ----------
+    wiring : Wiring
+    ohms : (m,) float array
+        See `Network.ohms`.
+    ascending : int array
+        See `Network.ascending`.
+    conductances : (r,) float array
+        Of the resistors of the pattern, S.
+    """
+
+    wiring: Wiring
+    ohms: np.ndarray
+    ascending: np.ndarray
+    conductances: np.ndarray
+
+    @cached_property
+    def solver(self) -> LinearSolver:
+        """The method for the linear circuits."""
+        return self.wiring.pattern.solver(self.conductances)
+
+    @cached_property
+    def direct(self) -> LinearSolver:
+        """The one among those that factor."""
+        return self.wiring.pattern.solver(self.conductances, direct=True)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The spanning tree while no diode conducts: fixed voltages, then resistors in ascending order."""
+        structure = self.wiring.structure
+        arrays, edges = structure.arrays, np.concatenate([structure.voltage_edges, self.ascending])
+        return grow(arrays.n_nodes, arrays.first, arrays.second, roots_of(structure), edges)
 
 
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """What networks of one topology have in common.
+
+    Attributes
+    ----------
+    structure : Structure
+        At any values.
+    compiled : bool
+        Whether compiled kernels are loaded anyway: a small circuit that belongs to a large one.
+    """
+
+    structure: Structure
+    compiled: bool = False
+
+    @cached_property
+    def pattern(self) -> NodalPattern:
+        """The pattern of the nodal matrix: resistors, then diodes, between different super-nodes."""
+        derived = self.structure.derived
+        ends = derived.ends
+        a, b = np.concatenate([ends.a, ends.tail]), np.concatenate([ends.b, ends.head])
+        large = self.compiled or self.structure.arrays.kind.size > COMPILED
+        return NodalPattern(derived.n, a, b, ends.r.size, derived.grounded, large)
+
+    @cached_property
+    def branch(self) -> np.ndarray:
+        """See `Network.branch`."""
+        ends = self.structure.derived.ends
+        edges = np.concatenate([ends.r, ends.diode])
+        branch = np.full(self.structure.arrays.kind.size, -1, dtype=np.int64)
+        branch[edges] = np.arange(edges.size)
+        return branch
+
+    @cached_property
+    def resistances(self) -> Resistances:
+        """Those of the structure's own values."""
+        return self._resistances(self.structure.arrays.value)
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """Biconnected component of each element (m,) while no diode conducts; −1 for diodes, and loops at one node."""
+        structure = self.structure
+        _, first, second, _, n_nodes = structure.arrays
+        edges = np.sort(np.concatenate([structure.resistors, structure.voltage_edges, structure.currents]))
+        block = np.full(first.size, -1, dtype=np.int64)
+        block[edges] = block_labels(n_nodes, first[edges], second[edges])
+        return block
+
+    def _resistances(self, value: np.ndarray) -> Resistances:
+        r = self.structure.resistors
+        ohms = np.zeros(value.size)
+        ohms[r] = value[r]
+        # Powers of two order resistances well enough for a tree, and are sorted in linear time.
+        ascending = r[np.argsort(np.frexp(value[r])[1].astype(np.int16), kind="stable")]
+        return Resistances(self, ohms, ascending, 1.0 / value[self.structure.derived.ends.r])
+
+    def network(self, structure: Structure, direct: bool = False) -> Network:
+        """The network at the values of a structure of this topology; ``direct`` excludes iterative linear solvers."""
+        kind, first, second, value, _ = structure.arrays
+        emf, source = np.zeros((2, kind.size))
+        np.copyto(emf, value, where=kind == VOLTAGE)
+        np.copyto(source, value, where=kind == CURRENT)
+        made, r = self.resistances, structure.resistors
+        if not np.array_equal(value[r], made.ohms[r]):
+            made = self._resistances(value)
+        solver = made.direct if direct else made.solver
+        return Network(
+            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, made.ascending,
+            structure.diodes, np.flatnonzero((source != 0.0) & (first != second)), solver, self.branch,
+            structure.derived.grounded,
+        )  # fmt: skip
+
+
+def roots_of(structure: Structure) -> np.ndarray:
+    """Ground and the reference node of each part without ground."""
+    return np.append(0, structure.references)
+
+
+def network(structure: Structure, direct: bool = False, compiled: bool = False) -> Network:
+    """`Wiring.network` for one use."""
+    return Wiring(structure, compiled).network(structure, direct)

@@ -12,48 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine import tree
-from circuitsim.engine.kernels import kernel
+from circuitsim.engine.corrections import OVERALL, Corrections
 from circuitsim.engine.network import Network
-from circuitsim.program.blocks import block_labels
-from circuitsim.program.components import component_labels
-from circuitsim.program.flow import rooted, spanning_forest
+from circuitsim.engine.spanning import Tree, forest_of, representative, spanning_tree
 from circuitsim.solvers.linear import Factored
 
-LOCAL = 1e-12
-"""Accuracy of a current against the largest current at its ends."""
-OVERALL = 1e-22
-"""Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
-RESOLUTION = 1e-28
-"""A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+__all__ = ["OVERALL", "LinearPoint", "Tree", "forest_of", "representative", "solve_linear", "spanning_tree"]
+
 FURTHER = 6
 """Corrections after which a small current that still changes is rounding."""
 STEPS = 60
 """Most corrections; each gains some ten digits but in networks of extreme spread."""
-
-
-class Tree(NamedTuple):
-    """A rooted spanning forest of all nodes.
-
-    Attributes
-    ----------
-    order, edge, parent : int arrays
-        Nodes from the roots outwards, the element to each one's parent (−1 at a root), the parent.
-    edge_of, parent_of, depth : (n_nodes,) int arrays
-        The same by node.
-    root_of : (n_nodes,) int array
-        Root of each node's component.
-    inside : (m,) bool array
-        Elements of the forest.
-    """
-
-    order: np.ndarray
-    edge: np.ndarray
-    parent: np.ndarray
-    edge_of: np.ndarray
-    parent_of: np.ndarray
-    depth: np.ndarray
-    root_of: np.ndarray
-    inside: np.ndarray
 
 
 class LinearPoint(NamedTuple):
@@ -102,35 +71,6 @@ class LinearPoint(NamedTuple):
     steps: int
 
 
-def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
-    """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
-    return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
-
-
-def forest_of(net: Network, edges: np.ndarray) -> Tree:
-    """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
-    n, first, second = net.n_nodes, net.first, net.second
-    kept = spanning_forest(n - 1, first, second, edges)
-    preferred = np.zeros(n)
-    preferred[net.roots] = 1.0
-    grown = rooted(n - 1, first[kept], second[kept], preferred)
-    edge = np.where(grown.edge >= 0, kept[grown.edge], -1)
-    edge_of, parent_of, depth = np.full(n, -1, dtype=np.int64), np.arange(n), np.zeros(n, dtype=np.int64)
-    edge_of[grown.order], parent_of[grown.order] = edge, grown.parent
-    root_of = np.arange(n)
-    kernel(_descend, n)(grown.order, edge, grown.parent, depth, root_of)
-    inside = np.zeros(first.size, dtype=bool)
-    inside[kept] = True
-    return Tree(grown.order, edge, grown.parent, edge_of, parent_of, depth, root_of, inside)
-
-
-def _descend(order, edge, parent, depth, root_of):
-    for k in range(order.size):
-        if edge[k] >= 0:
-            depth[order[k]] = depth[parent[k]] + 1
-            root_of[order[k]] = root_of[parent[k]]
-
-
 def solve_linear(
     net: Network,
     closed: np.ndarray,
@@ -150,107 +90,35 @@ def solve_linear(
     anchor : (n_nodes,) float array
         Potentials of the roots of components without a path to ground, V.
     previous : Factored, optional
-        The nodal matrix at another set, whose memory is used up.
+        The nodal matrix at another set, which is used up.
     """
     made = spanning_tree(net, closed)
-    m, n = net.first.size, net.n_nodes
-    on = np.zeros(m, dtype=bool)
+    on = np.zeros(net.first.size, dtype=bool)
     on[closed] = True
     on &= made.inside
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
-    block, active = _active_blocks(net, on)
-    chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & active)
     last = representative(net, on)[net.structure.coordinate]
-    current, current_low = net.source.copy(), np.zeros(m)
-    current[chords] = guess[chords]
-    v, v_low = np.zeros(n), np.zeros(n)
-    free = made.root_of == np.arange(n)
-    free[net.roots] = False
-    v[free] = anchor[free]
-    need, need_low, at_node, before, most = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(m), np.zeros(n)
-    in_block, injected = np.zeros(block.max(initial=-1) + 1), np.zeros(net.structure.n + 1)
-    residual, old = np.zeros(chords.size), np.zeros(chords.size)
-    carrying = np.concatenate([chords, net.sources])
-    balance, potentials = kernel(tree.tree_currents, m), kernel(tree.tree_potentials, m)
-    measure, correct = kernel(tree.loop_residuals, m), kernel(tree.correct_chords, m)
-    at_nodes, in_blocks = kernel(tree.node_maxima, m), kernel(tree.block_maxima, m)
-    change = kernel(tree.largest_correction, m)
-    walk = made.order, made.edge, made.parent
-    agree, steps, zero = 0, 0, chords[:0]
-    while True:
-        before[:] = current
-        balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, 0.0)
-        potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
-        at_nodes(net.first, net.second, current, at_node)
-        in_blocks(block, current, in_block)
-        if steps:
-            before[chords] = old
-            ratio = change(net.first, net.second, block, current, before, at_node, in_block, LOCAL, OVERALL)
-            agree = agree + 1 if ratio <= 1.0 else 0
-            zero, open_digits = _rounding(chords, current, old, in_block[block[chords]])
-            if (agree >= 2 and not open_digits) or agree >= FURTHER or not ratio < np.inf:
-                break
-        if not chords.size or steps >= STEPS:
+    work = Corrections(net, made, on, guess, anchor)
+    agree, steps, proven, open_digits = 0, 0, False, True
+    tiny = work.follow()
+    while work.chords.size:
+        power = work.residuals()
+        proven = work.proven(power)
+        if proven or steps >= STEPS or (agree >= 2 and not open_digits) or agree >= FURTHER:
             break
-        measure(
-            chords, net.first, net.second, net.structure.coordinate, net.ohms, net.emf, current, current_low, v, v_low,
-            made.depth, made.edge_of, made.parent_of, residual, injected,
-        )  # fmt: skip
-        x, _ = factored.correct(injected[:-1])
-        old = current[chords].copy()
-        correct(chords, net.first, net.second, last, net.ohms, residual, x, current, current_low)
+        work.correct(factored.solve(work.injected[:-1]), last)
         steps += 1
-    correction = np.abs(current - before) if steps else np.zeros(m)
-    current[zero] = current_low[zero] = 0.0
-    balance(*walk, net.first, net.second, carrying, current, current_low, need, need_low, most, RESOLUTION)
-    potentials(*walk, net.first, net.ohms, net.emf, current, current_low, v, v_low)
-    at_nodes(net.first, net.second, current, at_node)
-    converged = bool(agree) or not chords.size
+        tiny = work.follow()
+        ratio = work.change()
+        agree = agree + 1 if ratio <= 1.0 else 0
+        open_digits = work.rounding()
+        if not ratio < np.inf:
+            break
+    if tiny or work.zero.size:
+        work.current[work.zero] = work.current_low[work.zero] = 0.0
+        work.follow(tree.RESOLUTION)
+    converged = bool(agree) or proven or not work.chords.size
     return LinearPoint(
-        made, on, current, current_low, v, v_low, need, at_node, block, correction, in_block, factored, converged, steps
+        made, on, work.current, work.current_low, work.v, work.v_low, work.need, work.at_node, work.block,
+        work.correction, work.in_block, factored, converged, steps,
     )  # fmt: skip
-
-
-def _active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Biconnected component of each element that may carry current, and whether a source feeds it (m,)."""
-    there = (net.ohms > 0.0) | on
-    there[net.fixed] = True
-    there[net.sources] = True
-    edges = np.flatnonzero(there)
-    label = block_labels(net.n_nodes, net.first[edges], net.second[edges])
-    block = np.full(there.size, -1, dtype=np.int64)
-    block[edges] = label
-    fed = np.zeros(label.max(initial=-1) + 1, dtype=bool)
-    live = edges[((net.emf[edges] != 0.0) | (net.source[edges] != 0.0)) & (label >= 0)]
-    fed[block[live]] = True
-    active = np.zeros(there.size, dtype=bool)
-    active[edges[label >= 0]] = fed[label[label >= 0]]
-    return block, active
-
-
-def representative(net: Network, on: np.ndarray) -> np.ndarray:
-    """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
-    the order of elimination, which has the least rounding."""
-    n = net.structure.n
-    last = np.arange(n + 1)
-    d = np.flatnonzero(on & (net.branch >= 0))
-    if d.size:
-        coordinate = net.structure.coordinate
-        group = component_labels(n + 1, coordinate[net.first[d]], coordinate[net.second[d]])
-        order = net.laplacian.order
-        last[group[order]] = order
-        last = last[group]
-    return last
-
-
-def _rounding(
-    chords: np.ndarray, current: np.ndarray, before: np.ndarray, largest: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """Chords whose currents are rounding, and whether further corrections would tell more.
-
-    Rounding are currents below `OVERALL` of the ``largest`` in their block, of no digit that the last two corrections
-    agree on. As long as such currents exceed what pairs of doubles resolve, the next correction may find digits.
-    """
-    size = np.abs(current[chords])
-    unsettled = np.abs(current[chords] - before) > 1e-3 * size
-    return chords[unsettled & (size <= OVERALL * largest)], bool((unsettled & (size > RESOLUTION * largest)).any())

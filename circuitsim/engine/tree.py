@@ -14,6 +14,10 @@ from circuitsim.engine.double_double import add, multiply
 
 COARSE = 1e-18
 """A difference of potentials below this share of them is taken as a sum of drops instead."""
+ROUNDED = 2.0**-96
+"""Share of the largest current or potential that sums of pairs of doubles may be off by."""
+RESOLUTION = 1e-28
+"""A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 
 
 def tree_currents(order, edge, parent, first, second, chords, current, current_low, need, need_low, most, share):
@@ -35,7 +39,13 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
         Work space.
     share : float
         A tree current below this share of the largest current in its subtree is zero.
+
+    Returns
+    -------
+    bool
+        Whether a current other than zero is below `RESOLUTION` of that largest current.
     """
+    found = False
     for k in range(need.size):
         need[k] = 0.0
         need_low[k] = 0.0
@@ -54,6 +64,8 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
             continue
         u, p = order[k], parent[k]
         h, low = need[u], need_low[u]
+        if h != 0.0 and abs(h) < RESOLUTION * most[u]:
+            found = True
         if abs(h) < share * most[u]:
             h, low = 0.0, 0.0
         if first[e] == u:
@@ -64,6 +76,7 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
             need[p], need_low[p] = add(need[p], need_low[p], h, low)
         most[p] = max(most[p], most[u])
         need[u], need_low[u] = 0.0, 0.0
+    return found
 
 
 def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low):
@@ -129,8 +142,9 @@ def loop_residuals(
 
     Where potentials in pairs of doubles do not resolve the drop between its ends (`COARSE`), the drops along the path
     are added up. Fills in ``residual`` (chords,): R i − (v_first − v_second), V; and ``injected`` (n + 1,): the
-    currents into the coordinates whose potentials are the correction, A.
+    currents into the coordinates whose potentials are the correction, A. Returns the power Σ s²/R of the residuals, W.
     """
+    power = 0.0
     for k in range(injected.size):
         injected[k] = 0.0
     for j in range(chords.size):
@@ -146,6 +160,8 @@ def loop_residuals(
             c = s / ohms[e]
             injected[coordinate[a]] += c
             injected[coordinate[b]] -= c
+            power += s * c
+    return power
 
 
 def differences(a, b, v, v_low, difference):
@@ -185,23 +201,76 @@ def block_maxima(block, current, largest):
             largest[k] = abs(current[e])
 
 
-def largest_correction(first, second, block, current, before, at_node, in_block, local, overall):
+def largest_correction(first, second, block, correction, at_node, in_block, local, overall):
     """The largest change of a current against its scale: ``local`` of the largest at either of its ends, or ``overall``
     of the largest in its block."""
     worst = 0.0
     for e in range(first.size):
-        change = abs(current[e] - before[e])
-        if change > 0.0:
-            if not change < np.inf:
-                return np.inf
+        change = correction[e]
+        if change == 0.0:
+            continue
+        if not change < np.inf:
+            return np.inf
+        scale = local * max(at_node[first[e]], at_node[second[e]])
+        if block[e] >= 0:
+            scale = max(scale, overall * in_block[block[e]])
+        if scale == 0.0:
+            return np.inf
+        if change > worst * scale:
+            worst = change / scale
+    return worst
+
+
+def bounded(first, second, ohms, carries, block, current, at_node, in_block, power, overall, local, bound):
+    """Whether residuals of a power, W, prove the currents of all elements that carry any.
+
+    Fills in ``bound`` (m,): the largest possible error of each current, A. It must be within ``local`` of the current
+    itself, or of a current that is exactly zero within ``local`` of the largest at either end or ``overall`` of the
+    largest in the block.
+    """
+    if not power < np.inf:
+        return False
+    total = 0.0
+    for e in range(ohms.size):
+        if ohms[e] > 0.0 and carries[e]:
+            total += 1.0 / ohms[e]
+    through = np.sqrt(power * total)
+    root = np.sqrt(power)
+    for e in range(ohms.size):
+        if not carries[e]:
+            continue
+        error = through if ohms[e] == 0.0 else min(through, root / np.sqrt(ohms[e]))
+        if block[e] >= 0:
+            error += ROUNDED * in_block[block[e]]
+        bound[e] = error
+        scale = local * abs(current[e])
+        if current[e] == 0.0:
             scale = local * max(at_node[first[e]], at_node[second[e]])
             if block[e] >= 0:
                 scale = max(scale, overall * in_block[block[e]])
-            if scale == 0.0:
-                return np.inf
-            if change > worst * scale:
-                worst = change / scale
-    return worst
+        if error > scale:
+            return False
+    return True
+
+
+def resolved(order, edge, parent, ohms, diodes, on, first, second, v, v_low, root_of, power, local, reach):
+    """Whether residuals of a power, W, prove every blocking diode's voltage to ``local`` of itself, or it is zero.
+
+    Fills in ``reach`` (n_nodes,): the resistance of the tree's path from each node to its root, Ω.
+    """
+    for k in range(order.size):
+        u = order[k]
+        reach[u] = 0.0 if edge[k] < 0 else reach[parent[k]] + ohms[edge[k]]
+    root = np.sqrt(power)
+    for k in range(diodes.size):
+        e = diodes[k]
+        a, b = first[e], second[e]
+        if not on[e] and root_of[a] == root_of[b]:
+            size = abs(add(v[a], v_low[a], -v[b], -v_low[b])[0])
+            error = root * (np.sqrt(reach[a]) + np.sqrt(reach[b])) + ROUNDED * max(abs(v[a]), abs(v[b]))
+            if size > 0.0 and error > local * size:
+                return False
+    return True
 
 
 def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, largest, members):

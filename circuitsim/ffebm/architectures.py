@@ -151,8 +151,8 @@ def published() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def preset(name: str) -> dict[str, Any]:
-    """A published configuration as the options of ``circuitsim train --model ffebm``.
+def preset(name: str, divisor: int = 1) -> dict[str, Any]:
+    """A published configuration as the options of ``circuitsim train --model ffebm``; widths over ``divisor``.
 
     Raises
     ------
@@ -165,6 +165,10 @@ def preset(name: str) -> dict[str, Any]:
         raise UsageError(f"there is no preset '{name}'; there are {', '.join(names)}")
     entry = {**table[name]}
     layers = {**table["layers"][entry.pop("layers")], **entry.pop("change", {})}
+    for widths in ("channels", "dense"):
+        layers[widths] = [width // divisor for width in layers.get(widths, ())]
+    # With fewer channels a kernel's sum has fewer terms; the variance grows so that the sums have equal size.
+    layers["variance"] = layers["variance"] * divisor
     layers["normalise"] = table["pixels"][entry["dataset"]]
     classes = {"cifar10": 10, "cifar100": 100, "imagenet32": 1000}[entry["dataset"]]
     elements = LayerSizes(**layers).cut((32, 32, 3), entry.pop("blocks"), classes)

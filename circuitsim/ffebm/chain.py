@@ -85,6 +85,7 @@ class Chain:
             state is no strict minimum.
         metrics : dict
             ``loss``; ``error``, the fraction of wrong labels (for labels); ``residual``, the worst of the free states;
+            ``kink_share``, of all clamped units and diodes those that change between the phases;
             ``uncertified_fraction``, the share of samples left out because a block's
             state is not certified to its tolerance.
         """
@@ -102,17 +103,18 @@ class Chain:
         for state in relaxed:
             trusted = trusted & xp.asarray(state.certified)
         error = error * xp.astype(trusted, error.dtype)[:, None]
-        gradients = None
+        gradients, share = None, 0.0
         with contextlib.suppress(ConvergenceError):
-            found, certified = backward(steps, error, targets, self.loss, self.chaining)
-            trusted = trusted & certified
-            if bool(xp.any(trusted)):
+            found, certified, kinks = backward(steps, error, targets, self.loss, self.chaining)
+            trusted, share = trusted & certified, kinks.share
+            if bool(xp.any(trusted)) or self.chaining.allow_nonconvex:
                 gradients = {f"{number}.{name}": g for number, own in enumerate(found) for name, g in own.items()}
         metrics = {"loss": float(xp.mean(values))}
         if _are_labels(targets):
             metrics["error"] = float(np.mean(_labels(output) != to_numpy(targets)))
         if relaxed:
             metrics["residual"] = max(float(xp.max(xp.asarray(state.residual))) for state in relaxed)
+            metrics["kink_share"] = share
             metrics["uncertified_fraction"] = 1.0 - float(xp.mean(xp.astype(trusted, error.dtype)))
         return gradients, metrics
 
@@ -153,6 +155,12 @@ class Chain:
         output, wanted = to_numpy(output), np.reshape(to_numpy(targets), output.shape)
         return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
 
+    def top(self, x: Array, labels: Array, count: int = 5) -> float:
+        """Fraction of samples whose label is among the ``count`` largest outputs."""
+        output, labels = to_numpy(self.output(x)), to_numpy(labels)
+        right = output[np.arange(len(labels)), labels]
+        return float(np.mean((output > right[:, None]).sum(axis=1) < count))
+
     def fit(
         self,
         x: Array,
@@ -168,13 +176,22 @@ class Chain:
         Parameters
         ----------
         x : array (samples, …)
+            Of any array library; training runs in numpy, on copies of tensors.
         targets : array
             Labels, or rows like the outputs.
         **plan
             Further arguments of `circuitsim.training.TrainingPlan`.
+
+        Raises
+        ------
+        UsageError
+            The chain's parameters are no numpy arrays (see `convert`).
         """
         from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
 
+        if not all(isinstance(array, np.ndarray) for array in self.parameters.values()):
+            raise UsageError("fit trains numpy arrays; take the parameters back with chain.convert(to_numpy) before it")
+        x, targets = to_numpy(x), to_numpy(targets)
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
         self.history = Trainer(self, (x, targets), TrainingPlan(epochs, batch, seed, **settings)).train().history
         return self
@@ -201,17 +218,21 @@ class Chain:
         return self
 
     def save(self, path: Path | str) -> None:
-        """Write description, parameters and averages as one file, read back by `load`; no pickle."""
+        """Write description, parameters and averages as one file, read back by `load`; no pickle.
+
+        A stage or block of your own needs a name ``kind`` in its class and ``options``, the arguments of its
+        constructor as JSON values.
+        """
         from circuitsim.ffebm.description import save
 
         save(self, Path(path))
 
     @classmethod
-    def load(cls, path: Path | str) -> Chain:
-        """Read what `save` wrote."""
+    def load(cls, path: Path | str, elements: Sequence[type] = ()) -> Chain:
+        """Read what `save` wrote; ``elements`` are the classes of stages and blocks of your own in it."""
         from circuitsim.ffebm.description import load
 
-        return load(Path(path))
+        return load(Path(path), elements)
 
     def _collected(self, attribute: str) -> dict[str, Any]:
         return {

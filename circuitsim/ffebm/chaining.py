@@ -2,6 +2,9 @@
 
 All errors belong to the sum of the samples' losses; what is returned is the mean gradient of a batch. The energy of a
 block is E(s; θ, x), x = F(s of the block before): Nest & Ernoult (2024), Theorem 3.1 and Algorithms 2, 4 and 12.
+
+A block of one layer has no coupling (U = 0): its state is σ(x), and a chain of such blocks is a feedforward network
+(Lemma A.2). Nudged it is σ(x ∓ β δs), so that Algorithms 2 and 4 become Algorithms 3 and 5; the code is the same.
 """
 
 from __future__ import annotations
@@ -11,7 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from circuitsim._arrays import Array, namespace
+from circuitsim.blocks.kinks import Kinks, changed
 from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
 from circuitsim.errors import UsageError
 from circuitsim.ffebm.images import BatchNorm
@@ -45,6 +51,9 @@ class Chaining:
     scale_errors : bool
         Divide each sample's error by its largest entry before a block is relaxed, and multiply after: β is then the
         largest pull on any output, for every loss, and round-off is the same from block to block.
+    allow_nonconvex : bool
+        Compute with samples too whose nudged energy is not convex (an elastic nudge too strong for the last block).
+        Otherwise they are left out; either way they count as uncertified.
     """
 
     method: str = "ep"
@@ -52,6 +61,7 @@ class Chaining:
     form: str = "explicit"
     last: str = "stationary"
     scale_errors: bool = True
+    allow_nonconvex: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed in (
@@ -110,7 +120,7 @@ def forward(elements: Sequence[Element], x: Array, training: bool) -> tuple[Arra
 
 def backward(
     steps: Sequence[Step], error: Array, targets: Array, loss: ChainLoss, rule: Chaining
-) -> tuple[list[Gradients], Array]:
+) -> tuple[list[Gradients], Array, Kinks]:
     """Mean gradient of the loss with respect to each element's parameters.
 
     Parameters
@@ -129,6 +139,8 @@ def backward(
     certified : array (batch,) of bool
         Samples of which every state is within its block's tolerance; the blocks before a state that is not leave that
         sample out.
+    kinks : Kinks
+        Units of all blocks whose bounds (or diodes whose states) change between the free and the nudged states.
     """
     batch = error.shape[0]
     gradients: list[Gradients] = [{} for _ in steps]
@@ -136,20 +148,24 @@ def backward(
     first = next((i for i, step in enumerate(steps) if step.element.parameters), len(steps))
     place = len(steps) - 1
     # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
-    errors = [(1.0, error)]
+    errors, kinks = [(1.0, error)], list[Kinks]()
     if rule.method == "ep" and rule.last == "elastic":
-        place, errors, certified = _elastic_end(steps, gradients, targets, loss, rule)
+        place, passed = _elastic_end(steps, gradients, targets, loss, rule)
+        gradients[place + 1], errors, certified, _ = passed
+        kinks += [] if passed.kinks is None else [passed.kinks]
     for index in range(place, first - 1, -1):
         step, with_input = steps[index], index > first
         errors = [(c, namespace(e).reshape(e, step.shape)) for c, e in errors]
         if is_block(step.element):
-            gradients[index], errors, held = through_block(step, sum(c * e for c, e in errors), rule, batch)
-            certified = certified & held
+            passed = through_block(step, sum(c * e for c, e in errors), rule, batch)
+            gradients[index], errors, certified = passed.gradients, passed.errors, certified & passed.certified
+            kinks += [] if passed.kinks is None else [passed.kinks]
         else:
-            passed = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
-            gradients[index] = _combined([(c / batch, found) for c, (found, _) in passed])
-            errors = [(c, back) for c, (_, back) in passed]
-    return gradients, certified
+            pulled = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
+            gradients[index] = _combined([(c / batch, found) for c, (found, _) in pulled])
+            errors = [(c, back) for c, (_, back) in pulled]
+    total = Kinks(sum((k.changes for k in kinks), np.zeros(batch, np.int64)), sum(k.switches for k in kinks))
+    return gradients, certified, total
 
 
 def unit(block: EnergyBlock) -> float:
@@ -167,7 +183,13 @@ def unit(block: EnergyBlock) -> float:
     return 1.0 if conductance is None else float(conductance.mean())
 
 
-Passed = tuple[Gradients, list[tuple[float, Array]], Array]
+class Passed(NamedTuple):
+    """What a block gives: gradients, errors at its input, which samples are certified, kinks (None: not known)."""
+
+    gradients: Gradients
+    errors: list[tuple[float, Array]]
+    certified: Array
+    kinks: Kinks | None
 
 
 def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passed:
@@ -179,17 +201,18 @@ def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passe
     if rule.method != "ep":
         differentiate = getattr(block, "truncated", block.implicit) if rule.method == "id" else block.implicit
         found, back = differentiate(free, x, error, trust / batch)
-        return dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])], certified
+        kinks = Kinks(*block.kinks(free)) if hasattr(block, "kinks") else None
+        return Passed(dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])], certified, kinks)
     scale = xp.max(xp.abs(error), axis=1) if rule.scale_errors else xp.ones_like(error[:, 0])
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     pull = error / scale[:, None]
     beta = rule.beta * unit(block)
     plus, minus = (block.relax(x, Nudge(sign * beta * pull), free) for sign in (1.0, -1.0))
-    return _contrast(block, x, (free, plus, minus), scale / beta, rule.form, batch)
+    return _contrast(block, x, (free, plus, minus), scale / beta, rule, batch)
 
 
 def _contrast(
-    block: EnergyBlock, x: Array, states: tuple[State, State, State], scale: Array, form: str, batch: int
+    block: EnergyBlock, x: Array, states: tuple[State, State, State], scale: Array, rule: Chaining, batch: int
 ) -> Passed:
     """Contrast of two nudged states; samples with an uncertified state are left out.
 
@@ -198,25 +221,29 @@ def _contrast(
     xp = namespace(scale)
     free, plus, minus = states
     certified = xp.asarray(free.certified & plus.certified & minus.certified)
-    half = 0.5 * scale * xp.astype(certified, scale.dtype)
+    used = certified
+    if rule.allow_nonconvex:
+        used = xp.all(xp.isfinite(plus.output) & xp.isfinite(minus.output), axis=1)
+    half = 0.5 * scale * xp.astype(used, scale.dtype)
     found = dict(block.parameter_difference(plus, minus, x, half / batch))
-    if form == "explicit":
+    kinks = changed(states)
+    if rule.form == "explicit":
         back = xp.astype(block.input_difference(plus, minus, x), scale.dtype)
-        return found, [(1.0, back * half[:, None])], certified
+        return Passed(found, [(1.0, back * half[:, None])], certified, kinks)
     # The derivative at the free state is the same in both and is left out.
     errors = [
         (sign, xp.astype(block.input_difference(state, free, x), scale.dtype) * half[:, None])
         for sign, state in ((1.0, plus), (-1.0, minus))
     ]
-    return found, errors, certified
+    return Passed(found, errors, certified, kinks)
 
 
 def _elastic_end(
     steps: Sequence[Step], gradients: list[Gradients], targets: Array, loss: ChainLoss, rule: Chaining
-) -> tuple[int, list[tuple[float, Array]], Array]:
+) -> tuple[int, Passed]:
     """The last block and the stages after it, with a nudge that follows (Algorithms 7 and 9).
 
-    Returns the place before that block, the errors at its input, and which samples are certified.
+    Returns the place before that block, and what it gives.
     """
     last = max((i for i, step in enumerate(steps) if is_block(step.element)), default=-1)
     if last < 0:
@@ -246,8 +273,7 @@ def _elastic_end(
         gradients[offset] = _combined([(0.5 / batch, own) for own in pair])
     ones = namespace(free.output).ones_like(free.output[:, 0])
     triple = (free, states[0], states[1])
-    gradients[last], errors, certified = _contrast(block, x, triple, ones / beta, rule.form, batch)
-    return last - 1, errors, certified
+    return last - 1, _contrast(block, x, triple, ones / beta, rule, batch)
 
 
 def _scaled_law(law: Callable[[Array], Array], factor: float) -> Callable[[Array], Array]:

@@ -77,8 +77,8 @@ def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int
         error = error.reshape(step.shape)
         if is_block(step.element):
             errors[number] = error
-            _, passed, _ = through_block(step, error, replace(chain.chaining, method="ep", form="explicit"), len(error))
-            error = passed[0][1]
+            rule = replace(chain.chaining, method="ep", form="explicit")
+            error = through_block(step, error, rule, len(error)).errors[0][1]
         else:
             _, error = step.element.vjp(step.memory, error, True)
     return errors

@@ -19,7 +19,7 @@ from circuitsim.errors import UsageError
 from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining
 from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
-from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout
 from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
 
 #: What a description's ``kind`` may be, besides ``circuit``.
@@ -40,17 +40,23 @@ def describe(element: Any) -> dict[str, Any]:
     UsageError
         It is of a kind that has no description.
     """
-    if isinstance(element, Stage) or getattr(element, "kind", None) in KINDS:
-        return {"kind": element.kind, **element.options}
+    kind, options = getattr(element, "kind", None), getattr(element, "options", None)
+    if isinstance(kind, str) and isinstance(options, Mapping):
+        if kind in (*KINDS, "circuit") and not isinstance(element, KINDS.get(kind, ())):
+            raise UsageError(f"{type(element).__name__} has the kind {kind!r} of another element: give it its own")
+        return {"kind": kind, **options}
     if hasattr(element, "circuit") and hasattr(element, "roles"):
         from circuitsim.netlist import dumps
 
         return {"kind": "circuit", "deck": dumps(element.trained(), element.roles), "tolerance": element.tolerance}
-    raise UsageError(f"{type(element).__name__} cannot be described in a file")
+    raise UsageError(
+        f"{type(element).__name__} cannot be described in a file: it needs 'kind', a name in its class, and 'options', "
+        "the arguments of its constructor as JSON values"
+    )
 
 
-def build(description: Mapping[str, Any]) -> Any:
-    """The element a table describes.
+def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
+    """The element a table describes; ``elements`` are classes besides those of `KINDS`.
 
     Raises
     ------
@@ -61,9 +67,13 @@ def build(description: Mapping[str, Any]) -> Any:
     kind = options.pop("kind", None)
     if kind == "circuit":
         return _circuit(options)
-    if kind not in KINDS:
-        raise UsageError(f"there is no kind of element '{kind}'; there are {', '.join([*KINDS, 'circuit'])}")
-    allowed = inspect.signature(KINDS[kind].__init__).parameters
+    kinds = {**{getattr(element, "kind", element.__name__): element for element in elements}, **KINDS}
+    if kind not in kinds:
+        raise UsageError(
+            f"there is no kind of element '{kind}'; there are {', '.join([*kinds, 'circuit'])}. Name a class of your "
+            "own in elements=[...]"
+        )
+    allowed = inspect.signature(kinds[kind].__init__).parameters
     open_ended = inspect.Parameter.VAR_KEYWORD
     known = [name for name, a in allowed.items() if name not in ("self", "rng", "dtype") and a.kind != open_ended]
     unknown = [name for name in options if name not in known]
@@ -73,9 +83,9 @@ def build(description: Mapping[str, Any]) -> Any:
     if missing:
         raise UsageError(f"{kind} needs {', '.join(missing)}")
     try:
-        if "sweeps" in options:
+        if isinstance(options.get("sweeps"), Mapping):
             options["sweeps"] = Sweeps(**options["sweeps"])
-        return KINDS[kind](**options)
+        return kinds[kind](**options)
     except (TypeError, ValueError, AttributeError) as problem:
         raise UsageError(f"{kind} cannot be made from {options}: {problem}") from problem
 
@@ -110,9 +120,9 @@ def describe_chain(chain: Chain) -> dict[str, Any]:
 
 def build_chain(
     elements: Sequence[Mapping[str, Any]], loss: str = "cross-entropy", chaining: Mapping[str, Any] | None = None,
-    dtype: str = "float32", seed: int | None = 0,
+    dtype: str = "float32", seed: int | None = 0, own: Sequence[type] = (),
 ) -> Chain:  # fmt: skip
-    """The chain that tables describe, its parameters drawn from a seed."""
+    """The chain that tables describe, its parameters drawn from a seed; ``own`` are classes as in `build`."""
     if dtype not in ("float32", "float64"):
         raise UsageError(f"dtype must be float32 or float64, not {dtype}")
     try:
@@ -122,7 +132,7 @@ def build_chain(
     made = []
     for number, table in enumerate(elements):
         try:
-            made.append(build(table))
+            made.append(build(table, own))
         except UsageError as problem:
             raise UsageError(f"element {number}: {problem}") from problem
     return Chain(made, loss, rule, seed, np.dtype(dtype))
@@ -135,8 +145,8 @@ def save(chain: Chain, path: Path) -> None:
     save_checkpoint(path, arrays, {"kind": "chain", "chain": describe_chain(chain)})
 
 
-def load(path: Path) -> Chain:
-    """Read what `save` wrote.
+def load(path: Path, elements: Sequence[type] = ()) -> Chain:
+    """Read what `save` wrote; ``elements`` are the classes of stages and blocks that `KINDS` does not have.
 
     Raises
     ------
@@ -147,7 +157,7 @@ def load(path: Path) -> Chain:
     if facts.get("kind") != "chain":
         raise CheckpointError(f"{path} does not hold a chain")
     try:
-        chain = build_chain(**facts["chain"])
+        chain = build_chain(**facts["chain"], own=elements)
     except (KeyError, TypeError) as problem:
         raise CheckpointError(f"the description in {path} is damaged ({problem})") from problem
     copy_into(chain.parameters, unpack(arrays, "parameters"), "parameters")

@@ -12,6 +12,7 @@ import numpy as np
 from circuitsim.blocks import Nudge
 from circuitsim.blocks.alternating import Relaxed
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, LayeredState, Sweeps
+from circuitsim.blocks.kinks import changed
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
 from circuitsim.training.trainable import Arrays
@@ -112,12 +113,12 @@ class DeepHopfieldNetwork:
         }
         weight = np.full(size, 1.0 / size, self._dtype)
         if self.learning.method == "ep":
-            gradients, last, nudged_residual = self._contrast(x, target, free, weight)
+            gradients, last, nudged_residual, kink_share = self._contrast(x, target, free, weight)
         else:
             rule = self.block.truncated if self.learning.method == "bp" else self.block.implicit
             gradients, _ = rule(free, x, distance, weight)
-            last, nudged_residual = free.layers, 0.0
-        metrics["nudged_residual"] = nudged_residual
+            last, nudged_residual, kink_share = free.layers, 0.0, 0.0
+        metrics["nudged_residual"], metrics["kink_share"] = nudged_residual, kink_share
         metrics["sweeps"] = float(free.relaxed.sweeps)
         if self.learning.warm:
             for memory, state in zip(self._last, last):
@@ -126,8 +127,9 @@ class DeepHopfieldNetwork:
 
     def _contrast(
         self, x: np.ndarray, target: np.ndarray, free: LayeredState, weight: np.ndarray
-    ) -> tuple[Arrays, Sequence[np.ndarray], float]:
-        """EP: the gradient, the last nudged state, and the nudged states' residual. Both nudges relax as one batch."""
+    ) -> tuple[Arrays, Sequence[np.ndarray], float, float]:
+        """EP: the gradient, the last nudged state, the nudged states' residual, the share of clamped units that change
+        between the phases. Both nudges relax as one batch."""
         beta = self.learning.beta
         strengths = {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[self.learning.scheme]
         size = len(x)
@@ -139,7 +141,9 @@ class DeepHopfieldNetwork:
         pairs = {"centred": (last, first), "positive": (last, free), "negative": (free, last)}
         plus, minus = pairs[self.learning.scheme]
         scale = weight / (2.0 * beta if self.learning.scheme == "centred" else beta)
-        return self.block.parameter_difference(plus, minus, x, scale), last.layers, residual
+        kinks = changed([free, plus, minus])
+        share = 0.0 if kinks is None else kinks.share
+        return self.block.parameter_difference(plus, minus, x, scale), last.layers, residual, share
 
     def targets(self, labels: np.ndarray) -> np.ndarray:
         """(samples, outputs) one-hot."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
+from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
 
 
@@ -25,7 +26,9 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
     hidden : sequence of int
         Units of the hidden layers.
     input_gain : float
-        A: volts for an input of one. Features should be scaled to about [0, 1] or [−1, 1].
+        A: volts for an input of one.
+    scale_inputs : bool
+        Map each feature linearly from its range in ``fit`` to [−1, 1], unless all features lie in [−1, 1] already.
     learning_rate : float or sequence of float
         Of all layers, or one a layer, the first first.
     beta : float
@@ -46,7 +49,10 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray
     n_features_in_ : int
     network_ : DeepResistiveNetwork
-        The trained network; ``network_.to_circuit(x)`` is its circuit.
+        The trained network, in double precision; ``network_.to_circuit(x)`` is its circuit for a row of
+        ``inputs(X)``.
+    input_centre_, input_scale_ : (features,) ndarray
+        An input of the network is (feature − centre) / scale.
     cost_curve_ : list of float
         Mean cost of each epoch.
     """
@@ -56,6 +62,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         hidden: Sequence[int] = (100,),
         *,
         input_gain: float = 100.0,
+        scale_inputs: bool = True,
         learning_rate: float | Sequence[float] = 0.006,
         beta: float = 0.1,
         sweeps: int = 4,
@@ -68,6 +75,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.hidden = hidden
         self.input_gain = input_gain
+        self.scale_inputs = scale_inputs
         self.learning_rate = learning_rate
         self.beta = beta
         self.sweeps = sweeps
@@ -89,6 +97,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 "a classifier needs samples of at least 2 classes in the data, but there is only one class"
             )
+        self._measure(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
         learner = LayeredLearner(
             Architecture((X.shape[1], *self.hidden, len(self.classes_)), self.input_gain),
@@ -96,16 +105,23 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
             self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
         )  # fmt: skip
         plan = TrainingPlan(self.epochs, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
-        outcome = Trainer(learner, (np.ascontiguousarray(X), labels), plan).train()
-        self.network_ = learner.network()
+        outcome = Trainer(learner, (self._scaled(X), labels), plan).train()
+        # In double precision, so that the outputs of a sample do not depend on the others of its batch.
+        self.network_ = DeepResistiveNetwork(
+            learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
+        )
         self.cost_curve_ = [float(cost) for cost in outcome.history.column("cost")]
         return self
 
+    def inputs(self, X: Any) -> np.ndarray:
+        """(samples, features) inputs of the network for samples."""
+        check_is_fitted(self)
+        return self._scaled(validate_data(self, X, reset=False, dtype=np.dtype(self.dtype)))
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages: (samples, classes), or v_2 − v_1 of two classes, V."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.dtype(self.dtype))
-        outputs = self.network_.relax(X).output
+        inputs = self.inputs(X)
+        outputs = self.network_.relax(inputs).output
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
@@ -113,6 +129,18 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         outputs = self.decision_function(X)
         best = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
         return self.classes_[best]
+
+    def _measure(self, X: np.ndarray) -> None:
+        """Set centre and scale of the inputs."""
+        low, high = X.min(axis=0), X.max(axis=0)
+        self.input_centre_, self.input_scale_ = np.zeros_like(low), np.ones_like(low)
+        if self.scale_inputs and max(-low.min(), high.max()) > 1.0:
+            # Halves, because the range itself may be beyond the largest number.
+            self.input_centre_, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+            self.input_scale_ = np.where(half > 0.0, half, 1.0)
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray((X - self.input_centre_) / self.input_scale_, dtype=self.dtype)
 
     def _rates(self) -> float | dict[str, float]:
         if isinstance(self.learning_rate, (int, float)):

@@ -60,6 +60,7 @@ class LayeredLearner:
         self.method, self.learning = method, learning
         self.engine = Engine(architecture, learning, batch, dtype, threads)
         self.engine.initialise(rng)
+        self._unchecked, self._checked = 0, False
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -76,11 +77,13 @@ class LayeredLearner:
         Raises
         ------
         ConvergenceError
-            A unit is left without conductance, or an adjoint does not converge.
+            A unit is left without conductance, an adjoint does not converge, or (looked at once an epoch) a nudge of −β
+            leaves the energy not convex in some state of the diodes.
         """
         images, labels = data
         if batch != self.engine.batch:
             raise UsageError(f"the network was built for mini-batches of {self.engine.batch}, not {batch}")
+        self._checked_in_turn(len(rows), len(images))
         depth = self.engine.architecture.depth
         weights, biases = ([rates[f"{kind}.{i}"] for i in range(1, depth + 1)] for kind in ("weights", "biases"))
         if self.method == "ep":
@@ -89,6 +92,28 @@ class LayeredLearner:
             some = [rows[start : start + batch] for start in range(0, len(rows), batch)]
             metrics = np.array([self._step(images, labels, part, weights, biases) for part in some])
         return dict(zip(("cost", "train_error", "residual"), metrics.T))
+
+    def _checked_in_turn(self, rows: int, samples: int) -> None:
+        """Once an epoch: hold β against the least conductance that the outputs have with all hidden units free."""
+        if self.method != "ep" or self.learning.variant == "positive":
+            return
+        self._unchecked += rows
+        if self._unchecked < samples and self._checked:
+            return
+        self._unchecked, self._checked = 0, True
+        engine = self.engine
+        inner, _ = engine.upper()
+        sums = numpy_layers.conductances(inner, engine.drive(np.zeros((1, engine.architecture.units[0]))).load)
+        if not all((part > 0).all() for part in sums):
+            return  # the engine names the unit
+        free = [np.ones(units, bool) for units in engine.architecture.units[1:-1]]
+        scale = engine.architecture.amplification[-1] ** 2
+        least = float(np.linalg.eigvalsh(numpy_layers.output_conductance(inner, sums, free))[0]) / scale
+        if least <= self.learning.beta:
+            raise ConvergenceError(
+                f"a nudge of -{self.learning.beta} S leaves no convex energy: the outputs have {least:.3g} S at least, "
+                "seen through free hidden units; lower beta, or nudge with the positive variant"
+            )
 
     def warm_up(self, images: np.ndarray, labels: np.ndarray) -> None:
         """Compile all kernels of a step ahead of time measurements; parameters are unchanged."""

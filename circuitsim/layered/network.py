@@ -13,7 +13,7 @@ from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import baselines, numpy_layers
 from circuitsim.layered.architecture import Architecture
-from circuitsim.layered.numpy_layers import Drive, Tilt
+from circuitsim.layered.numpy_layers import Drive, Tilt, output_conductance
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 
 Arrays = dict[str, np.ndarray]
@@ -53,6 +53,11 @@ class ResistiveState:
     def output(self) -> np.ndarray:
         """(batch, outputs), V."""
         return self.layers[-1]
+
+    @property
+    def active(self) -> np.ndarray:
+        """(batch, hidden units) bool: held at 0 V by their diode."""
+        return np.concatenate([layer == 0.0 for layer in self.layers[:-1]], axis=1)
 
 
 class DeepResistiveNetwork:
@@ -142,6 +147,7 @@ class DeepResistiveNetwork:
                 if self.tolerance > 0 and (residual <= self.tolerance).all():
                     break
         certified = residual <= self.tolerance if self.tolerance > 0 else np.ones(len(x), bool)
+        certified &= self._strict(inner, sums, u, self._tilt(nudge, u[-1]))
         scales = self.architecture.amplification[1:]
         return ResistiveState(tuple(a * a.dtype.type(c) for a, c in zip(u, scales)), residual, certified, sweep)
 
@@ -259,6 +265,23 @@ class DeepResistiveNetwork:
             tilt = nudge.stiffness * self.architecture.amplification[-1] ** 2
             if not (sums[-1] + tilt > 0).all():
                 raise ConvergenceError(f"a nudge of {nudge.stiffness} S takes away more conductance than an output has")
+
+    def _strict(
+        self, inner: list[np.ndarray], sums: list[np.ndarray], u: list[np.ndarray], tilt: Tilt | None
+    ) -> np.ndarray:
+        """(batch,) whether a nudge of negative stiffness leaves the energy convex on the units free to move."""
+        strict = np.ones(len(u[0]), bool)
+        if tilt is None or tilt.stiffness >= 0.0:
+            return strict
+
+        def convex(free: list[np.ndarray]) -> bool:
+            return bool(np.linalg.eigvalsh(output_conductance(inner, sums, free))[0] + tilt.stiffness > 0.0)
+
+        if convex([np.ones(layer.shape[1], bool) for layer in u[:-1]]):
+            return strict  # in every state of the diodes
+        for sample in range(strict.size):
+            strict[sample] = convex([layer[sample] != 0.0 for layer in u[:-1]])
+        return strict
 
     def _named(self, gradient: baselines.Gradient, x: np.ndarray) -> Arrays:
         """A gradient in the network's scale as derivatives by the parameters."""

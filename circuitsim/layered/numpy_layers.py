@@ -7,7 +7,7 @@ matrix, computed once for a batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,12 +153,44 @@ def inner_gradient(pair: Contrast, layer: int) -> np.ndarray:
     return own - dj.T @ mk - mj.T @ dk
 
 
+def output_conductance(inner: Matrices, sums: Sequence[np.ndarray], free: Sequence[np.ndarray]) -> np.ndarray:
+    """Matrix of conductances between the outputs, S, with inputs at 0 V and only ``free`` hidden units able to move.
+
+    Parameters
+    ----------
+    inner : list of ndarray
+        Matrices of layers 2..L.
+    sums : sequence of (units,) ndarray
+        `conductances`.
+    free : sequence of (units,) bool ndarray
+        Hidden units that are not held at 0 V by their diode. The more are free, the smaller is the result.
+    """
+    here, known = np.flatnonzero(free[0]), None
+    for layer, g in enumerate(inner, 1):
+        there = np.flatnonzero(free[layer]) if layer < len(inner) else np.arange(g.shape[1])
+        between = g[np.ix_(here, there)].astype(float)
+        # Nothing joins units of the first layer: its matrix is diagonal.
+        solved = between / sums[0][here, None] if known is None else np.linalg.solve(known, between)
+        known = np.diag(sums[layer][there].astype(float)) - between.T @ solved
+        here = there
+    assert known is not None  # there is at least one hidden layer
+    return known
+
+
 def initial_rows(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """max(0, w), w uniform in ±sqrt(1 / rows): about half the conductances start at 0. Some rows at a time."""
+    """max(0, w), w uniform in ±sqrt(1 / rows): about half the conductances start at 0. Some rows at a time.
+
+    A unit without any positive w (with few inputs) has |w| in the last rows, so that every unit has a conductance.
+    """
     bound, some = shape[0] ** -0.5, max(1, 2**18 // shape[1])
+    connected = np.zeros(shape[1], bool)
     for start in range(0, shape[0], some):
         rows = slice(start, min(shape[0], start + some))
-        yield rows, np.maximum(0.0, rng.uniform(-bound, bound, (rows.stop - start, shape[1])))
+        drawn = rng.uniform(-bound, bound, (rows.stop - start, shape[1]))
+        connected |= (drawn > 0.0).any(axis=0)
+        if rows.stop == shape[0]:
+            drawn[:, ~connected] *= -1.0
+        yield rows, np.maximum(0.0, drawn)
 
 
 def initial_weights(shape: tuple[int, ...], rng: np.random.Generator, dtype: Any = np.float64) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim.blocks.kinks import changed
 from circuitsim.blocks.protocol import Arrays
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem
@@ -80,7 +81,8 @@ class AgnosticPropagation:
         scale = self.epsilon * self.beta
         gradient = {name: (theta - here[name]) / scale for name, theta in block.parameters.items()}
         residual = np.maximum(problem.free.residual, state.residual)
-        return Estimate(gradient, None, residual, problem.free.certified & state.certified)
+        certified = problem.free.certified & state.certified
+        return Estimate(gradient, None, residual, certified, kinks=changed([problem.free, state]))
 
     def _pulled(self, block: Any, force: Arrays) -> Arrays:
         """Where the knobs let the parameters go under a force, within their bounds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from circuitsim.learning.estimate import Estimate, GradientProblem, difference
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 SCHEMES = ("centred", "positive", "negative")
+
+REDUCTION, REDUCTIONS = 0.25, 12
+"""Factor on an automatic β for each attempt, and the most attempts: down to 2e-7 of the first."""
 
 
 @dataclass(frozen=True)
@@ -25,34 +29,66 @@ class EquilibriumPropagation:
 
     Parameters
     ----------
-    beta : float
-        Strength of the nudge, positive; S for circuits with the squared error.
+    beta : float or "auto"
+        Strength of the nudge, positive; S for circuits with the squared error. ``"auto"``: at each estimate a tenth of
+        the strength that leaves a circuit's energy convex (of other blocks 0.1), and a quarter of it as long as more
+        diodes and clamped units change between the phases than ``kink_share`` allows.
     scheme : {"centred", "positive", "negative"}
     nudging : Nudging
         How the outputs are pulled.
+    kink_share : float
+        With ``beta="auto"``: largest share of diodes and clamped units, over the batch, that may change.
+
+    Notes
+    -----
+    Where a diode or a clamp changes between the phases the energy has another curvature in each, and the estimate at a
+    finite β is off by what lies between; ``Estimate.kinks`` counts them.
     """
 
-    beta: float = 0.01
+    beta: float | Literal["auto"] = 0.01
     scheme: str = "centred"
     nudging: Nudging = CONSTANT
+    kink_share: float = 0.001
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.beta < np.inf:
-            raise UsageError(f"beta must be positive and finite, not {self.beta}")
+        if self.beta != "auto" and not (isinstance(self.beta, int | float) and 0.0 < self.beta < np.inf):
+            raise UsageError(f"beta must be positive and finite, or 'auto', not {self.beta}")
+        if not 0.0 <= self.kink_share <= 1.0:
+            raise UsageError(f"a share of diodes lies in [0, 1], not {self.kink_share}")
         if self.scheme not in SCHEMES:
             raise UsageError(f"there is no estimator {self.scheme!r}; there are {', '.join(SCHEMES)}")
 
     def estimate(self, problem: GradientProblem) -> Estimate:
-        """The estimate, from one nudged phase or two."""
+        """The estimate, from one nudged phase or two; with ``beta="auto"`` at most `REDUCTIONS` more.
+
+        Raises
+        ------
+        UsageError
+            ``beta="auto"`` for a block that does not tell which of its diodes conduct.
+        """
+        if self.beta != "auto":
+            return self._at(problem, float(self.beta))
+        beta = _first_beta(problem)
+        for _ in range(REDUCTIONS):
+            found = self._at(problem, beta)
+            if found.kinks is None:
+                raise UsageError("the block's states do not tell which units are at bounds ('active'): give a beta")
+            if found.kinks.share <= self.kink_share:
+                break
+            beta *= REDUCTION
+        return found._replace(beta=beta)
+
+    def _at(self, problem: GradientProblem, beta: float) -> Estimate:
+        """The estimate at a strength."""
         plus = minus = problem.free
         lower = upper = None
         if self.scheme != "negative":
-            plus = self._nudged(problem, self.beta)
-            lower = self._contrast(problem, plus, self.beta)
+            plus = self._nudged(problem, beta)
+            lower = self._contrast(problem, plus, beta)
         if self.scheme != "positive":
-            minus = self._nudged(problem, -self.beta)
-            upper = self._contrast(problem, minus, -self.beta)
-        scale = 2.0 * self.beta if self.scheme == "centred" else self.beta
+            minus = self._nudged(problem, -beta)
+            upper = self._contrast(problem, minus, -beta)
+        scale = 2.0 * beta if self.scheme == "centred" else beta
         found = difference(problem, plus, minus, scale, (problem.free, plus, minus))
         return found._replace(lower=lower, upper=upper)
 
@@ -65,3 +101,9 @@ class EquilibriumPropagation:
         block, x, target, loss, free, _ = problem
         raised = block.energy(state, x) - block.energy(free, x)
         return raised / beta + self.nudging.cost(free, loss, target, state.output)
+
+
+def _first_beta(problem: GradientProblem) -> float:
+    """The strength at which the search for an automatic β begins."""
+    limit = float(getattr(problem.block, "stiffness_limit", lambda: 1.0)())
+    return 0.1 * (limit if 0.0 < limit < np.inf else 1.0) / problem.loss.gradient_lipschitz

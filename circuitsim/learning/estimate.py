@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from circuitsim.blocks.kinks import Kinks, changed
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.learning.losses import Loss
 
@@ -48,6 +49,10 @@ class Estimate(NamedTuple):
         All states used are certified.
     lower, upper : (batch,) float array or None
         L_β ≤ loss ≤ L_−β, where the method measures them (Scellier 2024, Theorem 3).
+    kinks : Kinks or None
+        Diodes and clamped units that change between the states used; None where the block does not tell.
+    beta : float or None
+        Strength of the nudge, where the method has chosen it.
     """
 
     parameters: Arrays
@@ -56,6 +61,8 @@ class Estimate(NamedTuple):
     certified: np.ndarray
     lower: np.ndarray | None = None
     upper: np.ndarray | None = None
+    kinks: Kinks | None = None
+    beta: float | None = None
 
 
 @runtime_checkable
@@ -75,4 +82,4 @@ def difference(
     inputs = problem.block.input_difference(plus, minus, problem.x) / scale
     residual = np.maximum.reduce([state.residual for state in states])
     certified = np.logical_and.reduce([state.certified for state in states])
-    return Estimate(parameters, inputs, residual, certified)
+    return Estimate(parameters, inputs, residual, certified, kinks=changed(states))

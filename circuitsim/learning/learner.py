@@ -34,7 +34,9 @@ class Learner:
     -----
     Metrics of a batch: ``loss``, ``error`` (share of wrong classes, or mean squared distance, V²), the bracket
     ``lower ≤ loss ≤ upper`` where the estimator measures it, ``certificate`` (worst residual of the states used),
-    ``clamped`` (parameters on a bound), ``uncertified_fraction`` (of the samples, those without a certified state).
+    ``kinks`` (diodes and clamped units a sample that change between the phases; of the implicit gradient those at a
+    kink) and ``kink_share`` (their share of all), ``beta`` where the estimator chooses it, ``clamped`` (parameters on a
+    bound), ``uncertified_fraction`` (of the samples, those without a certified state).
     """
 
     def __init__(
@@ -90,9 +92,19 @@ class Learner:
         metrics["error"] = float(error(output, target).mean()) if any_good else 0.0
         residual = free.residual if estimate is None else estimate.residual
         metrics["certificate"] = float(residual[good].max(initial=0.0))
+        metrics |= self._kinks(estimate)
         metrics["clamped"] = float(self.block.at_bound())
         metrics["uncertified_fraction"] = float((~good).mean())
         return metrics
+
+    def _kinks(self, estimate: Estimate | None) -> dict[str, float]:
+        """Kinks a sample, their share of all diodes and clamped units; the strength where the estimator chooses it."""
+        found = {"kinks": 0.0, "kink_share": 0.0}
+        if estimate is not None and estimate.kinks is not None:
+            found = {"kinks": float(estimate.kinks.changes.mean()), "kink_share": estimate.kinks.share}
+        if getattr(self.estimator, "beta", None) == "auto":
+            found["beta"] = 0.0 if estimate is None or estimate.beta is None else estimate.beta
+        return found
 
     def _brackets(self, name: str) -> bool:
         """Whether the estimator measures this side of the bracket; the columns must be the same on every call."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from circuitsim._files import atomic_write
 from circuitsim.blocks.circuit import CircuitBlock
-from circuitsim.circuit.elements import RESISTOR
+from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.training.curves import save_figure
+
+SCHEMATIC = 30
+"""Elements up to which a circuit to train, with most nodes joined to most others, is readable as a schematic."""
+
+LABELLED = 60
+"""Nodes up to which all are named beside their matrix."""
 
 
 def draw_conductance_histogram(block: CircuitBlock, path: Path) -> Path:
@@ -32,14 +40,15 @@ def draw_conductance_histogram(block: CircuitBlock, path: Path) -> Path:
     return save_figure(figure, path)
 
 
-def draw_trained(block: CircuitBlock, x: np.ndarray, path: Path) -> Path | None:
-    """The circuit at inputs ``x`` with wires as wide as their conductance; None where it is too large for a picture."""
+def draw_trained(block: CircuitBlock, x: np.ndarray, path: Path) -> Path:
+    """The circuit at inputs ``x`` with wires as wide as their conductance; of more than `SCHEMATIC` elements the matrix
+    of conductances between nodes.
+    """
     from circuitsim.analysis import solve
     from circuitsim.plotting import draw_circuit, rendered
-    from circuitsim.plotting.circuit import MOST
 
-    if len(block.circuit) > MOST:
-        return None
+    if len(block.circuit) > SCHEMATIC:
+        return draw_conductance_matrix(block, path)
     circuit = block.trained().with_values(dict(zip(block.roles.inputs, map(float, x))))
     point = solve(circuit)
     kind, _, _, value, _ = circuit.arrays()
@@ -47,3 +56,64 @@ def draw_trained(block: CircuitBlock, x: np.ndarray, path: Path) -> Path | None:
     width = np.where(ohmic, 1.0 / np.where(ohmic, value, 1.0), 0.0)
     atomic_write(path, rendered(draw_circuit(point, width, "S"), "png"))
     return path
+
+
+def draw_conductance_matrix(block: CircuitBlock, path: Path) -> Path:
+    """Conductances between nodes as a matrix on a logarithmic scale, diodes as arrows from anode to cathode.
+
+    Nodes are in the order of their distance from the inputs, outputs last among equals.
+    """
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure
+
+    circuit = block.trained()
+    matrix, diodes = _between_nodes(circuit)
+    order = _by_distance(circuit, block.roles.inputs, [p for p, _ in block.roles.outputs])
+    names = [circuit.node_names[k] for k in order]
+    shown = np.ma.masked_equal(matrix[np.ix_(order, order)], 0.0)
+    size = float(np.clip(0.16 * len(order), 3.5, 9.0))
+    figure = Figure(figsize=(size + 1.6, size + 0.6), layout="constrained")
+    axes = figure.add_subplot()
+    if shown.count():
+        image = axes.imshow(shown, norm=LogNorm(shown.min(), max(shown.max(), 1.001 * shown.min())), cmap="viridis_r")
+        figure.colorbar(image, ax=axes, label="conductance, S", shrink=0.8)
+    place = {node: k for k, node in enumerate(order)}
+    for anode, cathode in diodes:
+        axes.plot(place[cathode], place[anode], marker="$\\rightarrow$", color="#b5367a", markersize=5)
+    ticks = range(len(names)) if len(names) <= LABELLED else []
+    axes.set_xticks(ticks, [names[k] for k in ticks], rotation=90, fontsize=6)
+    axes.set_yticks(ticks, [names[k] for k in ticks], fontsize=6)
+    title = "conductances between nodes" + ("; arrows: diodes, from row to column" if diodes else "")
+    axes.set_title(title, fontsize=9)
+    return save_figure(figure, path)
+
+
+def _between_nodes(circuit: Circuit) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Conductance between each two nodes, S (n_nodes, n_nodes), and (anode, cathode) of the diodes."""
+    kind, first, second, value, n = circuit.arrays()
+    matrix = np.zeros((n, n))
+    ohmic = np.flatnonzero((kind == RESISTOR) & (value > 0.0))
+    for a, b in ((first[ohmic], second[ohmic]), (second[ohmic], first[ohmic])):
+        np.add.at(matrix, (a, b), 1.0 / value[ohmic])
+    diode = kind == DIODE
+    return matrix, list(zip(first[diode].tolist(), second[diode].tolist()))
+
+
+def _by_distance(circuit: Circuit, inputs: Sequence[str], outputs: Sequence[str]) -> list[int]:
+    """The nodes by their number of elements from the inputs' nodes; ground first, outputs last among equals."""
+    _, first, second, _, n = circuit.arrays()
+    around: list[set[int]] = [set() for _ in range(n)]
+    for a, b in zip(first.tolist(), second.tolist()):
+        around[a].add(b)
+        around[b].add(a)
+    places = [circuit.element_index(name) for name in inputs]
+    distance = {GROUND: -1}
+    front = [int(node) for k in places for node in (first[k], second[k])]
+    step = 0
+    while front:
+        fresh = [node for node in dict.fromkeys(front) if node not in distance]
+        distance |= dict.fromkeys(fresh, step)
+        front, step = [other for node in fresh for other in sorted(around[node])], step + 1
+    last = {circuit.node_index(name) for name in outputs}
+    touched = set(first.tolist()) | set(second.tolist())
+    return sorted(touched, key=lambda node: (distance.get(node, step), node in last, node))

@@ -26,6 +26,7 @@ from circuitsim.netlist.problems import NOTE_KINDS
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.reading import Reading
     from circuitsim.netlist.roles import Roles
 
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
@@ -35,6 +36,9 @@ def read_deck(
     path: str | os.PathLike[str],
     allow_include: Iterable[str | os.PathLike[str]] = (),
     title: bool = True,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
@@ -47,6 +51,12 @@ def read_deck(
         Folders outside the deck's own from which it may include files.
     title : bool
         Whether the first line is the title, as in every SPICE program; False: it is a card.
+    libraries : iterable of str or path-like
+        Files whose models, sub-circuits, functions and parameters count where the deck has none of that name.
+    search : iterable of str or path-like
+        Folders in which included files are looked for by their own name, whatever folder the deck names.
+    rkm : bool
+        Whether ``2K2`` is 2.2k (IEC 60062), which a note says; otherwise it is refused.
     ideal_diodes : bool
         Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
 
@@ -59,7 +69,8 @@ def read_deck(
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], title, ideal_diodes)
+    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include],
+                        _reading(title, libraries, search, rkm, ideal_diodes))  # fmt: skip
 
 
 def read_deck_text(
@@ -68,6 +79,9 @@ def read_deck_text(
     folder: str | os.PathLike[str] | None = None,
     allow_include: Iterable[str | os.PathLike[str]] = (),
     title: bool = True,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read a deck from its text.
@@ -84,8 +98,8 @@ def read_deck_text(
         Further folders from which it may include files.
     title : bool
         Whether the first line is the title; False: it is a card.
-    ideal_diodes : bool
-        As in `read_deck`.
+    libraries, search, rkm, ideal_diodes
+        As for `read_deck`.
 
     Raises
     ------
@@ -95,7 +109,18 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, title, ideal_diodes)
+    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed,
+                        _reading(title, libraries, search, rkm, ideal_diodes))  # fmt: skip
+
+
+def _reading(
+    title: bool, libraries: Iterable[str | os.PathLike[str]], search: Iterable[str | os.PathLike[str]], rkm: bool,
+    ideal_diodes: bool,
+) -> Reading:
+    from circuitsim.netlist.reading import Reading
+
+    folders = tuple(os.fspath(p) for p in search)
+    return Reading(title, tuple(os.fspath(p) for p in libraries), folders, rkm, ideal_diodes)
 
 
 def load(

@@ -52,14 +52,17 @@ class Card:
 
 
 def uncommented(line: str) -> str:
-    """``line`` up to its comment: ``;`` anywhere, ``$`` and ``//`` where a blank (or a comma) precedes them."""
+    """``line`` up to its comment: ``;`` anywhere, ``$`` and ``//`` where a blank (or a comma) precedes them; ``$&x`` is
+    a variable of a ``.control`` block.
+    """
     end = line.find(";")
     if end >= 0:
         line = line[:end]
     for mark in ("$", "//"):
         at = line.find(mark)
         while at >= 0:
-            if at == 0 or line[at - 1].isspace() or line[at - 1] == ",":
+            blank = at == 0 or line[at - 1].isspace() or line[at - 1] == ","
+            if blank and line[at + 1 : at + 2] != "&":
                 line = line[:at]
                 break
             at = line.find(mark, at + 1)

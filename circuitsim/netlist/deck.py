@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.errors import Location, Problem
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
+    from circuitsim.netlist.functional import FollowingSources
+
+    Elaborate = Callable[[Mapping[str, float], float | None], tuple[Circuit, FollowingSources]]
 
 
-TEMPERATURE = "temp"
-"""Name of what ``.dc temp`` and ``.step temp`` vary."""
+class Target(Enum):
+    """What a range varies."""
+
+    ELEMENT = "element"
+    PARAMETER = "parameter"
+    TEMPERATURE = "temperature"
 
 
 class DcRange(NamedTuple):
-    """Values that one source or parameter runs through.
+    """Values that one source, element or parameter runs through.
 
     Attributes
     ----------
     name : str
-        The element or the parameter.
+        The element, the parameter of the deck, ``model:parameter``, or ``temp``.
     start, stop, step : float
-        As written; for a list the first, the last and 0.
+        As written; the step is 0 for a list, decades and octaves.
     values : sequence of float
         The values themselves, the stop included where a step ends on it.
     location : Location
+    target : Target
+    elements : tuple of str
+        The names that take the values together; empty for the one called ``name``.
     """
 
     name: str
@@ -34,6 +45,25 @@ class DcRange(NamedTuple):
     stop: float
     step: float
     values: Sequence[float]
+    location: Location
+    target: Target = Target.ELEMENT
+    elements: tuple[str, ...] = ()
+
+
+class TableRange(NamedTuple):
+    """A table (``.data``): several names that take the values of its rows together.
+
+    Attributes
+    ----------
+    name : str
+        The table.
+    ranges : tuple of DcRange
+        One a column, all of one length.
+    location : Location
+    """
+
+    name: str
+    ranges: tuple[DcRange, ...]
     location: Location
 
 
@@ -44,24 +74,28 @@ class OperatingPointRequest(NamedTuple):
 
 
 class DcSweep(NamedTuple):
-    """``.dc``: one source, or two; the first runs fastest, as in SPICE."""
+    """``.dc``: one range or several; the first runs fastest, as in SPICE."""
 
-    sweeps: tuple[DcRange, ...]
+    sweeps: tuple[DcRange | TableRange, ...]
     location: Location
 
 
-class ParameterStep(NamedTuple):
-    """``.step param``."""
+class Step(NamedTuple):
+    """``.step``: an outer loop around ``.dc`` and ``.tran``."""
 
-    sweep: DcRange
+    sweep: DcRange | TableRange
     location: Location
 
 
-class TemperatureStep(NamedTuple):
-    """``.step temp``, °C."""
+class Transient(NamedTuple):
+    """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open; ``uic``
+    begins at the initial values of the elements instead of the operating point."""
 
-    sweep: DcRange
+    step: float
+    stop: float
+    start: float
     location: Location
+    uic: bool = False
 
 
 class Temperature(NamedTuple):
@@ -72,14 +106,26 @@ class Temperature(NamedTuple):
 
 
 class Output(NamedTuple):
-    """``.print`` or ``.save``: the words behind it, as written."""
+    """``.print``, ``.plot``, ``.probe`` or ``.save``.
+
+    Attributes
+    ----------
+    card : str
+        Its name without the dot.
+    analysis : str
+        The analysis it is for, in lower case: ``dc``, ``tran`` …; empty for all.
+    requests : tuple of str
+        Quantities, as written.
+    location : Location
+    """
 
     card: str
+    analysis: str
     requests: tuple[str, ...]
     location: Location
 
 
-Analysis = OperatingPointRequest | DcSweep | ParameterStep | TemperatureStep | Temperature | Output
+Analysis = OperatingPointRequest | DcSweep | Step | Transient | Temperature | Output
 
 
 class Directive(NamedTuple):
@@ -110,10 +156,13 @@ class Deck:
         The deck's own parameters (not those of sub-circuits), as written, with their values.
     temperature : float
         Of the circuit, °C.
+    following : FollowingSources
+        The sources of ``circuit`` whose values follow time or other sources.
     """
 
     __slots__ = (
-        "_elaborate", "analyses", "circuit", "directives", "notes", "parameters", "problems", "temperature", "title",
+        "_elaborate", "analyses", "circuit", "directives", "following", "notes", "parameters", "problems",
+        "temperature", "title",
     )  # fmt: skip
 
     circuit: Circuit
@@ -124,13 +173,15 @@ class Deck:
     directives: tuple[Directive, ...]
     parameters: dict[str, float]
     temperature: float
+    following: FollowingSources
 
     def __init__(
         self, circuit: Circuit, problems: tuple[Problem, ...], notes: tuple[Problem, ...],
         analyses: tuple[Analysis, ...], directives: tuple[Directive, ...], parameters: dict[str, float],
-        elaborate: Callable[[Mapping[str, float], float | None], Circuit], temperature: float = 27.0,
+        elaborate: Elaborate, following: FollowingSources, temperature: float = 27.0,
     ) -> None:  # fmt: skip
         set_ = object.__setattr__
+        set_(self, "following", following)
         set_(self, "title", circuit.title)
         set_(self, "circuit", circuit)
         set_(self, "problems", problems)
@@ -161,7 +212,15 @@ class Deck:
         NetlistError
             An element's value is out of range with these parameters.
         """
-        elaborate: Callable[[Mapping[str, float], float | None], Circuit] = self._elaborate  # type: ignore[attr-defined]
+        return self.elaborate_with_sources(parameters, temperature)[0]
+
+    def elaborate_with_sources(
+        self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
+    ) -> tuple[Circuit, FollowingSources]:
+        """As `elaborate`, with the sources whose values follow time or other sources."""
+        if not parameters and temperature is None:
+            return self.circuit, self.following
+        elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
         return elaborate(parameters or {}, temperature)
 
     def __repr__(self) -> str:

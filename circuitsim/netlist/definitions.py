@@ -49,6 +49,8 @@ def parameters(reader: DeckReader, card: Card, position: int) -> None:
             function(reader, card, word, at, names, body)
             continue
         value, position = body_of(reader, card, equals.end(), ())
+        if word in reader.scope.parameters and reader.library and reader.scope is reader.top:
+            continue
         if word in reader.scope.parameters:
             again = f"parameter {short(word)!r} is defined again; this one counts"
             reader.reporter.warning("redefined", again, card, at, "leave the other out")
@@ -76,6 +78,8 @@ def argument_names(text: str, offset: int) -> tuple[str, ...]:
 
 def function(reader: DeckReader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
     """Define a function in the current scope."""
+    if name in reader.scope.functions and reader.library:
+        return
     if name in reader.scope.functions:
         raise CardError("duplicate", f"function {short(name)!r} is defined already", at, DIFFER)
     reader.scope.functions[name] = Function(name, names, body, at)
@@ -107,9 +111,15 @@ def model(reader: DeckReader, card: Card, position: int) -> None:
     if len(words) < 2:
         raise CardError("model", ".model needs a name and a type", max(len(card.text) - 1, 0), ".model name D")
     name, key = words[0], words[0].text.lower()
+    if key in reader.scope.models and reader.library:
+        return
     if key in reader.scope.models:
-        raise CardError("duplicate", f"model {short(name.text)} is defined already (line "
-                        f"{reader.scope.models[key].card.line})", name.offset, DIFFER)  # fmt: skip
+        first = reader.scope.models[key].card
+        if amplifier.normal(first.text) != amplifier.normal(card.text):
+            reader.reporter.warning("redefined", f"model {short(name.text)} is defined again; the first one (line "
+                                    f"{first.line}) counts, as in ngspice", card, name.offset,
+                                    "leave one of them out", [name.text])  # fmt: skip
+        return
     flags = [w.text for w in words[2:] if w.kind == WORD]
     listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
     reader.scope.models[key] = Model(
@@ -157,6 +167,8 @@ def subckt(reader: DeckReader, card: Card, position: int) -> None:
     for word, value in sorted_.pairs:
         inner.defaults[word.text.lower()] = constant(value_of(value, card, inner))
     key = name.text.lower()
+    if key in scope.subcircuits and reader.library:
+        return
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
         raise CardError("duplicate", f"sub-circuit {short(name.text)} is defined already (line "
@@ -174,8 +186,8 @@ def ends(reader: DeckReader, card: Card, position: int) -> None:
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)
     if words and words[0].text.lower() != scope.name.lower():
-        raise CardError("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
-                        words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
+        reader.reporter.warning("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
+                                card, words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
 
 
 def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:
@@ -190,7 +202,10 @@ def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:
 CARDS: dict[str, Callable[[Any, Card, int], None]] = {
     ".param": parameters,
     ".params": parameters,
+    ".parameters": parameters,
+    ".global_param": parameters,
     ".func": func,
+    ".function": func,
     ".model": model,
     ".global": global_nodes,
     ".subckt": subckt,

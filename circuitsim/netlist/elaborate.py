@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
+from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
+from circuitsim.netlist.following import Followers
+from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
@@ -51,6 +54,8 @@ class _ElementColumns:
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
+        self.factors: dict[int, float] = {}
+        """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
         self.files: list[str] = []
         self.node_names = top.node_names[:]
@@ -82,6 +87,7 @@ class Frame(NamedTuple):
     call: Call | None
     specials: list[int]
     devices: list[int]
+    following: list[int]
     progress: list[int]  # the next call, the next element
 
 
@@ -102,6 +108,7 @@ class Elaborator:
         self.stack: list[Frame] = []
         self.known: dict[Any, Device] = {}
         self.element_values = ElementValues(self)
+        self.followers = Followers(self)
 
     def circuit(self, title: str) -> Circuit:
         """The elaborated circuit; errors go to the reporter."""
@@ -121,9 +128,24 @@ class Elaborator:
                 self.stack.pop()
         out = self.out
         self.check_names()
-        return Circuit.from_columns(
+        circuit = Circuit.from_columns(
             title, (out.kind, out.first, out.second, out.value), out.names, out.node_names,
             Origins(out.lines, out.starts, out.files), out.devices,
+        )  # fmt: skip
+        if not self.followers.formulas:
+            return circuit
+        try:
+            return circuit.with_values(self.following(circuit).values({}))
+        except NetlistError as error:
+            for problem in error.problems:
+                self.reporter.place_error(problem, next(iter(self.followers.formulas.values())).code.card)
+            return circuit
+
+    def following(self, circuit: Circuit) -> FollowingSources:
+        """The sources of the elaborated circuit that follow time or other sources."""
+        return FollowingSources(
+            circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants, self.out.factors,
+            self.followers.initials,
         )  # fmt: skip
 
     def check_names(self) -> None:
@@ -143,7 +165,8 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, [0, 0])
+        following = sorted([*scope.waves, *scope.formulas, *scope.initials])
+        return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls that is being expanded, innermost first."""
@@ -262,12 +285,17 @@ class Elaborator:
         out.value.extend(scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
-            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k])
+            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k], k + offset)
+        for k in bisected(frame.following, start, stop):
+            self.followers.take(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
         if frame.multiplier != 1.0:
             for k in range(start, stop):
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
+                factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
+                if factor != 1.0:
+                    out.factors[k + offset] = factor
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
         """Note which files the elements ``start`` to ``stop`` come from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, RESISTOR
+from circuitsim.circuit.elements import RESISTOR
 from circuitsim.netlist import physical
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.ranges import checked, positive
@@ -12,7 +12,7 @@ from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
 from circuitsim.netlist.temperature import checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import dc_value
+from circuitsim.netlist.waveform import checked_waveform
 from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
@@ -33,17 +33,22 @@ class ElementValues:
         self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
         """Model card → the numbers that it states, read once."""
 
-    def special(self, frame: Frame, k: int, special: Special) -> float:
-        """The value of an element that has to be evaluated; zero where it is wrong, which is reported."""
+    def special(self, frame: Frame, k: int, special: Special, position: int) -> float:
+        """The value of an element that has to be evaluated, at ``position`` of the circuit; zero where it is wrong,
+        which is reported.
+        """
         name = frame.prefix + frame.scope.names[k]
         try:
-            value = checked(frame.scope.kind[k], name, self.value(frame, k, special, name), special.offset) + 0.0
+            value, factor = self.value(frame, k, special, name)
+            value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
             self.smell_of_mega(frame, k, special)
-            if special.multiplier == 1.0:
-                return value
-            m = self.elaborator.number(special.multiplier, frame)
-            positive(name, "m", m, special.offset)
-            return self.elaborator.scaled(frame, k, value, m)
+            if special.multiplier != 1.0:
+                m = self.elaborator.number(special.multiplier, frame)
+                positive(name, "m", m, special.offset)
+                value, factor = (self.elaborator.scaled(frame, k, number, m) for number in (value, factor))
+            if factor != 1.0:
+                self.elaborator.out.factors[position] = factor
+            return value
         except ExpressionError as error:
             self.unknown(error, frame, special, name)
         except CardError as error:
@@ -51,18 +56,18 @@ class ElementValues:
                                 self.elaborator.callers())  # fmt: skip
         return 0.0
 
-    def value(self, frame: Frame, k: int, special: Special, name: str) -> float:
-        """The value of one element (of one of those that ``m`` counts)."""
+    def value(self, frame: Frame, k: int, special: Special, name: str) -> tuple[float, float]:
+        """The value of one element (of one of those that ``m`` counts), and its ratio to the value on the card."""
         number, stated = self.elaborator.number, special.value
         if isinstance(stated, Wave):
-            return dc_value(stated.name, [number(v, frame) for v in stated.numbers], special.offset)
-        model = None if special.details is None else self.model(frame, special.details, frame.scope.kind[k], name)
+            return checked_waveform(self.elaborator.followers.waveform(frame, stated), special.offset), 1.0
+        model = None if special.details is None else self.model(frame, special.details, name)
         if model is not None and special.details is not None and special.details.bare:
             stated = None
         plain = None if stated is None else number(stated, frame)
         return self.physical(frame, k, special, plain, model, name)
 
-    def model(self, frame: Frame, details: Details, code: int, name: str) -> Model | None:
+    def model(self, frame: Frame, details: Details, name: str) -> Model | None:
         """The model that a passive element names; None where the name is a parameter's.
 
         Raises
@@ -73,7 +78,7 @@ class ElementValues:
         use = details.model
         if use is None:
             return None
-        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[ELEMENTS[code].letter]
+        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[details.letter]
         if model is None:
             if details.bare:
                 return None
@@ -81,32 +86,40 @@ class ElementValues:
                             f"define it: .model {short(use.model)} {types[0]}, or write one value")  # fmt: skip
         if model.type not in types:
             raise CardError("model", f"{short(name)}: model {short(model.name)} is of type {short(model.type)}, not "
-                            f"{types[0]}", use.offset, f"a {ELEMENTS[code].name} needs a model of type "
-                            f"{types[0]}")  # fmt: skip
+                            f"{types[0]}", use.offset, f"it needs a model of type {types[0]}")  # fmt: skip
         return model
 
     def physical(
         self, frame: Frame, k: int, special: Special, stated: float | None, model: Model | None, name: str
-    ) -> float:
-        """The value of a passive element with these details, at its temperature."""
+    ) -> tuple[float, float]:
+        """The value of a passive element with these details, at its temperature, and its ratio to the card's."""
         details, code = special.details, frame.scope.kind[k]
         if details is None:
             assert stated is not None
-            return stated
+            return stated, 1.0
+        self.check_references(frame, special, details, name)
         own = {word: self.elaborator.number(count.value, frame) for word, count in details.numbers.items()}
         if "temp" in own:
             checked_temperature(own["temp"], details.numbers["temp"].offset)
-        values = {} if model is None else self.model_values(frame, model, ELEMENTS[code].letter)
-        if code != RESISTOR:
-            known = stated if stated is not None else values.get("ind", 0.0)
-            return physical.capacitance(stated, own, values) if code == CAPACITOR else known
-        if stated is not None:
+        values = {} if model is None else self.model_values(frame, model, details.letter)
+        if stated is not None and code == RESISTOR:
             stated = checked(code, name, stated, special.offset)
             self.warn_of_product(special, stated, values, name)
+        temperatures = self.elaborator.temperatures
         try:
-            return physical.resistance(stated, own, values, self.elaborator.temperatures)
+            value = physical.LAWS[details.letter](stated, own, values, temperatures)
         except ValueError as error:
             raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
+        return value, physical.resistance_factor(own, values, temperatures) if details.letter == "R" else 1.0
+
+    @staticmethod
+    def check_references(frame: Frame, special: Special, details: Details, name: str) -> None:
+        """Refuse a line whose ports have different reference nodes in this call."""
+        nodes = {node if frame.nodes is None else frame.nodes[node] for node in details.references}
+        if len(nodes) > 1:
+            raise CardError("unsupported", f"{short(name)}: the ports of a line with different reference nodes are an "
+                            "ideal transformer at DC, which is not supported", special.offset,
+                            "give both ports one reference node")  # fmt: skip
 
     def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
         """Programs differ on a resistor whose card and model both state a resistance."""

@@ -8,7 +8,7 @@ recursion over parameters, so that a chain of a hundred thousand parameters is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from circuitsim.netlist import limits
@@ -21,9 +21,11 @@ from circuitsim.netlist.expression import (
     NEGATE,
     NOT,
     PUSH,
+    SIGNAL,
     TRUTH,
     Code,
     ExpressionError,
+    Signal,
     unknown_function,
     unknown_name,
 )
@@ -87,10 +89,14 @@ class Evaluator:
     ----------
     constants : mapping of str to float
         Names with a value where no parameter is called so.
+    signals : callable, optional
+        The value of a quantity of the solution, for expressions that read some; its ValueError says why it has none.
     """
 
-    def __init__(self, constants: Mapping[str, float] = CONSTANTS) -> None:
-        self.constants = constants
+    def __init__(
+        self, constants: Mapping[str, float] = CONSTANTS, signals: Callable[[Signal], float] | None = None
+    ) -> None:
+        self.constants, self.signals = constants, signals
         self.work = 0
         self.depth = 0
 
@@ -200,6 +206,8 @@ class Evaluator:
                 push(self.read(argument, at, code, environment))
             elif instruction == LOCAL:
                 push(arguments[argument])
+            elif instruction == SIGNAL:
+                push(self.signal(argument, at, code))
             elif instruction == NEGATE:
                 push(-pop())
             elif instruction in (NOT, TRUTH):
@@ -217,6 +225,16 @@ class Evaluator:
                 right, left = pop(), pop()
                 push(self.apply(instruction, OPERATORS[instruction], (left, right), at, code))
         return float(pop())
+
+    def signal(self, signal: Signal, at: int, code: Code) -> float:
+        """The value of a quantity of the solution."""
+        try:
+            if self.signals is not None:
+                return self.signals(signal)
+            why = "it depends on the solution"
+        except ValueError as error:
+            why = str(error)
+        raise ExpressionError("unsupported", why, at, "see docs/netlist.md for what a source may depend on", code)
 
     def call(
         self, name: str, values: tuple[float, ...], at: int, code: Code, environment: Environment, stop: int

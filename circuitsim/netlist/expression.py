@@ -8,18 +8,23 @@ Precedence, from loose to tight, as ngspice reads it: ``? :``, ``||``, ``&&``, `
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, RANDOM
-from circuitsim.units import NumberError, scan, short
+from circuitsim.units import NumberError, rkm, scan, short
 
-PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT = range(9)
+PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(10)
 """Instructions. Each is a tuple (instruction or two-argument operator, argument, offset in the text)."""
 
 _BLANK = re.compile(r"\s*")
+_WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&|\|\||[-+*/%\\^<>!?:(),]")
+_SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
+SIGNALS = frozenset(("v", "i", "p", "w", "n"))
+"""``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
+
 _LEVELS = {
     "||": 1, "&&": 2, "==": 3, "!=": 3, "<>": 3, "<": 4, "<=": 4, ">": 4, ">=": 4,
     "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "\\": 6,
@@ -32,6 +37,14 @@ class ExpressionError(Exception):
     def __init__(self, kind: str, message: str, offset: int, hint: str = "", code: Code | None = None) -> None:
         super().__init__(message)
         self.kind, self.message, self.offset, self.hint, self.code = kind, message, offset, hint, code
+
+
+class Signal(NamedTuple):
+    """A quantity of the solution in an expression: ``v``, ``i``, ``p`` with their names, or ``time``."""
+
+    kind: str
+    first: str = ""
+    second: str | None = None
 
 
 class Code:
@@ -49,9 +62,11 @@ class Code:
         The scope of its functions.
     mega : str
         A number in it that ends in a capital ``M`` (milli), if any: worth a warning on a resistor.
+    signals : list of Signal
+        Quantities of the solution that it reads.
     """
 
-    __slots__ = ("card", "linked", "mega", "names", "program", "scope", "start")
+    __slots__ = ("card", "linked", "mega", "names", "program", "scope", "signals", "start")
 
     def __init__(self, card: Any, scope: Any, start: int) -> None:
         self.card, self.scope, self.start = card, scope, start
@@ -59,12 +74,16 @@ class Code:
         self.names: dict[str, int] = {}
         self.linked: dict[str, Any] = {}
         self.mega = ""
+        self.signals: list[Signal] = []
 
 
 def parse(
-    text: str, start: int, card: Any, scope: Any, arguments: tuple[str, ...] = (), stop: int | None = None
-) -> tuple[Code, int]:
+    text: str, start: int, card: Any, scope: Any, arguments: tuple[str, ...] = (), stop: int | None = None,
+    signals: bool = False,
+) -> tuple[Code, int]:  # fmt: skip
     """The expression that begins at ``start``, and the offset of its end (``stop`` at most).
+
+    With ``signals`` it may read the solution: ``v(a,b)``, ``i(R1)``, ``time``.
 
     Raises
     ------
@@ -72,6 +91,7 @@ def parse(
         Where the text is no expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
     """
     reader = _Reader(text, start, len(text) if stop is None else stop, Code(card, scope, start), arguments)
+    reader.signals = signals
     reader.ternary(0)
     return reader.code, reader.end
 
@@ -82,6 +102,7 @@ class _Reader:
     def __init__(self, text: str, start: int, stop: int, code: Code, arguments: tuple[str, ...]) -> None:
         self.text, self.stop, self.code = text, stop, code
         self.arguments = {name: k for k, name in enumerate(arguments)}
+        self.signals = False
         self.end = start  # just behind the last token taken
         self.emit = code.program.append
         self.look(start)
@@ -202,23 +223,56 @@ class _Reader:
         try:
             value, self.end, letters = scan(self.text, self.at)
         except NumberError as error:
+            if self.rkm():
+                return
             raise ExpressionError("number", str(error), self.at, error.hint) from None
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]
         self.emit((PUSH, value, self.at))
         self.look(self.end)
 
+    def rkm(self) -> bool:
+        """Whether a number such as ``2K2`` stands here and may be read; then it is."""
+        readings = self.code.scope.readings if self.code.scope is not None else None
+        found = _WORD.match(self.text, self.at, self.stop)
+        if readings is None or found is None:
+            return False
+        try:
+            value = rkm(found.group())
+        except NumberError:
+            return False
+        readings.append((self.code.card, self.at, found.group()))
+        self.emit((PUSH, value, self.at))
+        self.end = found.end()
+        self.look(self.end)
+        return True
+
     def identifier(self, word: str, end: int, depth: int) -> None:
         name, at = word.lower(), self.at
         self.end = end
         self.look(end)
-        if self.token == "(":
+        if self.signals and (name == "time" or (name in SIGNALS and self.token == "(")):
+            self.signal(name, at)
+        elif self.token == "(":
             self.call(name, at, depth)
         elif name in self.arguments:
             self.emit((LOCAL, self.arguments[name], at))
         else:
             self.code.names.setdefault(name, at)
             self.emit((NAME, name, at))
+
+    def signal(self, name: str, at: int) -> None:
+        """A quantity of the solution; node names between the parentheses are no expressions."""
+        found = Signal(name)
+        if name != "time":
+            names = _SIGNAL.match(self.text, self.at, self.stop)
+            if names is None or (names[2] is not None and name not in ("v", "n")):
+                self.fail(f"{name}(…) needs {'one node or two' if name == 'v' else 'one name'}")
+            found = Signal({"w": "p", "n": "v"}.get(name, name), names[1], names[2])
+            self.end = names.end()
+            self.look(self.end)
+        self.code.signals.append(found)
+        self.emit((SIGNAL, found, at))
 
     def call(self, name: str, at: int, depth: int) -> None:
         self.take()
@@ -249,7 +303,8 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        return f"{name!r} draws a random number", "write the value itself; a deck has one operating point"
+        hint = "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
+        return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
         return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"

@@ -8,7 +8,7 @@ from typing import Any
 
 from circuitsim.units import SMALLEST
 
-CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e}
+CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin": 1e-12}
 RANDOM = frozenset(("gauss", "agauss", "unif", "aunif", "mc", "flat", "rand", "random"))
 
 

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.errors import NetlistError
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
+from circuitsim.netlist.libraries import ADVICE, base_name, is_elsewhere, may_be_missing
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import STRING, CardError, Token, delimited
 from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
+
+
+class MissingFile(CardError):
+    """An included file that is not here or may not be read; ``why`` in short."""
+
+    def __init__(self, message: str, offset: int, hint: str, why: str) -> None:
+        super().__init__("include", message, offset, hint)
+        self.why = why
 
 
 class Section:
@@ -64,7 +73,16 @@ def library(reader: DeckReader, card: Card, position: int) -> None:
     if len(words) not in (1, 2):
         at = words[2].offset if words else max(len(card.text) - 1, 0)
         raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
-    enter(reader, card, words[0], Section(words[1].text) if len(words) == 2 else None)
+    section = Section(words[1].text) if len(words) == 2 else None
+    try:
+        enter(reader, card, words[0], section)
+    except MissingFile as error:
+        path = words[0].text
+        if section is not None or not may_be_missing(path):
+            raise
+        reader.missing.append(base_name(path))
+        reader.reporter.gather("skipped", f"{short(path)} {error.why}: nothing is read from it", card, words[0].offset,
+                               path, ADVICE)  # fmt: skip
 
 
 def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
@@ -85,11 +103,15 @@ def enter(reader: DeckReader, card: Card, token: Token, section: Section | None)
         text, warning = reader.files.read(real)
     except OSError as error:
         reason = error.strerror or "cannot be read"
-        raise CardError("include", f"{short(path)}: {reason[0].lower()}{reason[1:]}", token.offset,
-                        "the path is relative to the file it is written in") from None  # fmt: skip
+        hint = ADVICE if is_elsewhere(path) else f"the path is relative to the file it is written in; {ADVICE}"
+        message = f"{short(path)}: {reason[0].lower()}{reason[1:]}"
+        raise MissingFile(message, token.offset, hint, "is not here") from None
     except ValueError as error:
-        hint = "--allow-include DIR allows a folder" if "outside" in str(error) else ""
-        raise CardError("include", f"{short(path)} {error}", token.offset, hint) from None
+        if "outside" not in str(error):
+            raise CardError("include", f"{short(path)} {error}", token.offset) from None
+        hint = f"--allow-include DIR allows a folder; {ADVICE}" if is_elsewhere(path) else ""
+        raise MissingFile(f"{short(path)} {error}", token.offset, hint or "--allow-include DIR allows a folder",
+                          str(error)) from None  # fmt: skip
     except NetlistError as error:
         reader.reporter.place_error(error.problems[0], card)
         return

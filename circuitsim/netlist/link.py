@@ -11,6 +11,7 @@ from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.libraries import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
@@ -40,8 +41,11 @@ class Extent(NamedTuple):
 class Linker:
     """Checks every scope that is reached by calls, and computes its extent, without recursion."""
 
-    def __init__(self, reporter: Reporter, global_names: dict[str, str], ideal: bool = False) -> None:
+    def __init__(
+        self, reporter: Reporter, global_names: dict[str, str], missing: list[str] | None = None, ideal: bool = False
+    ) -> None:
         self.reporter, self.ideal = reporter, ideal
+        self.elsewhere = f"it may be in {', '.join(missing[:4])}, which is not read: {ADVICE}" if missing else ""
         self.global_names = global_names
         self.extents: dict[int, Extent] = {}
         self.targets: dict[int, list[Scope | None]] = {}
@@ -83,6 +87,8 @@ class Linker:
             if target is not None and any(ambiguous_names(k, v, call, target) for k, v in call.passed.items())
         }
         self.devices[id(scope)] = {}
+        for card, error in scope.deferred:
+            self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         self.check_models(scope)
         self.scopes.append(scope)
         return iter(range(len(scope.calls)))
@@ -105,7 +111,7 @@ class Linker:
         fail = self.reporter.error
         if target is None:
             fail("subcircuit", f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}", call.card,
-                 call.target_offset, self.near(call.target, scope), [call.name])  # fmt: skip
+                 call.target_offset, self.elsewhere or self.near(call.target, scope), [call.name])  # fmt: skip
             return None
         if len(call.nodes) != len(target.ports):
             need, have = len(target.ports), len(call.nodes)
@@ -181,8 +187,8 @@ class Linker:
                                          use.offset, use.element)  # fmt: skip
                 elif model is None:
                     self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
-                                        use.card, use.offset, f"define it: .model {short(use.model)} D, or leave the "
-                                        "name out: diodes are ideal", [use.element])  # fmt: skip
+                                        use.card, use.offset, self.elsewhere or f"define it: .model {short(use.model)} "
+                                        "D, or leave the name out: diodes are ideal", [use.element])  # fmt: skip
                 elif model.type not in TYPES:
                     self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
                                         f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "

@@ -4,53 +4,64 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
-from circuitsim.netlist.analyses import Analyses
+from circuitsim.netlist.analyses import Analyses, undeclared
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.functional import FollowingSources
+from circuitsim.netlist.libraries import read_libraries
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
+from circuitsim.netlist.reading import Reading
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.title import forgotten, with_title
-from circuitsim.units import short
+from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.values import constant, value_of
+from circuitsim.units import exact, rkm, short
+
+_SCHEMATIC = re.compile(rb"(?:\xff\xfe)?V\0?e\0?r\0?s\0?i\0?o\0?n\0? \0?4(?:\.\d)?\0?\r?\0?\n\0?S\0?H\0?E\0?E\0?T")
 
 
-def deck_of_file(path: str, allowed: Sequence[str], titled: bool, ideal_diodes: bool = False) -> Deck:
-    """The deck in the file ``path``; ``titled``: whether its first line is a title."""
+def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
+    """The deck in the file ``path``."""
     try:
         data = read_bytes(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{path} {error}") from None
+    if _SCHEMATIC.match(data):
+        raise UsageError(f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
+                         "writes one, or: LTspice -netlist FILE.asc")  # fmt: skip
     name = "<stdin>" if path == "-" else path
     text, warning = decode(data, name)
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed), warning, titled, ideal_diodes)
+    return _deck(Source(name, real, text), Files(root, allowed, reading.search), warning, reading)
 
 
-def deck_of_text(
-    text: str, file: str, folder: str | None, allowed: Sequence[str], titled: bool, ideal_diodes: bool = False
-) -> Deck:
-    """The deck that ``text`` is; ``titled``: whether its first line is a title."""
+def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], reading: Reading) -> Deck:
+    """The deck that ``text`` is."""
     if "\0" in text:
         before = plain_lines(text[: text.index("\0")])
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         place = Source(file, "", plain_lines(text)).place(line, column)
         raise NetlistError([Problem("encoding", "a NUL character: a deck is text", place, "remove it")])
-    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed), None, titled, ideal_diodes)
+    return _deck(Source(file, "", plain_lines(text)), Files(folder, allowed, reading.search), None, reading)
 
 
-def _deck(source: Source, files: Files, warning: Problem | None, titled: bool, ideal_diodes: bool) -> Deck:
+def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
+    titled = reading.titled
     title = source.text.split("\n", 1)[0].strip() if titled else ""
     reader = DeckReader(files)
+    reader.top.readings = [] if reading.rkm else None
     reporter = reader.reporter
     if warning is not None:
         reporter.place_warning(warning)
@@ -58,17 +69,21 @@ def _deck(source: Source, files: Files, warning: Problem | None, titled: bool, i
         reader.open_files.append(source.path)
     reader.read(source, 2 if titled else 1)
     reader.close()
+    read_libraries(reader, reading.libraries)
+    for card, offset, text in reader.top.readings or ():
+        reporter.gather("assumed", f"{short(text)} is read as {exact(rkm(text))} (%s)", card, offset, "IEC 60062")
+    declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:
         reporter.place_warning(lost)
     try:
-        return _linked(reader, title, source, ideal_diodes)
+        return _linked(reader, title, source, reading.ideal_diodes)
     except NetlistError as error:
         raise with_title(error, lost) from None
 
 
 def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:
-    linker = Linker(reader.reporter, reader.globals, ideal_diodes or asks_for_ideal_diodes(reader))
+    linker = Linker(reader.reporter, reader.globals, reader.missing, ideal_diodes or asks_for_ideal_diodes(reader))
     linker.link(reader.top)
     linker.note_laws()
     if reader.reporter.failed:
@@ -89,6 +104,23 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
     return word == "ideal"
 
 
+def declare_stepped(reader: DeckReader) -> None:
+    """Give the parameters that only ``.step param`` names their first values, as LTspice does."""
+    for card in reader.requests:
+        if not card.text.lstrip().lower().startswith(".step"):
+            continue
+        try:
+            found = undeclared(card, reader.top)
+            if found is None:
+                continue
+            name, first = found
+            reader.top.parameters[name.text.lower()] = constant(value_of(first, card, reader.top))
+        except (CardError, ExpressionError):
+            continue  # reported where the card is evaluated
+        message = f"{short(name.text)} has no .param: outside the sweep it is {short(first.text)}, the first of .step"
+        reader.reporter.gather("assumed", message, card, name.offset, name.text)
+
+
 def check_values(reader: DeckReader, linker: Linker) -> None:
     """Where a deck is wrong already, still find what is wrong with its values, as far as it can be expanded."""
     if not reader.reporter.has("limit"):
@@ -100,16 +132,18 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     temperatures = stated_temperatures(reader, reporter, {})
     elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals, temperatures)
     circuit = elaborator.circuit(title)
+    following = elaborator.following(circuit)
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
         raise fatal("empty", "the deck has no elements", source.name, "the first line is only a title")
     if not reporter.failed:
         check_amplifiers(circuit)
-    analyses = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures).read(reader.requests)
+    read = Analyses(reporter, reader.top, elaborator.environment, circuit, temperatures, reader.tables).read
+    analyses = read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
 
-    def elaborate(values: Mapping[str, float], temperature: float | None) -> Circuit:
+    def elaborate(values: Mapping[str, float], temperature: float | None) -> tuple[Circuit, FollowingSources]:
         overrides = {}
         for name, value in values.items():
             if name.lower() not in reader.top.parameters:
@@ -123,14 +157,15 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
             if not ABSOLUTE_ZERO <= temperature < math.inf:
                 raise UsageError(f"{temperature} °C is no temperature above absolute zero")
             there = there._replace(ambient=float(temperature))
-        other = Elaborator(again, linker, reader.top, overrides, reader.globals, there).circuit(title)
+        elaborator = Elaborator(again, linker, reader.top, overrides, reader.globals, there)
+        other = elaborator.circuit(title)
         again.finish()
         check_amplifiers(other)
         other.notes = circuit.notes
-        return other
+        return other, elaborator.following(other)
 
     return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate,
-                temperatures.ambient)  # fmt: skip
+                following, temperatures.ambient)  # fmt: skip
 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from itertools import takewhile
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.netlist import attributes
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.passive import passive
@@ -14,9 +14,9 @@ from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
-from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Fields, Token, fields, tokens
+from circuitsim.netlist.sources import REPETITION, source_value
+from circuitsim.netlist.tokens import MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import FUNCTIONS, MAY_BE_EMPTY, UNSETTLED, dc_value
 from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
@@ -138,21 +138,31 @@ class Parts:
         if code == DIODE:
             self.diode(scope, card, name, first, second, sorted_)
             return
-        own = row.keywords if code in (VOLTAGE, CURRENT) else (*row.keywords, *OWN)
-        multiplier, details = self.pairs(scope, card, name, sorted_, own), None
+        extra = attributes.parasitics(scope, card, code, sorted_)
+        initial = attributes.initial(scope, card, code, sorted_)
+        ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
+        own = REPETITION if code in (VOLTAGE, CURRENT) else OWN
+        multiplier, details = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored), None
         value: Value | Wave | None
+        wave = None
         if code in (VOLTAGE, CURRENT):
-            offset, value = self.source_value(scope, card, name, sorted_)
+            offset, value, wave = source_value(self, scope, card, name, sorted_)
         else:
             offset, value, details = passive(self, scope, card, name, sorted_, code)
+        if extra:
+            first, second = attributes.attach(scope, card, name.text, (first, second), extra, multiplier)
         if code == VOLTAGE:
             multiplier = 1.0
         if isinstance(value, float) and multiplier == 1.0 and details is None:
             checked(code, name.text, value, offset)
-            scope.element(code, name.text, first, second, value, card)
-            return
-        position = scope.element(code, name.text, first, second, 0.0, card)
-        scope.specials[position] = Special(card, offset, value, multiplier, details)
+            position = scope.element(code, name.text, first, second, value, card)
+        else:
+            position = scope.element(code, name.text, first, second, 0.0, card)
+            scope.specials[position] = Special(card, offset, value, multiplier, details)
+        if wave is not None:
+            scope.waves[position] = wave
+        if initial is not None:
+            scope.initials[position] = initial
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""
@@ -194,7 +204,10 @@ class Parts:
             raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
         return scope.node(token.text)
 
-    def pairs(self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...]) -> Value:
+    def pairs(
+        self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...],
+        ignored: frozenset[str] = NO_EFFECT,
+    ) -> Value:  # fmt: skip
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
         others = []
@@ -206,7 +219,7 @@ class Parts:
                 multiplier = constant(value_of(value, card, scope))
                 if isinstance(multiplier, float):
                     positive(name.text, word, multiplier, value.offset)
-            elif word in NO_EFFECT:
+            elif word in ignored:
                 self.no_effect(word, card, key.offset, name.text)
             else:
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
@@ -288,69 +301,6 @@ class Parts:
         sorted_.pairs[:] = others
         self.pairs(scope, card, name, sorted_, ())
         return found
-
-    # ------------------------------------------------------------------ sources
-    def source_value(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> tuple[int, Value | Wave]:
-        """The DC value of a V or I card."""
-        words, offset = sorted_.words, max(sorted_.end - 1, 0)
-        value: Value | Wave | None = None
-        for _, token in sorted_.pairs:
-            offset, value = token.offset, self.number(scope, card, name, token)
-        wave: tuple[Token, list[Token]] | None = None
-        k = 0
-        while k < len(words):
-            token = words[k]
-            word = token.text.lower() if token.kind == WORD else ""
-            k += 1
-            if word == "dc":
-                if k < len(words) and self.numeric(words[k]):
-                    offset, value = words[k].offset, self.number(scope, card, name, words[k])
-                    k += 1
-            elif word in ("ac", "distof1", "distof2"):
-                k += len(list(takewhile(self.numeric, words[k : k + 2])))
-                self.no_effect(word, card, token.offset, name.text)
-            elif word in FUNCTIONS or word in UNSETTLED:
-                stop = next((j for j in range(k, len(words)) if not self.numeric(words[j])), len(words))
-                wave = (token, words[k:stop])
-                k = stop
-            elif value is None and k == 1:
-                offset, value = token.offset, self.number(scope, card, name, token)
-            else:
-                raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
-                                token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
-        if value is None and wave is not None and not wave[1] and wave[0].text.lower() in MAY_BE_EMPTY:
-            message = f"{wave[0].text.upper()} without numbers is 0 at the operating point (%s)"
-            self.reporter.gather("no-effect", message, card, wave[0].offset, name.text)
-            value = 0.0
-        if value is None and wave is not None:
-            offset, value = self.wave(scope, card, *wave)
-        if value is None:
-            self.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
-            value = 0.0
-        return offset, value
-
-    @staticmethod
-    def numeric(token: Token) -> bool:
-        """Whether ``token`` is a number or an expression, not a keyword."""
-        return token.kind == EXPRESSION or token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
-
-    def number(self, scope: Scope, card: Card, name: Token, token: Token) -> Value:
-        """A value on a source card."""
-        value = constant(value_of(token, card, scope))
-        self.warn_letters(card, name, token, value, VOLTAGE)
-        return value
-
-    @staticmethod
-    def wave(scope: Scope, card: Card, token: Token, numbers: list[Token]) -> tuple[int, Value | Wave]:
-        """The value of a time function at the operating point, now or (where it has parameters) later."""
-        word = token.text.lower()
-        if word in UNSETTLED:
-            raise CardError("unsupported", f"{word.upper()} has no value at the operating point", token.offset,
-                            "write its DC value")  # fmt: skip
-        values = [constant(value_of(number, card, scope)) for number in numbers]
-        if any(isinstance(value, Code) for value in values):
-            return token.offset, Wave(word, values)
-        return token.offset, dc_value(word, [v for v in values if isinstance(v, float)], token.offset)
 
     # ------------------------------------------------------------------ sub-circuit calls
     def call(self, scope: Scope, card: Card) -> None:

@@ -59,7 +59,9 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
         parts.warn_letters(card, name, token, value, code)
     use = ModelUse(card, model.offset, name.text, model.text) if model is not None else None
     offset = token.offset if token is not None else (model.offset if model is not None else 0)
-    details = Details(numbers, use, model is not None and model is token) if use is not None or numbers else None
+    if use is None and not numbers:
+        return Stated(offset, value, None)
+    details = Details(row.letter, numbers, use, model is not None and model is token)
     return Stated(offset, value, details)
 
 

@@ -10,7 +10,7 @@ What the card states has precedence over the model's. A capacitor is open at DC:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from circuitsim.netlist.temperature import Temperatures
 
@@ -20,7 +20,10 @@ SIZE = 10e-6
 OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
 """Numbers of a resistor's, capacitor's or inductor's card beside its value."""
 
-TYPES = {"R": ("R", "RES"), "C": ("C", "CAP"), "L": ("L", "IND")}
+TYPES = {
+    "R": ("R", "RES"), "C": ("C", "CAP"), "L": ("L", "IND"), "O": ("LTRA",), "Y": ("TXL",), "U": ("URC",),
+    "T": (),
+}  # fmt: skip
 """Types of the ``.model`` cards that elements with these letters take."""
 
 ACTING = {
@@ -28,6 +31,9 @@ ACTING = {
                     "t_measured")),
     "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl")),
     "L": frozenset(("ind", "l")),
+    "O": frozenset(("r", "g", "len")),
+    "Y": frozenset(("r", "length")),
+    "U": frozenset(("rperl", "isperl")),
 }  # fmt: skip
 """Parameters of these models that are read."""
 
@@ -35,10 +41,11 @@ IDLE = frozenset(("kf", "af", "lf", "wf", "ef", "bv_max", "noise", "level", "tem
 """Parameters of these models without effect on any steady state."""
 
 
-def resistance(
-    stated: float | None, own: Mapping[str, float], model: Mapping[str, float], temperatures: Temperatures
-) -> float:
-    """The resistance of one element, Ω.
+Numbers = Mapping[str, float]
+
+
+def resistance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance of one resistor, Ω.
 
     Parameters
     ----------
@@ -53,16 +60,20 @@ def resistance(
     ValueError
         Nothing states its value, or the temperature takes it to zero or below; the message is for the user.
     """
-    base = nominal_resistance(stated, own, model)
-    temperature = temperatures.of(own)
-    rise = temperature - model.get("tnom", model.get("t_measured", temperatures.nominal))
-    factor = thermal_factor(own, model, rise)
+    base, factor = nominal_resistance(stated, own, model), resistance_factor(own, model, temperatures)
     if base > 0.0 and factor <= 0.0:
-        raise ValueError(f"its temperature coefficients make the resistance {base * factor:g} Ω at {temperature:g} °C")
-    return base * factor * own.get("scale", 1.0)
+        where = f"at {temperatures.of(own):g} °C"
+        raise ValueError(f"its temperature coefficients make the resistance {base * factor:g} Ω {where}")
+    return base * factor
 
 
-def nominal_resistance(stated: float | None, own: Mapping[str, float], model: Mapping[str, float]) -> float:
+def resistance_factor(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """Resistance over what its card or model states: scale and temperature."""
+    rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
+    return thermal_factor(own, model, rise) * own.get("scale", 1.0)
+
+
+def nominal_resistance(stated: float | None, own: Numbers, model: Numbers) -> float:
     """The resistance before scale and temperature, Ω; raises as `resistance`."""
     if stated is not None:
         return stated
@@ -81,7 +92,7 @@ def nominal_resistance(stated: float | None, own: Mapping[str, float], model: Ma
     raise ValueError("neither its card nor its model states a resistance")
 
 
-def thermal_factor(own: Mapping[str, float], model: Mapping[str, float], rise: float) -> float:
+def thermal_factor(own: Numbers, model: Numbers, rise: float) -> float:
     """Resistance over its value at the nominal temperature, ``rise`` kelvins above it."""
     if "tce" in own or "tce" in model:
         return float(1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise))
@@ -90,8 +101,8 @@ def thermal_factor(own: Mapping[str, float], model: Mapping[str, float], rise: f
     return 1.0 + (square * rise + linear) * rise
 
 
-def capacitance(stated: float | None, own: Mapping[str, float], model: Mapping[str, float]) -> float:
-    """The capacitance of one element at the nominal temperature, F; 0 where nothing states it."""
+def capacitance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The capacitance of one capacitor at the nominal temperature, F; 0 where nothing states it."""
     if stated is None:
         stated = model.get("cap", model.get("c"))
     if stated is None:
@@ -99,3 +110,46 @@ def capacitance(stated: float | None, own: Mapping[str, float], model: Mapping[s
         wide = own.get("w", model.get("defw", SIZE)) - model.get("narrow", 0.0)
         stated = model.get("cj", 0.0) * wide * long + 2.0 * model.get("cjsw", 0.0) * (wide + long)
     return stated * own.get("scale", 1.0)
+
+
+def inductance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The inductance of one inductor at the nominal temperature, H; 0 where nothing states it."""
+    return (model.get("ind", model.get("l", 0.0)) if stated is None else stated) * own.get("scale", 1.0)
+
+
+def lossless_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of a ``T`` line: none."""
+    return 0.0
+
+
+def lossy_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of an ``O`` line, Ω: R · LEN."""
+    if model.get("g", 0.0) != 0.0:
+        raise ValueError("the conductance G of a lossy line is not supported")
+    if "len" not in model:
+        raise ValueError("its model states no LEN")
+    return model.get("r", 0.0) * model["len"]
+
+
+def single_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of a ``Y`` line, Ω: R · length; its card's LEN before the model's."""
+    length = own.get("len", own.get("length", model.get("length")))
+    if length is None:
+        raise ValueError("neither its card nor its model states a length")
+    return model.get("r", 0.0) * length
+
+
+def uniform_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """The resistance between the ends of a ``U`` line, Ω: RPERL (1 kΩ/m) · L."""
+    if "isperl" in model:
+        raise ValueError("a line of diodes (ISPERL) is not supported")
+    if "l" not in own:
+        raise ValueError("its card states no length L")
+    return model.get("rperl", 1000.0) * own["l"]
+
+
+LAWS: dict[str, Callable[[float | None, Numbers, Numbers, Temperatures], float]] = {
+    "R": resistance, "C": capacitance, "L": inductance, "O": lossy_line, "Y": single_line, "U": uniform_line,
+    "T": lossless_line,
+}  # fmt: skip
+"""First letter of a card → its value from what the card states, other numbers of the card, its model, temperatures."""

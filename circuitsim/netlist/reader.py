@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import definitions, includes, refused
+from circuitsim.netlist import behavioural, definitions, includes, lines, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
+from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.options import options
@@ -15,10 +16,11 @@ from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
+from circuitsim.netlist.tables import Table, table
 from circuitsim.netlist.tokens import CardError, Token
 from circuitsim.units import short
 
-ANALYSES = frozenset((".op", ".dc", ".step", ".temp", ".print", ".save"))
+ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".temp", ".print", ".plot", ".save"))
 
 
 class DeckReader:
@@ -42,13 +44,19 @@ class DeckReader:
         self.parts = Parts(self.reporter)
         self.top = self.scope = Scope()
         self.requests: list[Card] = []
+        self.tables: dict[str, Table] = {}
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
+        self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
+        self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
         self.control: Card | None = None
+        self.script = Script(self)
         self.section: includes.Section | None = None
         self.ended = False
+        self.library = False
+        self.missing: list[str] = []
         self.simple: Callable[[str, int], bool] = _closed
 
     def read(self, source: Source, first: int) -> None:
@@ -66,7 +74,7 @@ class DeckReader:
     def open_fast_path(self, source: Source) -> None:
         """Open the fast path for plain elements, until scope or source change."""
         skipping = self.control is not None or (self.section is not None and not self.section.inside)
-        if skipping or self.scope.cards is not None:
+        if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None:
             self.simple = _closed
         else:
             self.scope.at(source)
@@ -83,24 +91,48 @@ class DeckReader:
                 self.scope.cards.append(normal(card.text))
             elif head == ".":
                 self.dot(card, start)
-            elif self.control is not None or (self.section is not None and not self.section.inside):
+            elif self.section is not None and not self.section.inside:
                 return
+            elif self.control is not None:
+                self.script.command(card)
+            elif self.library and self.scope is self.top:
+                raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
             elif head == "x":
                 self.parts.call(self.scope, card)
+            elif head in lines.LETTERS:
+                self.line(card, head)
+            elif head in behavioural.LETTERS:
+                behavioural.source(self.parts, self.scope, card)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
                 self.refuse(card, start, head)
         except CardError as error:
+            if error.kind == "unsupported" and card.source.callers and self.scope.parent is not None:
+                self.scope.deferred.append((card, error))
+                return
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         except ExpressionError as error:
             self.reporter.expression(error, card, (), ())
+
+    def line(self, card: Card, head: str) -> None:
+        """A transmission line, or a coupling of inductors."""
+        if head == "k":
+            lines.coupling(self, card)
+        else:
+            lines.line(self.parts, self.scope, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
         word = short(card.text[start : start + 200].split()[0])
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
+        if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:
+            raise CardError("unsupported", f"{word} is a {refused.FOREIGN[head]}, which is not supported", start,
+                            refused.FOREIGN_HINT)  # fmt: skip
+        if head in refused.FOREIGN:
+            self.foreign.setdefault(head, []).append((card, start, word))
+            return
         if head in refused.ELEMENTS:
             what, why = refused.ELEMENTS[head]
             raise CardError("unsupported", f"{word} is {what}, which is not supported", start, why)
@@ -126,17 +158,21 @@ class DeckReader:
             self.requests.append(card)
         elif word in refused.OPTIONS:
             options(self, card, after)
+        elif word == ".data":
+            self.data(card, after)
         elif word == ".control":
             self.control = card
-            self.reporter.gather("skipped", "a .control block is skipped", card, start, word)
         elif word == ".end":
             self.ended = True
+        elif word == ".enddata":
+            pass  # the table ends with its card
         elif word in refused.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
+            hint = refused.ADVICE.get(word, "only operating points are computed")
             self.reporter.warning("analysis", f"{word}: a {what} analysis is not done; the operating point is solved",
-                                  card, start, "circuits are solved at DC only")  # fmt: skip
+                                  card, start, hint)  # fmt: skip
         elif word in refused.CARDS:
             message, hint = refused.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)
@@ -144,13 +180,43 @@ class DeckReader:
             raise CardError("unknown-card", f"{short(word)} is no card that is known", start,
                             "see docs/netlist.md for those that are; a comment begins with *")  # fmt: skip
 
+    def data(self, card: Card, after: int) -> None:
+        """A table of values."""
+        found = table(card, after)
+        if found.name.text.lower() in self.tables:
+            raise CardError("duplicate", f"table {short(found.name.text)} is there already", found.name.offset,
+                            "names must differ")  # fmt: skip
+        self.tables[found.name.text.lower()] = found
+
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        self.script.alter(self.top)
+        lines.check_couplings(self)
+        self.refuse_foreign()
         here: Scope | None = self.scope
         while here is not None and here.card is not None:
             self.reporter.error("subcircuit", f".subckt {short(here.name)} has no .ends", here.card,
                                 hint="close it with .ends")  # fmt: skip
             here = here.parent
+
+
+    def refuse_foreign(self) -> None:
+        """One error for all transistors and code models of the deck."""
+        if not self.foreign:
+            return
+        found = [place for places in self.foreign.values() for place in places]
+        card, start, _ = min(found, key=lambda p: (*p[0].source.order, *p[0].where(p[1])))
+        parts = []
+        for letter, places in self.foreign.items():
+            names = [name for _, _, name in places]
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            parts.append(f"{len(names)} × {refused.FOREIGN[letter]}: {', '.join(names[:5])}{more}")
+        message = f"elements that are not supported: {'; '.join(parts)}"
+        if len(found) == 1:
+            kind = refused.FOREIGN[next(iter(self.foreign))]
+            message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
+        names = [name for _, _, name in found]
+        self.reporter.error("unsupported", message, card, start, refused.FOREIGN_HINT, names[:20])
 
 
 def _closed(line: str, number: int) -> bool:

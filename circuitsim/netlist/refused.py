@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 _ENERGY = "a controlled source has no energy function in general"
-_TRANSISTOR = "only R, D, V, I, L, C and X are known"
 
 ELEMENTS: dict[str, tuple[str, str]] = {
-    "a": ("an XSPICE code model", _TRANSISTOR),
-    "b": ("a behavioural source", _ENERGY),
-    "e": ("a voltage-controlled voltage source", _ENERGY),
     "f": ("a current-controlled current source", _ENERGY),
-    "g": ("a voltage-controlled current source", _ENERGY),
     "h": ("a current-controlled voltage source", _ENERGY),
-    "j": ("a transistor (JFET)", _TRANSISTOR),
-    "k": ("a coupling of inductors", "inductors are shorts at the operating point: leave it out"),
-    "m": ("a transistor (MOSFET)", _TRANSISTOR),
-    "n": ("a Verilog-A device", _TRANSISTOR),
-    "o": ("a lossy transmission line", "at DC it is a resistor: write it as one"),
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
-    "q": ("a transistor (bipolar)", _TRANSISTOR),
     "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
-    "t": ("a transmission line", "at DC it is two wires: write them as 0 Ω resistors"),
-    "u": ("a uniform RC line", "at DC it is a resistor: write it as one"),
     "w": ("a current-controlled switch", "write a resistor or a short for the state it is in"),
-    "y": ("a single lossy transmission line", "at DC it is a resistor: write it as one"),
-    "z": ("a transistor (MESFET)", _TRANSISTOR),
 }
 """First letter → (what it is, reason or hint)."""
+
+FOREIGN: dict[str, str] = {
+    "a": "XSPICE code model", "j": "transistor (JFET)", "m": "transistor (MOSFET)", "n": "Verilog-A device",
+    "q": "transistor (bipolar)", "z": "transistor (MESFET)",
+}  # fmt: skip
+"""First letter → an element with a model of its own kind; those of a deck are refused together."""
+
+FOREIGN_HINT = (
+    "such a deck needs a program with models of them, as ngspice; or write each as what it is at its operating point: "
+    "a resistor, an open, a diode and a source"
+)
+"""What a deck with such elements needs."""
 
 CARDS: dict[str, tuple[str, str]] = {
     ".if": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),
@@ -37,13 +34,14 @@ CARDS: dict[str, tuple[str, str]] = {
     ".eom": ("sub-circuits end with .ends", "write .ends"),
     ".connect": ("it would join nodes", "write a resistor of 0 Ω"),
     ".alter": ("a deck is one circuit", "use .step param, or a deck for each"),
-    ".data": ("tables of values are not read", "use .step param NAME list …"),
 }
 
 NO_EFFECT = frozenset(
     (
-        ".nodeset", ".ic", ".width", ".plot", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
-        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph",
+        ".nodeset", ".ic", ".width", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
+        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph", ".savebias",
+        ".loadbias", ".wave", ".net", ".probe64", ".watch", ".autoconverge", ".text", ".stmlib", ".dcvolt", ".result",
+        ".preprocess",
     )
 )  # fmt: skip
 """Cards that cannot change the operating point."""
@@ -51,9 +49,18 @@ NO_EFFECT = frozenset(
 OPTIONS = frozenset((".option", ".options", ".opt"))
 """Spellings of the card of options."""
 
+ADVICE: dict[str, str] = {
+    ".tf": "v(out) per volt of V1: circuitsim sweep DECK --vary V1=0,1 --columns 'v(out)'",
+    ".sens": "the effect of a value: circuitsim sweep DECK --vary R1=1k,1.01k",
+    ".mc": "circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand",
+    ".wcase": "circuitsim sweep DECK --vary R1=0.95k,1.05k --vary R2=… takes all combinations of the limits",
+}
+"""What does instead, of the analyses that are functions of operating points."""
+
 OTHER_ANALYSES: dict[str, str] = {
-    ".tran": "transient", ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
+    ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
     ".disto": "distortion", ".pz": "pole-zero", ".sens": "sensitivity", ".sp": "scattering-parameter",
-    ".pss": "periodic-steady-state", ".hb": "harmonic-balance",
+    ".pss": "periodic-steady-state", ".hb": "harmonic-balance", ".mc": "Monte Carlo", ".wcase": "worst-case",
+    ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",
 }  # fmt: skip
 """Analyses that are not done; the operating point is solved instead."""

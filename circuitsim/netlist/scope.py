@@ -14,17 +14,20 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
-from circuitsim.netlist.tokens import Token
+from circuitsim.netlist.tokens import CardError, Token
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
 
 
 class Wave(NamedTuple):
-    """A time function whose numbers have to be evaluated first."""
+    """A time function whose numbers may need evaluation; ``repeat`` and ``delay`` are ``r=`` and ``td=`` of PWL."""
 
     name: str
     numbers: list[Value]
+    offset: int
+    repeat: Value | None = None
+    delay: Value = 0.0
 
 
 class Count(NamedTuple):
@@ -45,20 +48,26 @@ class ModelUse(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What a resistor, capacitor or inductor states beside its value.
+    """What a resistor, capacitor, inductor or line states beside its value.
 
     Attributes
     ----------
+    letter : str
+        First letter of its card, which tells the law of its value (`circuitsim.netlist.physical.LAWS`).
     numbers : dict of str to Count
         Its temperature coefficients, temperature, scale and size.
     model : ModelUse or None
     bare : bool
         Whether the model's name is all that is stated: without such a model it is a parameter's.
+    references : tuple of int
+        Local nodes that have to be one: the reference nodes of a line's ports.
     """
 
+    letter: str
     numbers: dict[str, Count]
     model: ModelUse | None
-    bare: bool
+    bare: bool = False
+    references: tuple[int, ...] = ()
 
 
 class Special(NamedTuple):
@@ -123,14 +132,51 @@ class Scope:
         Names as first written, by number.
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
+    deferred : list
+        Cards of a library's sub-circuit that are not supported, which matter where it is called.
+    readings : list or None
+        Numbers such as ``2K2`` that were read, one list for all scopes; None where they are refused.
+    waves : dict of int to Wave
+        Position → time function of a source.
+    initials : dict of int to Value
+        Position → ``ic=`` of a capacitor or inductor.
+    formulas : dict of int to Code
+        Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
     """
 
     __slots__ = (
-        "calls", "card", "cards", "counts", "defaults", "first", "functions", "index", "kind", "lines", "modelled",
-        "models", "name", "names", "node_names", "nodes", "parameters", "parent", "ports", "second", "spans",
-        "specials", "subcircuits", "uses", "value",
+        "calls",
+        "card",
+        "cards",
+        "counts",
+        "defaults",
+        "deferred",
+        "first",
+        "formulas",
+        "functions",
+        "index",
+        "initials",
+        "kind",
+        "lines",
+        "modelled",
+        "models",
+        "name",
+        "names",
+        "node_names",
+        "nodes",
+        "parameters",
+        "parent",
+        "ports",
+        "readings",
+        "second",
+        "spans",
+        "specials",
+        "subcircuits",
+        "uses",
+        "value",
+        "waves",
     )  # fmt: skip
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
@@ -145,6 +191,11 @@ class Scope:
         self.index: dict[str, int] = {}
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
+        self.waves: dict[int, Wave] = {}
+        self.initials: dict[int, Value] = {}
+        self.deferred: list[tuple[Card, CardError]] = []
+        self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
+        self.formulas: dict[int, Code] = {}
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}

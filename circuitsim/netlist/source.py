@@ -7,6 +7,7 @@ a deck from elsewhere must not read ``/etc/passwd`` into an error message, nor w
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterable
@@ -143,15 +144,16 @@ def _all_of(file: BinaryIO, limit: int) -> bytes:
 class Files:
     """Opens the files that a deck includes: inside its folder tree or the allowed folders, within the limits."""
 
-    def __init__(self, root: str | None, allowed: Iterable[str] = ()) -> None:
-        roots = ([root] if root is not None else []) + [os.fspath(folder) for folder in allowed]
+    def __init__(self, root: str | None, allowed: Iterable[str] = (), search: Iterable[str] = ()) -> None:
+        self.search = [os.path.realpath(folder) for folder in search]
+        roots = ([root] if root is not None else []) + [os.fspath(folder) for folder in allowed] + self.search
         self.roots = [os.path.realpath(folder) for folder in roots]
         self.characters = 0
         self.count = 0
         self._cache: dict[str, tuple[str, Problem | None]] = {}
 
     def find(self, path: str, including: Source) -> str:
-        """The real path of ``path``, relative to the including file.
+        """The real path of ``path``: relative to the including file, else in the folders to look in, by its name.
 
         Raises
         ------
@@ -162,10 +164,20 @@ class Files:
             raise ValueError("is too long a file name")
         folder = os.path.dirname(including.path) if including.path else (self.roots[0] if self.roots else ".")
         real = os.path.realpath(os.path.join(folder, path))
-        for root in self.roots:
-            if real.startswith(root if root.endswith(os.sep) else root + os.sep):
-                return real
+        if self.allowed(real) and os.path.lexists(real):
+            return real
+        for folder in self.search:
+            for name in (path, re.split(r"[\\/]", path)[-1]):
+                other = os.path.realpath(os.path.join(folder, name))
+                if self.allowed(other) and os.path.isfile(other):
+                    return other
+        if self.allowed(real):
+            return real
         raise ValueError("lies outside the deck's folder")
+
+    def allowed(self, real: str) -> bool:
+        """Whether a file lies in one of the folders that may be read."""
+        return any(real.startswith(root if root.endswith(os.sep) else root + os.sep) for root in self.roots)
 
     def read(self, real: str) -> tuple[str, Problem | None]:
         """The text of a file that `find` allowed; each is read once.

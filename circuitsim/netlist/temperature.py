@@ -1,7 +1,8 @@
 """The temperatures of a deck: ``.temp``, ``.options temp= tnom=``; what a model or an expression receives of them.
 
-As in ngspice: 27 °C where nothing is stated, ``.temp`` before ``.options temp``, the last card of each. A ``.temp``
-card with several values is a sweep (`circuitsim.analysis.sweep`); the operating point is that of the first.
+As in ngspice: 27 °C where nothing is stated, ``set temp`` of a ``.control`` block before ``.temp`` before
+``.options temp``, the last card of each. A ``.temp`` card with several values is a sweep (`circuitsim.analysis.sweep`);
+the operating point is that of the first.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.tokens import MARK, CardError, Token, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.units import exact
+
+BOLTZMANN, CHARGE = 1.380649e-23, 1.602176634e-19
+"""J/K and C, exact since 2019."""
 
 ABSOLUTE_ZERO = -273.15
 """°C."""
@@ -39,8 +43,9 @@ class Temperatures(NamedTuple):
     nominal: float = ROOM
 
     def constants(self) -> dict[str, float]:
-        """The constants of expressions at this temperature: ``temper`` and ``temp`` are °C."""
-        return {**CONSTANTS, "temper": self.ambient, "temp": self.ambient}
+        """The constants of expressions at this temperature: ``temper`` and ``temp`` in °C, ``vt`` = kT/q in V."""
+        thermal = BOLTZMANN * (self.ambient - ABSOLUTE_ZERO) / CHARGE
+        return {**CONSTANTS, "temper": self.ambient, "temp": self.ambient, "vt": thermal}
 
     def of(self, own: Mapping[str, float]) -> float:
         """The temperature (°C) of an element with these values on its card: ``temp``, else ambient and ``dtemp``."""
@@ -81,13 +86,18 @@ def temperatures_of(
     """
     environment = Environment(None, {}, (top.parameters, top.defaults))
     environment.values.update(overrides)
-    stated = {key: [(options[key])] for key in ("temp", "tnom") if key in options}
+    stated = {key: options[key] for key in ("temp", "tnom") if key in options}
     for card in cards:
-        words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
+        try:
+            words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
+        except CardError:
+            continue  # reported with the other analyses
         if words:
-            stated["temp"] = [(card, words[0])]
+            stated["temp"] = card, words[0]
+    if "set temp" in options:
+        stated["temp"] = options["set temp"]
     found = {}
-    for key, [(card, token)] in stated.items():
+    for key, (card, token) in stated.items():
         try:
             value = value_of(token, card, top)
             value = value if isinstance(value, float) else Evaluator().value(value, environment)

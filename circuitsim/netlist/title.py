@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from circuitsim.errors import NetlistError, Problem
-from circuitsim.netlist import definitions, includes, refused
+from circuitsim.netlist import behavioural, definitions, includes, lines, refused
 from circuitsim.netlist.cards import Card, uncommented
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.parts import CODES, Parts
@@ -21,6 +21,9 @@ LONGEST = 1000
 _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *includes.CARDS, *refused.OPTIONS, *_ANALYSES))
 """Dot cards that no title begins with."""
+
+_OTHERS = frozenset((*refused.ELEMENTS, *refused.FOREIGN, *lines.LETTERS, *behavioural.LETTERS))
+"""First letters of elements that are read elsewhere or refused."""
 
 _NODE = re.compile(r"[0-9]+")
 _VALUE = re.compile(r"[+-]?\.?[0-9]\S*|\{.*\}|'.*'")
@@ -46,8 +49,8 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
 def is_element(card: Card, top: Scope) -> bool:
     """Whether a line reads as an element between nodes of the deck."""
     words = card.text.replace("(", " ").replace(")", " ").replace(",", " ").split()
-    letter = words[0][0].lower() if words else ""
-    if len(words) < 3 or not (letter == "x" or letter in CODES or letter in refused.ELEMENTS):
+    letter = card.text[card.start()].lower() if words else ""
+    if len(words) < 3 or not (letter == "x" or letter in CODES or letter in _OTHERS):
         return False
     if letter == "x":
         known = [word for word in words[1:] if word.lower() in top.subcircuits]

@@ -8,7 +8,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse
 from circuitsim.netlist.scope import Scope, Value
 from circuitsim.netlist.tokens import EXPRESSION, STRING, WORD, CardError, Token
-from circuitsim.units import NumberError, short
+from circuitsim.units import NumberError, rkm, short
 from circuitsim.units import parse as parse_number
 
 
@@ -27,10 +27,21 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
     try:
         return parse_number(token.text) + 0.0  # no negative zero
     except NumberError as error:
+        if scope.readings is not None and (value := _read_rkm(token.text)) is not None:
+            scope.readings.append((card, token.offset, token.text))
+            return value
         if token.kind == WORD and token.text.isidentifier():
             # ngspice takes a bare parameter name for its value; whether there is one shows later.
             return name_code(token, card, scope)
         raise CardError("number", str(error), token.offset, error.hint) from None
+
+
+def _read_rkm(text: str) -> float | None:
+    """The value of ``2K2``; None for what is no such number."""
+    try:
+        return rkm(text)
+    except NumberError:
+        return None
 
 
 def name_code(token: Token, card: Card, scope: Scope) -> Code:
@@ -42,7 +53,9 @@ def name_code(token: Token, card: Card, scope: Scope) -> Code:
     return moved
 
 
-def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Code:
+def expression(
+    card: Card, start: int, end: int, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False
+) -> Code:
     """The expression that fills ``card.text[start:end]``.
 
     Raises
@@ -50,7 +63,7 @@ def expression(card: Card, start: int, end: int, scope: Scope, arguments: tuple[
     ExpressionError
         It is no expression, or more than one.
     """
-    code, stop = parse(card.text, start, card, scope, arguments, end)
+    code, stop = parse(card.text, start, card, scope, arguments, end, signals)
     rest = card.text[stop:end]
     if rest.strip():
         leftover(rest.strip()[:30].split()[0], stop + len(rest) - len(rest.lstrip()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import find, unite
 from circuitsim.kernels import COMPILED, kernel, loaded
 
 
@@ -22,7 +23,10 @@ def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     (n,) int64 array
     """
     if max(n, a.size) <= COMPILED and not loaded():
-        return _union_find(n, a, b)
+        leader = list(range(n))  # interpreted, lists are faster
+        for u, v in zip(a.tolist(), b.tolist()):
+            unite(leader, u, v)
+        return np.array([find(leader, u) for u in range(n)], dtype=np.int64)
     parent = np.arange(n)
     kernel(_join, a.size + n, alike=True)(a, b, parent)
     return parent
@@ -31,32 +35,7 @@ def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _join(a, b, parent):
     """Union–find on arrays, to be compiled: the smaller root wins, so in the end every root is its smallest node."""
     for e in range(a.size):
-        u, v = a[e], b[e]
-        while parent[u] != u:
-            parent[u] = parent[parent[u]]
-            u = parent[u]
-        while parent[v] != v:
-            parent[v] = parent[parent[v]]
-            v = parent[v]
-        if u < v:
-            parent[v] = u
-        elif v < u:
-            parent[u] = v
+        unite(parent, a[e], b[e])
     # Parents are smaller than their children: one pass upwards finds all roots.
     for u in range(parent.size):
         parent[u] = parent[parent[u]]
-
-
-def _union_find(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    parent = list(range(n))
-
-    def find(u: int) -> int:
-        while parent[u] != u:
-            parent[u] = u = parent[parent[u]]
-        return u
-
-    for u, v in zip(a.tolist(), b.tolist()):
-        u, v = find(u), find(v)
-        if u != v:
-            parent[max(u, v)] = min(u, v)
-    return np.array([find(u) for u in range(n)], dtype=np.int64)

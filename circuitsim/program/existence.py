@@ -14,7 +14,7 @@ from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.errors import UnboundedError
 from circuitsim.program.components import component_labels
 from circuitsim.program.forest import excess_of
-from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction, islands
+from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction
 
 
 def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[QuadraticProgram, np.ndarray]:
@@ -117,19 +117,19 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
     if not structure.currents.size:
         return
     n = program.n
-    island = islands(program)
-    earth = island[n]
+    island = structure.derived.islands
+    ground = island[n]
     supply, scale = np.zeros(n + 1), np.zeros(n + 1)
     _gather(structure, island[structure.coordinate], supply, scale)
     supply[np.abs(supply) <= ROUNDING * scale] = 0.0
     parts = _floating_parts(structure)
     _check_part_balance(structure, parts)
-    supply[earth] = 0.0
+    supply[ground] = 0.0
     if not supply.any():
         return
     tail, head = island[program.tail], island[program.head]
     for sign, source, target in ((1.0, tail, head), (-1.0, head, tail)):
-        stuck = _unroutable(sign * supply, source, target, int(earth), scale)
+        stuck = _unroutable(sign * supply, source, target, int(ground), scale)
         if stuck:
             inside = np.isin(island[structure.coordinate], np.array(sorted(stuck)))
             raise _cut(structure, inside, sign)
@@ -170,18 +170,18 @@ def _gather(structure: Structure, group: np.ndarray, net: np.ndarray, scale: np.
         np.add.at(scale, group[end[i]], np.abs(value[i]))
 
 
-def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, earth: int, scale: np.ndarray) -> set[int]:
-    """Islands from which some of the positive ``supply`` reaches neither earth nor islands of negative supply.
+def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, ground: int, scale: np.ndarray) -> set[int]:
+    """Islands from which some of the positive ``supply`` reaches neither ground nor islands of negative supply.
 
-    Arcs source → target carry any amount. Augmenting paths (breadth first) over the islands that cannot reach earth:
-    whatever reaches earth is absorbed there and takes nothing from anybody else.
+    Arcs source → target carry any amount. Augmenting paths (breadth first) over the islands that cannot reach ground:
+    whatever reaches ground is absorbed there and takes nothing from anybody else.
     """
     out: dict[int, list[int]] = {}
     back: dict[int, list[int]] = {}
     for u, v in zip(source.tolist(), target.tolist()):
         out.setdefault(u, []).append(v)
         back.setdefault(v, []).append(u)
-    grounded = {earth}
+    grounded = {ground}
     queue = deque(grounded)
     while queue:
         for u in back.get(queue.popleft(), ()):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import Tracks, choose_forest, grow_forest
 from circuitsim.kernels import kernel
 
 
@@ -29,69 +30,26 @@ class RootedForest(NamedTuple):
 
 def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
-    parent = np.arange(n + 1)
-    keep = np.zeros(edges.size, dtype=bool)
-    kernel(_join, max(n, edges.size), alike=True)(tail[edges], head[edges], parent, keep)
-    return edges[keep]
-
-
-def _join(tail, head, parent, keep):
-    for e in range(tail.size):
-        u, v = tail[e], head[e]
-        while parent[u] != u:
-            parent[u] = parent[parent[u]]
-            u = parent[u]
-        while parent[v] != v:
-            parent[v] = parent[parent[v]]
-            v = parent[v]
-        if u != v:
-            parent[max(u, v)] = min(u, v)
-            keep[e] = True
+    kept = np.empty(min(n, edges.size), dtype=np.int64)
+    count = kernel(choose_forest, max(n, edges.size), alike=True)(n + 1, tail, head, edges, kept)
+    return kept[:count]
 
 
 def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> RootedForest:
-    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest, the smaller number on a tie."""
+    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest, the smaller number on a tie.
+
+    The tree of the largest ``scale`` of all comes first.
+    """
     f = tail.size
-    order, edge, parent = np.empty(2 * f, np.int64), np.empty(2 * f, np.int64), np.empty(2 * f, np.int64)
-    ptr, free, at = np.zeros(n + 2, np.int64), np.empty(n + 1, np.int64), np.empty(2 * f, np.int64)
-    grow = kernel(_grow, max(n, f), alike=True)
-    count = grow(tail, head, scale, ptr, free, at, np.zeros(n + 1, np.int8), order, edge, parent)
-    return RootedForest(order[:count], edge[:count], parent[:count])
-
-
-def _grow(tail, head, scale, ptr, free, at, seen, order, edge, parent):
-    """Fill in a `RootedForest`; returns its size. Every tree is walked twice: to find its root, and from there."""
-    for ends in (tail, head):
-        for e in range(ends.size):
-            ptr[ends[e] + 1] += 1
-    for k in range(seen.size):
-        ptr[k + 1] += ptr[k]
-        free[k] = ptr[k]
-    for ends in (tail, head):
-        for e in range(ends.size):
-            at[free[ends[e]]] = e
-            free[ends[e]] += 1
-    found = 0
-    for start in range(seen.size):
-        if seen[start] or ptr[start] == ptr[start + 1]:
-            continue
-        begin, root = found, start
-        for walk in (1, 2):
-            found = begin + 1
-            seen[root], order[begin], edge[begin], parent[begin] = walk, root, -1, root
-            visited = begin
-            while visited < found:
-                u = order[visited]
-                visited += 1
-                if walk == 1 and (scale[u] > scale[root] or (scale[u] == scale[root] and u < root)):
-                    root = u
-                for p in range(ptr[u], ptr[u + 1]):
-                    e = at[p]
-                    v = head[e] if tail[e] == u else tail[e]
-                    if seen[v] < walk:
-                        seen[v], order[found], edge[found], parent[found] = walk, v, e, u
-                        found += 1
-    return found
+    node, parent, edge, root, queue = (np.empty(n + 1, np.int64) for _ in range(5))
+    tracks = Tracks(np.empty(n + 2, np.int64), np.empty(n + 1, np.int64), np.empty(2 * f, np.int64), queue)
+    grow = kernel(grow_forest, max(n, f), alike=True)
+    found = grow(n + 1, f, tail, head, int(np.argmax(scale)), scale, tracks, node, parent, edge, root)
+    node, parent, edge = node[:found], parent[:found], edge[:found]
+    tree = root[node]
+    at = np.flatnonzero(np.append(True, tree[1:] != tree[:-1])) if found else node
+    roots = tree[at]
+    return RootedForest(np.insert(node, at, roots), np.insert(edge, at, -1), np.insert(parent, at, roots))
 
 
 def forest_flow(n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray) -> np.ndarray:

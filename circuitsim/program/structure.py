@@ -10,7 +10,9 @@ Super-nodes that hold ground, or the reference of a part without ground, are fix
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,9 +46,8 @@ class Structure(NamedTuple):
         Elements of those kinds (zero-ohm resistors apart).
     references : int array
         For each part of the circuit without ground the node whose potential is taken as zero.
-    memo : dict
-        What is found out later about the topology alone (ends of branches, islands, orderings, symbolic
-        factorisations), kept for other values.
+    derived : Derived
+        What follows from the topology, found when first needed and kept for other values.
     """
 
     circuit: Circuit | None
@@ -59,7 +60,7 @@ class Structure(NamedTuple):
     diodes: np.ndarray
     currents: np.ndarray
     references: np.ndarray
-    memo: dict[str, Any]
+    derived: Derived
 
     @property
     def named(self) -> Circuit:
@@ -92,8 +93,6 @@ class QuadraticProgram(NamedTuple):
         The circuit element of each constraint.
     offset : (n_nodes,) float array
         v = append(x, 0)[coordinate] + offset, V.
-    memo : dict or None
-        That of its structure, whose programs all have the same a, b, tail and head.
     """
 
     n: int
@@ -107,7 +106,6 @@ class QuadraticProgram(NamedTuple):
     bound: np.ndarray
     diode: np.ndarray
     offset: np.ndarray
-    memo: dict[str, Any] | None = None
 
 
 def analyse(circuit: Circuit) -> Structure:
@@ -137,9 +135,11 @@ def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Str
     free = (forest.root == np.arange(n_nodes)) & touched & ~fixed
     number = np.full(n_nodes, int(free.sum()), dtype=np.int64)
     number[free] = np.arange(int(free.sum()))
+    coordinate, n, diodes = number[forest.root], int(free.sum()), np.flatnonzero(kind == DIODE)
+    derived = Derived(first, second, forest.root, coordinate, n, resistors, diodes)
     return Structure(
-        circuit, arrays, voltage_edges, forest, number[forest.root], int(free.sum()), resistors,
-        np.flatnonzero(kind == DIODE), np.flatnonzero(kind == CURRENT), references, {},
+        circuit, arrays, voltage_edges, forest, coordinate, n, resistors, diodes, np.flatnonzero(kind == CURRENT),
+        references, derived,
     )  # fmt: skip
 
 
@@ -156,9 +156,7 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     offset, low = structure.forest.offsets(voltage)
     _check_loops(structure, voltage)
     coordinate, n = structure.coordinate, structure.n
-    ends = structure.memo.get("ends")
-    if ends is None:
-        ends = structure.memo["ends"] = _ends(structure)
+    ends = structure.derived.ends
     g = 1.0 / value[ends.r]
     inside, base = ends.grouped, _base(structure, ends, g)
     # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
@@ -174,21 +172,11 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     bound = offset[second[d]] - offset[first[d]]
     _check_inner_diodes(structure, d[ends.inner], voltage)
     return QuadraticProgram(
-        n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset, structure.memo
+        n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset
     )  # fmt: skip
 
 
-def islands(program: QuadraticProgram) -> np.ndarray:
-    """Smallest super-node of each part joined by resistors (n + 1,); index n is earth."""
-    memo = {} if program.memo is None else program.memo
-    a, b, label = memo.get("islands", (None, None, None))
-    if a is not program.a or b is not program.b:
-        label = component_labels(program.n + 1, program.a, program.b)
-        memo["islands"] = program.a, program.b, label
-    return label
-
-
-class _Ends(NamedTuple):
+class Ends(NamedTuple):
     """What a program's branches and constraints join; the same for all values.
 
     ``r`` are the resistors between different super-nodes, ``first`` and ``second`` their nodes, ``a`` and ``b`` their
@@ -212,24 +200,58 @@ class _Ends(NamedTuple):
     apart: np.ndarray
 
 
-def _ends(structure: Structure) -> _Ends:
-    coordinate, root, (_, first, second, _, n_nodes) = structure.coordinate, structure.forest.root, structure.arrays
-    r, d = structure.resistors, structure.diodes
-    r = r[coordinate[first[r]] != coordinate[second[r]]]
-    tail, head = coordinate[first[d]], coordinate[second[d]]
-    inner = tail == head
-    several = np.zeros(n_nodes, dtype=bool)
-    several[root[root != np.arange(n_nodes)]] = True
-    grouped = several[root]
-    at_first, at_second = grouped[first[r]], grouped[second[r]]
-    return _Ends(
-        r, first[r], second[r], coordinate[first[r]], coordinate[second[r]], inner, d[~inner], tail[~inner],
-        head[~inner], np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
-        np.flatnonzero(at_first | at_second),
-    )  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """What follows from a circuit's topology, each found when first needed.
+
+    Attributes
+    ----------
+    first, second : (m,) int arrays
+        Nodes of the elements.
+    root : (n_nodes,) int array
+        Root of each node's tree of fixed voltages.
+    coordinate, n, resistors, diodes
+        As in `Structure`.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    root: np.ndarray
+    coordinate: np.ndarray
+    n: int
+    resistors: np.ndarray
+    diodes: np.ndarray
+
+    @cached_property
+    def ends(self) -> Ends:
+        """What branches and constraints join."""
+        coordinate, root, first, second = self.coordinate, self.root, self.first, self.second
+        r, d = self.resistors, self.diodes
+        r = r[coordinate[first[r]] != coordinate[second[r]]]
+        tail, head = coordinate[first[d]], coordinate[second[d]]
+        inner = tail == head
+        several = np.zeros(root.size, dtype=bool)
+        several[root[root != np.arange(root.size)]] = True
+        grouped = several[root]
+        at_first, at_second = grouped[first[r]], grouped[second[r]]
+        return Ends(
+            r, first[r], second[r], coordinate[first[r]], coordinate[second[r]], inner, d[~inner], tail[~inner],
+            head[~inner], np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
+            np.flatnonzero(at_first | at_second),
+        )  # fmt: skip
+
+    @cached_property
+    def islands(self) -> np.ndarray:
+        """Smallest super-node of each part joined by resistors (n + 1,); index n is ground."""
+        return component_labels(self.n + 1, self.ends.a, self.ends.b)
+
+    @cached_property
+    def grounded(self) -> bool:
+        """Whether resistors and fixed voltages lead from every node to ground or a reference."""
+        return bool((self.islands == self.islands[self.n]).all())
 
 
-def _base(structure: Structure, ends: _Ends, g: np.ndarray) -> np.ndarray:
+def _base(structure: Structure, ends: Ends, g: np.ndarray) -> np.ndarray:
     """For each grouped node the one of its super-node whose potential is the unknown; the root, where it is fixed.
 
     The one with most conductance g through the resistors, whose current rounding disturbs most.

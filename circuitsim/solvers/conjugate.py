@@ -7,6 +7,7 @@ diagonal, converge in tens of steps whatever the size.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
 
 NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40
@@ -102,6 +104,45 @@ def at_nodes(merged: Merged, x: np.ndarray) -> np.ndarray:
     return _at_nodes(merged.row, x)
 
 
+@dataclass(frozen=True, eq=False)
+class DiagonalSolver:
+    """Conjugate gradients scaled by the diagonal, see `circuitsim.solvers.linear.LinearSolver`."""
+
+    pattern: NodalPattern
+    g: np.ndarray
+    method_name = NAME
+    direct = False
+
+    @property
+    def order(self) -> np.ndarray:
+        """The nodes as they are numbered."""
+        return np.arange(self.pattern.n + 1)
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> DiagonalFactored:
+        """See `LinearSolver.factor`; nothing is factored."""
+        if isinstance(previous, DiagonalFactored) and np.array_equal(previous.closed, closed):
+            return previous
+        unit, r, (a, b) = unit_of(self.g), self.g.size, (self.pattern.a, self.pattern.b)
+        merged = merge(self.pattern.n, a[:r], b[:r], self.g / unit, a[closed], b[closed])
+        return DiagonalFactored(closed, merged, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalFactored:
+    """`Factored` of `DiagonalSolver`."""
+
+    closed: np.ndarray
+    merged: Merged
+    unit: float
+
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """See `Factored.solve`."""
+        scaled = current / self.unit
+        if current.ndim == 1:
+            return solve(self.merged, scaled, None, accuracy)[0]
+        return np.stack([solve(self.merged, column, None, accuracy)[0] for column in scaled.T], axis=1)
+
+
 @jit()
 def _by_unknown(row, k, current, guess):
     """Injected currents (n,) and potentials (n + 1,) of the nodes as those of the ``k`` unknowns that ``row`` names."""
@@ -124,7 +165,7 @@ def _at_nodes(row, x):
 
 
 @jit()
-def spreads(ptr, idx, levels, widest):
+def small_diameter(ptr, idx, levels, widest):
     """Whether breadth-first search from node 0 sees over half of the nodes, within ``levels``, one of them wide."""
     n = ptr.size - 1
     seen = np.zeros(n, np.bool_)

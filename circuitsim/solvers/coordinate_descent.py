@@ -72,8 +72,8 @@ class CoordinateDescent(NamedTuple):
 
         x = start.copy()
         done = int(descend(*incidence(program), x, self.moves, self.sweeps))
-        doubt = FROZEN if done <= self.sweeps else f"nodes still move after {self.sweeps} sweeps"
-        return Solution(x, "coordinate-descent", {"sweeps": min(done, self.sweeps)}, slack=1e-9, doubt=doubt)
+        stopped = FROZEN if done <= self.sweeps else f"nodes still move after {self.sweeps} sweeps"
+        return Solution(x, "coordinate-descent", {"sweeps": min(done, self.sweeps)}, slack=1e-9, stopped=stopped)
 
 
 def incidence(program: QuadraticProgram) -> Incidence:

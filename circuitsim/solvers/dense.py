@@ -22,9 +22,9 @@ class DenseFactor(NamedTuple):
     Attributes
     ----------
     share : (n, n + 1) float array
-        Row k: the share of node k's current that goes to each later node, and (last column) to earth.
+        Row k: the share of node k's current that goes to each later node, and (last column) to ground.
     pivot : (n,) float array
-        Conductance of node k to all later nodes and earth; 0 for the last node of a part not tied to earth.
+        Conductance of node k to all later nodes and ground; 0 for the last node of a part not tied to ground.
     """
 
     share: np.ndarray
@@ -32,7 +32,7 @@ class DenseFactor(NamedTuple):
 
 
 def factor(n: int, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> DenseFactor:
-    """Eliminate the nodes 0…n−1 of the network with edges a–b of conductance w ≥ 0; index n is earth."""
+    """Eliminate the nodes 0…n−1 of the network with edges a–b of conductance w ≥ 0; index n is ground."""
     mesh = np.zeros((n, n + 1))
     swap = a > b
     low, high = np.where(swap, b, a), np.where(swap, a, b)
@@ -50,16 +50,17 @@ def factor(n: int, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> DenseFactor:
 
 
 def solve(factored: DenseFactor, current: np.ndarray) -> np.ndarray:
-    """Potentials (n + 1,), earth's 0 last, for the injected ``current`` (n,).
+    """Potentials (n + 1,) or (n + 1, k), ground's 0 last, for the injected ``current`` (n,) or (n, k).
 
-    The last node of a part not tied to earth is held at 0 V, and takes whatever net current the part has.
+    The last node of a part not tied to ground is held at 0 V, and takes whatever net current the part has.
     """
     share, pivot = factored
     n = pivot.size
-    flow = np.append(current, 0.0)
+    flow = np.zeros((n + 1, *current.shape[1:]))
+    flow[:n] = current
     for k in range(n):
-        flow[k + 1 :] += share[k, k + 1 :] * flow[k]
-    x = np.zeros(n + 1)
+        flow[k + 1 :] += np.multiply.outer(share[k, k + 1 :], flow[k])
+    x = np.zeros_like(flow)
     for k in range(n - 1, -1, -1):
         if pivot[k] > 0.0:
             x[k] = flow[k] / pivot[k] + share[k, k + 1 :] @ x[k + 1 :]

@@ -1,12 +1,23 @@
-"""The one place where the way of solving the network's linear circuits is chosen, by size and shape."""
+"""Linear circuits of the nodal matrix: one protocol (analyse → factor → solve), and the decision among its methods.
+
+    NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
+        .solver(g)          → LinearSolver   at given conductances: the decision list is here
+            .factor(closed) → Factored       the diodes ``closed`` as shorts, all others absent
+                .solve(current)              potentials for injected currents, several columns at once if asked
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from circuitsim.solvers import dense
+
+if TYPE_CHECKING:
+    from circuitsim.solvers.laplacian import Factor, Symbolic
 
 DENSE = 120
 """Up to this many unknowns plain numpy solves in milliseconds, before a compiled kernel has even been loaded."""
@@ -14,151 +25,199 @@ ITERATIVE = 2000
 """From this many unknowns conjugate gradients beat the factors of graphs without thin separators."""
 EVEN = 1e4
 """They are for networks whose conductances differ by at most this factor."""
-CORRECTION = 1e-6
-"""What they leave of the currents that a correction is for."""
+ACCURACY = 1e-9
+"""What one solve by conjugate gradients leaves of the injected currents."""
 
 
-class Laplacian(NamedTuple):
-    """The network's Laplacian in one pattern: resistors of fixed conductance, and diodes that are shorts or absent.
+class Factored(Protocol):
+    """The nodal matrix at one set of conducting diodes."""
+
+    @property
+    def closed(self) -> np.ndarray:
+        """Positions of these diodes in the pattern."""
+
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """Potentials, V, of which some digits are right: the refinement supplies the others.
+
+        Parameters
+        ----------
+        current : (n,) or (n, k) float array
+            Injected currents, A, one column a case.
+        accuracy : float
+            What iterative methods leave of them at most; direct ones leave some 1e-15.
+
+        Returns
+        -------
+        (n + 1,) or (n + 1, k) float array
+            Potentials, V, that of ground, 0 V, last.
+        """
+
+
+class LinearSolver(Protocol):
+    """A method for the linear circuits of a pattern at given conductances."""
+
+    @property
+    def method_name(self) -> str:
+        """What is shown to users."""
+
+    @property
+    def direct(self) -> bool:
+        """Whether it factors: such a method always succeeds."""
+
+    @property
+    def order(self) -> np.ndarray:
+        """The nodes (n + 1,) in their order of elimination, ground last."""
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
+        """The nodal matrix with the edges ``closed`` (positions in the pattern) as shorts and all other diodes absent.
+
+        ``previous``, a result for another set, saves work; it cannot be used afterwards.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class NodalPattern:
+    """Topology of a nodal matrix, with what follows from it alone.
 
     Attributes
     ----------
     n : int
-        Number of unknowns; index n is earth.
+        Number of unknowns; index n is ground.
     a, b : (r + d,) int arrays
         Ends of the resistors, then of the diodes.
-    g : (r,) float array
-        Conductances scaled by ``unit``.
-    unit : float
-        The largest conductance, S.
-    order : (n + 1,) int array
-        The nodes in their order of elimination; earth is last.
-    symbolic : circuitsim.solvers.laplacian.Symbolic or None
-        Analysis of the pattern for the compiled kernels; None where numpy or conjugate gradients do it.
-    iterative : module or None
-        The kind of conjugate gradients that does it: `circuitsim.solvers.conjugate` or `circuitsim.solvers.spanning`.
-    memo : dict or None
-        Where the pattern's analysis is kept.
+    resistors : int
+        The number r of resistors.
+    grounded : bool
+        Whether resistors alone lead from every node to ground.
+    compiled : bool
+        Whether the circuit is large enough for compiled kernels at any number of unknowns.
     """
 
     n: int
     a: np.ndarray
     b: np.ndarray
-    g: np.ndarray
-    unit: float
-    order: np.ndarray
-    symbolic: Any
-    iterative: Any = None
-    memo: dict[str, Any] | None = None
+    resistors: int
+    grounded: bool
+    compiled: bool = False
 
-    @classmethod
-    def analyse(
-        cls, n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, grounded: bool, memo: dict[str, Any] | None = None
-    ) -> Laplacian:
-        """Prepare the pattern a–b, of which the first ``g.size`` edges are resistors of conductance g (S).
-
-        ``grounded`` allows conjugate gradients: the resistors alone lead from every node to earth. What the pattern
-        tells is looked for, and left, in ``memo``.
-        """
-        memo = {} if memo is None else memo
-        unit = float(g.max(initial=0.0)) or 1.0
-        scaled = g / unit
-        if n <= DENSE:
-            return cls(n, a, b, scaled, unit, np.arange(n + 1), None)
-        iterative = _iterative(n, a[: g.size], b[: g.size], g, memo) if grounded and n >= ITERATIVE else None
-        if iterative is not None:
-            return cls(n, a, b, scaled, unit, np.arange(n + 1), None, iterative, memo)
+    @cached_property
+    def symbolic(self) -> Symbolic:
+        """Symbolic factorisation for supernodal elimination."""
         from circuitsim.solvers import laplacian
 
-        symbolic = memo.get("symbolic")
-        if symbolic is None:
-            symbolic = memo["symbolic"] = laplacian.analyse(n, a, b)
-        return cls(n, a, b, scaled, unit, np.append(symbolic.pattern.order, n), symbolic, memo=memo)
+        return laplacian.analyse(self.n, self.a, self.b)
+
+    @cached_property
+    def small_diameter(self) -> bool:
+        """Whether few steps lead from a node to all others: no thin separators."""
+        from circuitsim.solvers import conjugate
+        from circuitsim.solvers.laplacian.graph import adjacency
+
+        a, b = self.a[: self.resistors], self.b[: self.resistors]
+        ptr, idx = adjacency(self.n, a, b)
+        return bool(conjugate.small_diameter(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
+
+    def solver(self, g: np.ndarray, direct: bool = False) -> LinearSolver:
+        """The method for conductances ``g`` (r,), S; ``direct`` excludes iterative ones. This is the decision list."""
+        if self.n <= DENSE and not self.compiled:
+            return Dense(self, g)
+        if self.grounded and not direct and self.n >= ITERATIVE:
+            from circuitsim.solvers import conjugate, spanning
+
+            if g.min() * EVEN >= g.max():
+                if self.small_diameter:
+                    return conjugate.DiagonalSolver(self, g)
+            else:
+                candidate = spanning.TreeSolver(self, g)
+                if candidate.suits:
+                    return candidate
+        return Supernodal(self, g)
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Subtraction-free elimination in numpy (`circuitsim.solvers.dense`)."""
+
+    pattern: NodalPattern
+    g: np.ndarray
+    method_name = "dense factors"
+    direct = True
 
     @property
-    def way(self) -> str:
-        """What solves it, for people."""
-        if self.iterative is not None:
-            return str(self.iterative.NAME)
-        return "dense factors" if self.symbolic is None else "sparse factors"
+    def order(self) -> np.ndarray:
+        """The nodes as they are numbered."""
+        return np.arange(self.pattern.n + 1)
 
-    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
-        """Factor with the edges ``closed`` as shorts and all other diodes absent.
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> DenseFactored:
+        """See `LinearSolver.factor`."""
+        pattern, r = self.pattern, self.pattern.resistors
+        unit = unit_of(self.g)
+        a, b = np.append(pattern.a[:r], pattern.a[closed]), np.append(pattern.b[:r], pattern.b[closed])
+        w = np.append(self.g / unit, np.full(closed.size, dense.SHORT))
+        return DenseFactored(closed, dense.factor(pattern.n, a, b, w), unit)
 
-        Parameters
-        ----------
-        closed : int array
-            Positions in the pattern: resistors 0…r−1, diodes from r.
-        previous : Factored, optional
-            Of this Laplacian: only what differs is computed again, in the memory of ``previous``, which is used up.
-        """
-        r = self.g.size
-        if self.iterative:
-            return Factored(self, _merged(self, closed))
-        if self.symbolic is None:
-            a, b = np.append(self.a[:r], self.a[closed]), np.append(self.b[:r], self.b[closed])
-            w = np.append(self.g, np.full(closed.size, dense.SHORT))
-            return Factored(self, dense.factor(self.n, a, b, w))
+
+@dataclass(frozen=True, eq=False)
+class DenseFactored:
+    """`Factored` of `Dense`."""
+
+    closed: np.ndarray
+    factor: dense.DenseFactor
+    unit: float
+
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """See `Factored.solve`."""
+        return dense.solve(self.factor, current / self.unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Supernodal:
+    """Sparse subtraction-free elimination in compiled panels (`circuitsim.solvers.laplacian`)."""
+
+    pattern: NodalPattern
+    g: np.ndarray
+    method_name = "sparse factors"
+    direct = True
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The fill-reducing order."""
+        return np.append(self.pattern.symbolic.pattern.order, self.pattern.n)
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> SupernodalFactored:
+        """See `LinearSolver.factor`."""
         from circuitsim.solvers import laplacian
 
-        w = np.zeros(self.a.size)
-        w[:r] = self.g
+        before = None
+        if isinstance(previous, SupernodalFactored):
+            if previous.g is self.g and np.array_equal(previous.closed, closed):
+                return previous
+            before = previous.factor
+        unit = unit_of(self.g)
+        w = np.zeros(self.pattern.a.size)
+        np.divide(self.g, unit, out=w[: self.g.size])
         w[closed] = laplacian.SHORT
-        before = None if previous is None else previous.raw
-        return Factored(self, laplacian.factor(self.symbolic, w, before, recycle=before is not None))
+        made = laplacian.factor(self.pattern.symbolic, w, before, recycle=before is not None)
+        return SupernodalFactored(closed, self.g, made)
 
 
-class Factored(NamedTuple):
-    """A factored `Laplacian`."""
+@dataclass(frozen=True, eq=False)
+class SupernodalFactored:
+    """`Factored` of `Supernodal`."""
 
-    laplacian: Laplacian
-    raw: Any
+    closed: np.ndarray
+    g: np.ndarray
+    factor: Factor
 
-    def correct(self, current: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """A correction (n + 1,), V, for ``current`` (n,), A, of which the first digits are enough, and what it leaves.
-
-        The latter, A, is of every node's group (n,), and of methods of repeated approximation alone.
-        """
-        scaled = current / self.laplacian.unit
-        if self.laplacian.iterative:
-            x, missing = self.laplacian.iterative.solve(self.raw, scaled, None, CORRECTION)
-            return x, self.laplacian.unit * self.laplacian.iterative.at_nodes(self.raw, missing)[:-1]
-        if self.laplacian.symbolic is None:
-            return dense.solve(self.raw, scaled), None
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """See `Factored.solve`."""
         from circuitsim.solvers import laplacian
 
-        return np.append(laplacian.solve(self.raw, scaled)[0], 0.0), None
+        x = np.zeros((current.shape[0] + 1, *current.shape[1:]))
+        x[:-1] = laplacian.solve(self.factor, current / unit_of(self.g))[0]
+        return x
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return one is other or np.array_equal(one, other)
-
-
-def _merged(laplacian: Laplacian, closed: np.ndarray) -> Any:
-    """The network with the edges ``closed`` as shorts, for conjugate gradients; the latest one is kept."""
-    n, a, b, g = laplacian[:4]
-    memo = {} if laplacian.memo is None else laplacian.memo
-    kept = memo.get("merged")
-    if kept is None or not (np.array_equal(kept[0], closed) and _same(kept[1], g)):
-        merged = laplacian.iterative.merge(n, a[: g.size], b[: g.size], g, a[closed], b[closed])
-        kept = memo["merged"] = closed, g, merged
-    return kept[2]
-
-
-def _iterative(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, memo: dict[str, Any]) -> Any:
-    """The kind of conjugate gradients that suits resistors of conductance g between a–b, or None."""
-    from circuitsim.solvers import conjugate, spanning
-
-    kept = memo.get("iterative")
-    if kept is None or not _same(kept[0], g):
-        if g.min() * EVEN >= g.max():
-            from circuitsim.solvers.laplacian.graph import adjacency
-
-            if "spreads" not in memo:
-                ptr, idx = adjacency(n, a, b)
-                memo["spreads"] = bool(conjugate.spreads(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
-            kind = conjugate if memo["spreads"] else None
-        else:
-            kind = spanning if spanning.suits(n, a, b, g) else None
-        kept = memo["iterative"] = g, kind
-    return kept[1]
+def unit_of(g: np.ndarray) -> float:
+    """The conductance, S, that the others are scaled by: the largest."""
+    return float(g.max(initial=0.0)) or 1.0

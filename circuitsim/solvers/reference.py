@@ -51,7 +51,8 @@ class Reference(NamedTuple):
         if potentials.value is None:
             raise ConvergenceError(f"{name} stopped with status {problem.status}; use --solver auto")
         info = {"status": problem.status, "backend iterations": problem.solver_stats.num_iters}
-        return Solution(np.append(potentials.value, 0.0), name, info, slack=self.slack)
+        current = problem.constraints[0].dual_value if problem.constraints else None
+        return Solution(np.append(potentials.value, 0.0), name, info, slack=self.slack, current=current)
 
 
 def build(program: QuadraticProgram):

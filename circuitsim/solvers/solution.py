@@ -30,15 +30,18 @@ class Solution(NamedTuple):
         Counts of its work (sweeps, iterations …).
     slack : float
         The ends of a conducting diode may differ by this share of their potentials.
-    doubt : str
-        The way the method ended, for the message of a failed certificate.
+    stopped : str
+        How the method ended, for the message of a failed certificate.
+    current : (d,) float array or None
+        Currents of the diodes, A: the multipliers of the constraints, from methods that have them.
     """
 
     x: np.ndarray
     solver: str
     info: dict[str, object]
     slack: float
-    doubt: str = ""
+    stopped: str = ""
+    current: np.ndarray | None = None
 
 
 class Solver(Protocol):

@@ -9,6 +9,8 @@ by the total stretch in all (Spielman & Woo 2009).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
 from circuitsim.solvers.conjugate import HOPELESS
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
@@ -125,15 +128,64 @@ def _interleaved(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return key
 
 
-def suits(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray) -> bool:
-    """Whether the edges off the strongest spanning tree stretch by no more than `STRETCH` a node."""
-    if g.size > n:
-        # In a tree of the n strongest every other edge would span two of them or more: most networks end here.
-        ordered = np.partition(g, g.size - n)
-        if 2.0 * ordered[: g.size - n].sum() > STRETCH * n * np.median(ordered[g.size - n :]):
-            return False
-    nothing = np.zeros(0, dtype=a.dtype)
-    return merge(n, a, b, g, nothing, nothing).stretch <= STRETCH
+@dataclass(frozen=True, eq=False)
+class TreeSolver:
+    """Conjugate gradients along the strongest spanning tree, see `circuitsim.solvers.linear.LinearSolver`."""
+
+    pattern: NodalPattern
+    g: np.ndarray
+    method_name = NAME
+    direct = False
+
+    @property
+    def order(self) -> np.ndarray:
+        """The nodes as they are numbered."""
+        return np.arange(self.pattern.n + 1)
+
+    @cached_property
+    def suits(self) -> bool:
+        """Whether the edges off the strongest spanning tree stretch by no more than `STRETCH` a node."""
+        g, n = self.g, self.pattern.n
+        if g.size > n:
+            # In a tree of the n strongest every other edge would span two of them or more: most networks end here.
+            ordered = np.partition(g, g.size - n)
+            if 2.0 * ordered[: g.size - n].sum() > STRETCH * n * np.median(ordered[g.size - n :]):
+                return False
+        return self.blocking.tree.stretch <= STRETCH
+
+    @cached_property
+    def blocking(self) -> TreeFactored:
+        """The tree while no diode conducts."""
+        return self._at(np.zeros(0, dtype=np.int64))
+
+    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> TreeFactored:
+        """See `LinearSolver.factor`; the tree is found anew for every set."""
+        if not closed.size:
+            return self.blocking
+        if isinstance(previous, TreeFactored) and np.array_equal(previous.closed, closed):
+            return previous
+        return self._at(closed)
+
+    def _at(self, closed: np.ndarray) -> TreeFactored:
+        unit, r, (a, b) = unit_of(self.g), self.g.size, (self.pattern.a, self.pattern.b)
+        tree = merge(self.pattern.n, a[:r], b[:r], self.g / unit, a[closed], b[closed])
+        return TreeFactored(closed, tree, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class TreeFactored:
+    """`Factored` of `TreeSolver`."""
+
+    closed: np.ndarray
+    tree: Tree
+    unit: float
+
+    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
+        """See `Factored.solve`."""
+        scaled = current / self.unit
+        if current.ndim == 1:
+            return solve(self.tree, scaled, None, accuracy)[0]
+        return np.stack([solve(self.tree, column, None, accuracy)[0] for column in scaled.T], axis=1)
 
 
 def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:

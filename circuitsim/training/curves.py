@@ -11,6 +11,9 @@ from typing import Any
 from circuitsim._files import atomic_write
 from circuitsim.training.history import History
 
+KINKS = "share of clamped units that change between the phases"
+"""Title of the panel of kinks."""
+
 
 def save_figure(figure: Any, path: Path) -> Path:
     """Write a matplotlib figure as PNG, whole or not at all."""
@@ -18,6 +21,11 @@ def save_figure(figure: Any, path: Path) -> Path:
     figure.savefig(buffer, format="png", dpi=120)
     atomic_write(path, buffer.getvalue())
     return path
+
+
+def marker_of(points: int) -> str:
+    """Marker of a curve: points are shown where they are few, so that one epoch is visible."""
+    return "." if points < 30 else ""
 
 
 def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> Path:
@@ -44,7 +52,7 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
     for place, (title, names) in enumerate(drawn.items(), start=1):
         axes = figure.add_subplot(1, len(drawn), place)
         for name in names:
-            axes.plot(updates, history.column(name), marker="." if len(updates) < 30 else "", label=name)
+            axes.plot(updates, history.column(name), marker=marker_of(len(updates)), label=name)
         axes.set(title=title, xlabel="updates")
         axes.legend(frameon=False)
     return save_figure(figure, path)

@@ -26,8 +26,10 @@ class Experiment:
         One line on what is trained on what.
     notes : sequence of str
         Notes to print before the start (a fallback taken, a limit met).
-    finish : callable
-        ``finish(directory, history)`` writes the trained model and its pictures and returns the files written.
+    save : callable
+        ``save(directory)`` writes the trained model and returns the files written.
+    draw : callable
+        ``draw(directory, history)`` writes its pictures and returns them.
     summary : callable
         ``summary(history)`` gives the lines shown at the end.
     chosen : mapping
@@ -38,7 +40,8 @@ class Experiment:
     data: Sequence[np.ndarray]
     plan: TrainingPlan
     title: str
-    finish: Callable[[Path, History], list[Path]]
+    save: Callable[[Path], list[Path]]
+    draw: Callable[[Path, History], list[Path]]
     summary: Callable[[History], list[str]]
     evaluate: Evaluate | None = None
     notes: Sequence[str] = ()

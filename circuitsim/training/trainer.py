@@ -140,6 +140,11 @@ class Trainer:
         self._memory = plan.optimizer.start(trainable.parameters)
         self._at = Counters()
 
+    @property
+    def epoch(self) -> int:
+        """Epochs finished."""
+        return self._at.epoch
+
     def train(self) -> Outcome:
         """Train from the model's present state to the last epoch of the plan, or until interrupted.
 

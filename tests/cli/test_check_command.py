@@ -12,10 +12,10 @@ LINTY = "lints\nV1 in 0 5\nR1 in out 1k\nR2 out 0 2k\nR3 out dangle 1k\nR5 in in
 
 
 def test_all_errors_of_the_text(command: Command, deck) -> None:
-    result = command("check", deck("bad\n" + "".join(f"Q{k} a b c\n" for k in range(25))))
+    result = command("check", deck("bad\n" + "".join(f"S{k} a b c d\n" for k in range(25))))
     assert result.code == 2
     assert result.out.count("error: my.cir:") == 25
-    last = "error: my.cir:26:1: Q24 is a transistor (bipolar), which is not supported\n    Q24 a b c\n    ^\n"
+    last = "error: my.cir:26:1: S24 is a voltage-controlled switch, which is not supported\n    S24 a b c d\n    ^\n"
     assert last in result.out
     assert result.err == "error: my.cir: 25 errors; no circuit can be made of it\n"
 

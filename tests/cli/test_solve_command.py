@@ -244,23 +244,25 @@ def test_all_errors_of_a_deck_each_with_its_place(command: Command, deck) -> Non
         "error: my.cir:2:8: '1K5' is not a number\n    R1 a b 1K5\n           ^\n"
         "    hint: write 1.5k (the scale comes last)\n"
         "error: my.cir:3:1: Q1 is a transistor (bipolar), which is not supported\n    Q1 c b e\n    ^\n"
-        "    hint: only R, D, V, I, L, C and X are known\n"
+        "    hint: such a deck needs a program with models of them, as ngspice; or write each as what it is at its "
+        "operating point: a resistor, an open, a diode and a source\n"
     )
 
 
 def test_the_first_twenty_errors_then_a_count(command: Command, deck) -> None:
-    result = command("solve", deck("bad\n" + "".join(f"Q{k} a b c\n" for k in range(25))))
+    result = command("solve", deck("bad\n" + "".join(f"S{k} a b c d\n" for k in range(25))))
     assert result.err.count("error: my.cir:") == 20
     assert result.err.endswith("error: … and 5 more (circuitsim check lists them all)\n")
 
 
 def test_warnings_and_notes_with_their_place(command: Command, deck) -> None:
-    result = command("solve", deck("warn\nV1 a 0 5 AC 1\nR1 a 0 1M\n.tran 1n 1u\n"))
+    result = command("solve", deck("warn\nV1 a 0 5 AC 1\nR1 a 0 1M\nC1 a 0 1u\n.tran 1n 1u\n"))
     assert result.code == 0
     firsts = [line for line in result.err.splitlines() if not line.startswith(" ")]
     assert firsts == [
         "warning: my.cir:3:8: R1: 1M is 1 milliohm: M is milli in SPICE",
-        "warning: my.cir:4:1: .tran: a transient analysis is not done; the operating point is solved",
+        "warning: my.cir:5:1: .tran: C1 stores energy, a transient analysis of it is not done; "
+        "the operating point is solved",
         "note: my.cir:2:10: ac has no effect at the operating point (V1)",
     ]
 
@@ -268,7 +270,7 @@ def test_warnings_and_notes_with_their_place(command: Command, deck) -> None:
 def test_a_sweep_in_the_deck_is_pointed_out(command: Command, deck) -> None:
     result = command("solve", deck(DIVIDER + ".dc V1 0 1 1\n"))
     assert result.code == 0
-    assert result.err == "note: .dc, .step and .temp lists are run by: circuitsim sweep my.cir\n"
+    assert result.err == "note: run by circuitsim sweep my.cir: .dc\n"
 
 
 def test_plot(command: Command, deck, tmp_path: Path) -> None:

@@ -101,7 +101,8 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "the deck has no .dc, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1\n"),
+        ((), "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary "
+         "V1=0:5:0.1\n"),
         (("--vary", "V1"), "--vary 'V1': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1="), "--vary 'V1=': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1=0:1:0"), "--vary 'V1=0:1:0': the step is zero\n"),
@@ -119,7 +120,8 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
         (("--vary", "V1=1", "--columns", "v(nope)"), "'v(nope)': no node is called 'nope'\n"),
         (("--vary", "V1=1", "--columns", "i(R11)"), "'i(R11)': no element is called 'R11'; did you mean r1"),
         (("--vary", "V1=1", "--columns", "db(out)"), "'db(out)' is no quantity that can be shown; write v(node), "
-         "v(a,b), i(element) or p(element)\n"),
+         "v(a,b), i(element), p(element), or "
+         "an expression of them in braces\n"),
         (("--vary", "V1=1", "--columns", " "), "no columns: name at least one, for instance v(out)\n"),
         (("--vary", "V1=1", "--output", "my.cir"), "--output 'my.cir' would overwrite the deck; choose another name\n"),
         (("--vary", "V1=1", "--plot", "my.gif"), "--plot 'my.gif': the name must end in .png, .svg or .pdf\n"),

@@ -199,3 +199,29 @@ def test_what_makes_no_chain_is_refused() -> None:
         Chaining(beta=0.0)
     with pytest.raises(UsageError, match="needs a block"):
         Chain([Linear(4, 3)], chaining=Chaining(last="elastic")).gradient((np.ones((2, 4)), np.array([0, 1])), RNG)
+
+
+class Tensor:
+    """What torch's tensors have that numpy's arrays have not."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> np.ndarray:
+        return self.array
+
+
+def test_fit_takes_tensors_and_says_where_it_cannot_train() -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(2, size=30)
+
+    def chain() -> Chain:
+        return Chain([Linear(4, 5), DeepHopfieldBlock([5, 4], clamped=False), Readout(4, 2)], seed=1)
+
+    ours, theirs = chain().fit(x, y, 2), chain().fit(Tensor(x), Tensor(y), 2)
+    np.testing.assert_array_equal(ours.output(x), theirs.output(x))
+    with pytest.raises(UsageError, match=r"chain\.convert\(to_numpy\) before it"):
+        ours.convert(Tensor).fit(x, y, 1)

@@ -130,3 +130,57 @@ def test_the_classifier_learns_digits() -> None:
     model = ChainClassifier(epochs=10, random_state=1).fit(digits.train / 255, digits.train_labels)
     assert model.score(digits.test / 255, digits.test_labels) > 0.93
     np.testing.assert_allclose(model.predict_proba(digits.test[:5] / 255).sum(axis=1), 1.0)
+
+
+class Doubling:
+    """A block of a user's own: E = ½ ‖s − θ x‖², so s = θ x."""
+
+    kind = "doubling"
+
+    def __init__(self, units: int, factor: float = 2.0) -> None:
+        self.options = {"units": units, "factor": factor}
+        self.n_inputs = self.n_outputs = units
+        self.parameters = {"theta": np.full(units, factor)}
+
+    def relax(self, x, nudge=None, start=None):  # type: ignore[no-untyped-def]
+        from types import SimpleNamespace
+
+        output = self.parameters["theta"] * x
+        if nudge is not None:
+            output = (output - nudge.linear) / (1.0 + nudge.stiffness)
+        certified = np.ones(len(x), bool)
+        return SimpleNamespace(output=output, residual=np.zeros(len(x)), certified=certified)
+
+    def energy(self, state, x):  # type: ignore[no-untyped-def]
+        return 0.5 * ((state.output - self.parameters["theta"] * x) ** 2).sum(axis=1)
+
+    def parameter_difference(self, plus, minus, x, weight):  # type: ignore[no-untyped-def]
+        return {"theta": -(weight[:, None] * x * (plus.output - minus.output)).sum(axis=0)}
+
+    def input_difference(self, plus, minus, x):  # type: ignore[no-untyped-def]
+        return -self.parameters["theta"] * (plus.output - minus.output)
+
+    def implicit(self, state, x, cotangent, weight):  # type: ignore[no-untyped-def]
+        return {"theta": (weight[:, None] * x * cotangent).sum(axis=0)}, cotangent * self.parameters["theta"]
+
+    def project(self) -> None:
+        """All values are allowed."""
+
+
+def test_a_block_of_ones_own_is_saved_and_loaded(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    chain = Chain([Linear(3, 2), Doubling(2, 3.0), Readout(2, 2)], dtype=np.float64, seed=2)
+    x, y = np.random.default_rng(0).normal(size=(12, 3)), np.array([0, 1] * 6)
+    chain.fit(x, y, 3)
+    assert not np.allclose(chain.elements[1].parameters["theta"], 3.0)
+    chain.save(tmp_path / "own.npz")
+    again = Chain.load(tmp_path / "own.npz", [Doubling])
+    assert isinstance(again.elements[1], Doubling) and again.elements[1].options["factor"] == 3.0
+    np.testing.assert_array_equal(again.output(x), chain.output(x))
+    with pytest.raises(UsageError, match=r"no kind of element 'doubling'.*Name a class of your own in elements="):
+        Chain.load(tmp_path / "own.npz")
+    chain.elements[1].kind = "linear"  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="Doubling has the kind 'linear' of another element"):
+        chain.save(tmp_path / "own.npz")
+    del chain.elements[1].kind, chain.elements[1].options  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="it needs 'kind', a name in its class, and 'options'"):
+        chain.save(tmp_path / "own.npz")

@@ -82,6 +82,8 @@ def test_splitting_study_keeps_what_it_has_done(tmp_path: Path, capsys: pytest.C
     assert main(words) == 0
     page = capsys.readouterr().out
     assert [page.count(f"| 6 | {size} | 1 |") for size in (6, 3, 2)] == [1, 1, 1]
+    ours = [line.split("|")[4:6] for line in page.splitlines() if line.startswith("| 6 |")]
+    assert "±" not in str(ours)  # one run has no deviation
     with open(tmp_path / "split.csv") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6
@@ -94,3 +96,76 @@ def test_splitting_study_keeps_what_it_has_done(tmp_path: Path, capsys: pytest.C
     assert "12.50" in page and (tmp_path / "split.md").read_text() in page
     assert main([*words[:-4], "--width", "9", "--out", str(tmp_path)]) == 2
     assert "choose another --out" in capsys.readouterr().err
+
+
+def _cifar100(folder: Path) -> None:
+    """Random images in CIFAR-100's binary form."""
+    rng = np.random.default_rng(0)
+    for name, count in (("train.bin", 24), ("test.bin", 30)):
+        records = rng.integers(256, size=(count, 2 + 3072), dtype=np.uint8)
+        records[:, 0], records[:, 1] = 0, np.arange(count) % 100
+        (folder / name).write_bytes(records.tobytes())
+
+
+def test_table2_prints_the_paper_beside_ours_and_continues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _cifar100(tmp_path)
+    words = ["reproduce", "table2", "--size", "small", "--datasets", "cifar100", "--layers", "12", "--seeds", "1"]
+    words += ["--data-dir", str(tmp_path), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    assert main([*words, "--epochs", "1"]) == 0
+    page = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "| 12 |" in line]
+    assert [row[:5] for row in rows] == [["cifar100", "12", "EP", "1", "1"], ["cifar100", "12", "ID", "1", "1"]]
+    assert rows[0][5] == "69.3 ± 0.2" and rows[1][7] == "90.0 ± 0.2" and rows[0][9] == "4:33"
+    assert all("±" not in row[6] + row[8] and float(row[8]) >= float(row[6]) for row in rows)
+    assert "no accuracies to compare" in page
+    with open(tmp_path / "out" / "table2.csv") as file:
+        assert [row["method"] for row in csv.DictReader(file)] == ["ep", "id"]
+    # With no time left the stored runs are not begun again, and nothing new is.
+    assert main([*words, "--epochs", "1", "--methods", "ep"]) == 0
+    assert capsys.readouterr().out.count("| 12 |") == 1
+
+
+def test_top_five_counts_labels_among_the_largest_outputs() -> None:
+    chain = Chain([Linear(3, 12)], dtype=np.float64, seed=0)
+    x = np.random.default_rng(1).normal(size=(50, 3))
+    output, labels = chain.output(x), np.random.default_rng(2).integers(12, size=50)
+    expected = np.mean([label in np.argsort(row)[-5:] for row, label in zip(output, labels)])
+    assert chain.top(x, labels, 5) == expected
+    assert chain.top(x, labels, 1) == chain.score(x, labels)
+    assert chain.top(x, labels, 12) == 1.0
+
+
+def test_blocks_of_one_layer_are_a_feedforward_network() -> None:
+    """Lemma A.2 and Algorithms 3 and 5: the state is σ(x), and EP is backpropagation, both forms alike."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(9, 4)), rng.integers(3, size=9)
+
+    def chain(form: str) -> Chain:
+        blocks = [DeepHopfieldBlock([6], bias=0.5, sweeps=Sweeps(1, 1)), DeepHopfieldBlock([5], bias=0.5)]
+        return Chain(
+            [Linear(4, 6), blocks[0], Linear(6, 5), blocks[1], Readout(5, 3)], dtype=np.float64, seed=2,
+            chaining=Chaining(beta=1e-6, form=form),
+        )  # fmt: skip
+
+    p = {name: np.asarray(array) for name, array in chain("explicit").parameters.items()}
+    # A feedforward network with σ(u) = clip(u, 0, 1), its bias the Linear's plus the block's; by hand.
+    u1 = x @ p["0.weights"] + p["0.bias"] + p["1.bias1"]
+    s1 = u1.clip(0, 1)
+    u2 = s1 @ p["2.weights"] + p["2.bias"] + p["3.bias1"]
+    s2 = u2.clip(0, 1)
+    logits = s2 @ p["4.weights"] + p["4.bias"]
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    error = powers / powers.sum(axis=1, keepdims=True) - np.eye(3)[y]
+    e2 = (error @ p["4.weights"].T) * ((u2 > 0) & (u2 < 1))
+    e1 = (e2 @ p["2.weights"].T) * ((u1 > 0) & (u1 < 1))
+    expected = {
+        "4.weights": s2.T @ error / 9, "2.weights": s1.T @ e2 / 9, "3.bias1": e2.mean(axis=0),
+        "0.weights": x.T @ e1 / 9, "0.bias": e1.mean(axis=0),
+    }  # fmt: skip
+    for form in ("explicit", "implicit"):
+        made = chain(form)
+        np.testing.assert_allclose(made.output(x), logits, atol=1e-12)
+        found, metrics = made.gradient((x, y), rng)
+        assert found is not None and metrics["kink_share"] == 0.0
+        for name, gradient in expected.items():
+            np.testing.assert_allclose(found[name], gradient, atol=1e-8, err_msg=f"{form} {name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -75,7 +76,9 @@ def test_a_chain_from_toml_trains_and_resumes_bit_for_bit(folder: Path, capsys: 
     assert main(["train", "--config", "ffebm.toml", "--out", "parts", "--epochs", "1"]) == 0
     (folder / "block.cir").unlink()  # the run holds its deck
     (folder / "ffebm.toml").unlink()
+    capsys.readouterr()
     assert main(["train", "--out", "parts", "--resume", "--epochs", "3"]) == 0
+    assert "cosine" not in capsys.readouterr().err  # from lr to lr-final, which are the same
     for name in ("model.npz", "learning.png", "history.csv", "checkpoint.npz"):
         assert (folder / "whole" / name).is_file(), name
     assert (folder / "whole" / "model.npz").read_bytes() == (folder / "parts" / "model.npz").read_bytes()
@@ -164,3 +167,16 @@ def test_published_configurations_run_a_few_batches(name: str) -> None:
 def test_blocks_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(UsageError, match="do not make up the 3 layers"):
         LayerSizes(dense=[4, 4, 4]).cut((8,), [2, 2], 3)
+
+
+def test_a_cosine_over_more_epochs_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", "--model", "ffebm", "--dataset", "digits", "--samples", "64", "--out", str(tmp_path)]
+    assert main([*words, "--epochs", "2"]) == 0
+    capsys.readouterr()
+    assert main(["train", "--resume", "--epochs", "4", "--out", str(tmp_path)]) == 0
+    # cos² of half the angle: π/2 · 2/4 in place of π/2 · 2/2.
+    note = "the cosine schedule now ends at epoch 4, before at 2: the factor on the learning rate in epoch 3 is 0.5 in "
+    assert note + "place of 0" in capsys.readouterr().err
+    with open(tmp_path / "history.csv") as file:
+        factors = [float(row["rate_factor"]) for row in csv.DictReader(file)]
+    assert factors == pytest.approx([1.0, 0.5, 0.5, 0.5 * (1 - 0.5**0.5)])

@@ -7,19 +7,19 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from circuitsim.layered import DRNClassifier
+from circuitsim.layered import DeepResistiveNetwork, DRNClassifier
 
 CHECKED = DRNClassifier((8,), input_gain=5.0, learning_rate=0.01, beta=0.01, sweeps=6, epochs=30, random_state=0)
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([CHECKED])
+@parametrize_with_checks([CHECKED, DRNClassifier(epochs=3)])
 def test_scikit_learn_conventions(estimator, check) -> None:
     check(estimator)
 
@@ -38,3 +38,35 @@ def test_same_seed_same_bits() -> None:
     )
     assert (one.decision_function(X / 16) == two.decision_function(X / 16)).all()
     assert (one.decision_function(X / 16) != other.decision_function(X / 16)).any()
+
+
+def test_the_defaults_learn_small_tables_as_they_come() -> None:
+    """Iris at any rate: with four features one unit in 256 was drawn without conductance. Wine unscaled."""
+    X, y = load_iris(return_X_y=True)
+    DRNClassifier(random_state=0, learning_rate=1e-9, epochs=1).fit(X, y)
+    assert DRNClassifier(random_state=0).fit(X, y).score(X, y) > 0.8
+    X, y = load_wine(return_X_y=True)
+    model = DRNClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    inputs = model.inputs(X)
+    np.testing.assert_allclose([inputs.min(axis=0), inputs.max(axis=0)], [[-1.0] * 13, [1.0] * 13], atol=1e-6)
+    with_units = model.decision_function(X)
+    again = DRNClassifier(random_state=0).fit(X * 10.0 ** np.arange(-6, 7), y)
+    assert np.abs(again.decision_function(X * 10.0 ** np.arange(-6, 7)) - with_units).max() < 1e-2
+    images = load_digits().data / 16
+    fitted = DRNClassifier(epochs=1).fit(images, load_digits().target)
+    np.testing.assert_array_equal(fitted.inputs(images), np.float32(images))
+
+
+@pytest.mark.parametrize("units", [(1, 2, 2), (2, 40, 3), (300, 5, 2)])
+def test_every_unit_is_drawn_with_a_conductance(units) -> None:
+    for seed in range(60):
+        parameters = DeepResistiveNetwork(units, rng=seed).parameters
+        drawn = np.random.default_rng(seed)
+        for name in ("weights.1", "weights.2"):
+            weights, bound = parameters[name], len(parameters[name]) ** -0.5
+            uniform = drawn.uniform(-bound, bound, weights.shape)
+            none = (uniform <= 0).all(axis=0)
+            np.testing.assert_array_equal(weights[:, ~none], np.maximum(uniform, 0)[:, ~none])
+            np.testing.assert_array_equal(weights[:, none], -uniform[:, none])
+            assert (weights.sum(axis=0) > 0).all()

@@ -53,7 +53,7 @@ def test_calls_may_not_nest_too_deep():
 def test_problems_without_end_are_cut_off(monkeypatch):
     monkeypatch.setattr(limits, "PROBLEMS", 50)
     with pytest.raises(NetlistError) as caught:
-        loads("t\n" + "".join(f"Q{k} a b c m\n" for k in range(1000)))
+        loads("t\n" + "".join(f"S{k} a b c d m\n" for k in range(1000)))
     assert len(caught.value.problems) == 50
 
 

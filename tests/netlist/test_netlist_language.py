@@ -6,7 +6,7 @@ import pytest
 
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads, read_deck_text
-from circuitsim.netlist.deck import DcSweep, OperatingPointRequest, Output, ParameterStep, Temperature
+from circuitsim.netlist.deck import DcSweep, OperatingPointRequest, Output, Step, Temperature
 
 
 def flat(text: str) -> list[tuple]:
@@ -198,14 +198,14 @@ def test_analyses():
     )
     op, dc, listed, stepped, temp, print_, save = deck.analyses
     assert isinstance(op, OperatingPointRequest) and op.location.line == 6
-    assert isinstance(dc, DcSweep) and isinstance(listed, ParameterStep) and isinstance(temp, Temperature)
+    assert isinstance(dc, DcSweep) and isinstance(listed, Step) and isinstance(temp, Temperature)
     assert [(s.name, s.start, s.stop, s.step, list(s.values)) for s in dc.sweeps] == [
         ("v1", 0, 1, 0.25, [0, 0.25, 0.5, 0.75, 1]), ("I1", 1, 0, -0.5, [1, 0.5, 0])]  # fmt: skip
     assert (listed.sweep.name, list(listed.sweep.values)) == ("R", [1, 2000])
-    assert isinstance(stepped, ParameterStep) and list(stepped.sweep.values) == [1, 2, 3]
+    assert isinstance(stepped, Step) and list(stepped.sweep.values) == [1, 2, 3]
     assert temp.values == (27, 50)
-    assert isinstance(print_, Output) and print_.requests == ("dc", "v(a, 0)", "i(V1)", "a")
-    assert save == Output("save", ("all",), save.location)
+    assert isinstance(print_, Output) and print_[:3] == ("print", "dc", ("v(a, 0)", "i(V1)", "a"))
+    assert save == Output("save", "", ("all",), save.location)
 
 
 @pytest.mark.parametrize(

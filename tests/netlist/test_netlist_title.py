@@ -42,7 +42,7 @@ def test_an_element_in_the_place_of_the_title_is_named(line):
         "a divider", "Resistor from 1 to 2", "R2R ladder, 8 bits", "RC filter", "Voltage divider 1 0", "Circuit 1", "",
         "Diode clipper", "D flip flop", "Rectifier 2 diodes", "X1 is called here", "E12 series 1k", "* V1 1 0 DC 10",
         ".title V1 1 0 DC 10", "Example 1 2 3", "V1 in out 10", "Vs 3", "Lesson 2 1 coils", "Deck 1 2 of the course",
-        "C64 1 2 joystick", "I 1 2 3 4",
+        "(r=3k) 1 0 V1 EXTERNAL", "C64 1 2 joystick", "I 1 2 3 4",
     ],
 )  # fmt: skip
 def test_a_title_is_none(line):

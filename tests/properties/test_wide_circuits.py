@@ -20,3 +20,18 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         if found:
             wrong[seed] = found
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("regime", "seed"),
+    [
+        # A closed diode whose current is zero after the refinement leaves an interval of potentials.
+        (Regime.ISLANDS, 324), (Regime.ISLANDS, 6604), (Regime.ISLANDS, 51494), (Regime.ISLANDS, 52924),
+        (Regime.ISLANDS, 55984),
+        # A part tied by a hundred-millionth of the current beside it; the reverse current of a diode outside all loops.
+        (Regime.CURRENT_LOOPS, 60668), (Regime.CURRENT_LOOPS, 63458), (Regime.CURRENT_LOOPS, 65618),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_circuits_that_were_wrong(regime: Regime, seed: int) -> None:
+    assert examine(draw(regime, seed, SMALL)) == []

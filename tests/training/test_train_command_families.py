@@ -22,9 +22,13 @@ def toy(monkeypatch):
     module.add_arguments = lambda group: group.add_argument("--skip-every", type=int, default=argparse.SUPPRESS)
     module.built = []
 
-    def finish(directory, history):
-        (directory / "model.txt").write_text(f"{len(history.rows)} rows")
+    def save(directory):
+        (directory / "model.txt").write_text("a point")
         return [directory / "model.txt"]
+
+    def draw(directory, history):
+        (directory / "picture.txt").write_text(f"{len(history.rows)} rows")
+        return [directory / "picture.txt"]
 
     def build(options):
         module.built.append(options)
@@ -32,8 +36,9 @@ def toy(monkeypatch):
         data = np.random.default_rng(options["seed"]).standard_normal((10, 3))
         plan = TrainingPlan(options["epochs"], options["batch"], options["seed"], SGD(options["lr"]))
         return Experiment(
-            model, (data,), plan, "toy: a point", finish, lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"], notes=["n"]
-        )
+            model, (data,), plan, "toy: a point", save, draw, lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"],
+            notes=["n"],
+        )  # fmt: skip
 
     module.build = build
     monkeypatch.setitem(sys.modules, "toy_family", module)
@@ -49,9 +54,9 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
          "skip_every": 4}
     ]  # fmt: skip
     assert printed.out.startswith("toy: a point\nlast loss ")
-    assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, history, checkpoint\n")
+    assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, picture.txt, history, checkpoint\n")
     assert printed.err == "note: n\nnote: 1 steps were skipped, their gradients were not to be trusted\n"
-    assert (tmp_path / "o" / "model.txt").read_text() == "3 rows"
+    assert (tmp_path / "o" / "picture.txt").read_text() == "3 rows"
 
 
 def test_an_option_of_another_family_is_refused(toy, capsys):

@@ -13,6 +13,7 @@ from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 if TYPE_CHECKING:
+    from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.cli.learning import Setting
     from circuitsim.datasets.samples import Samples
     from circuitsim.learning import Learner
@@ -72,7 +73,8 @@ def build(options: Mapping[str, Any]) -> Experiment:
         title=f"{name}: {sizes}; {options['method']}, {train.size} samples{held}",
         evaluate=None if test is None else lambda rng: _measured(learner, test),
         notes=[str(problem) for problem in setting.warnings],
-        finish=lambda directory, history: _finish(learner, train, directory, history),
+        save=lambda directory: _save(learner.block, directory),
+        draw=lambda directory, history: _draw(learner.block, train, directory, history),
         summary=_summary,
         chosen=chosen,
     )  # fmt: skip
@@ -144,29 +146,34 @@ def _fingerprint(setting: Setting) -> bytes:
     return digest.digest()
 
 
-def _finish(learner: Learner, train: Samples, directory: Path, history: History) -> list[Path]:
-    """The trained deck and its pictures."""
+def _save(block: CircuitBlock, directory: Path) -> list[Path]:
+    """The trained deck."""
     from circuitsim._files import atomic_write
-    from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
     from circuitsim.netlist import dumps
-    from circuitsim.training.curves import draw_history
 
-    block = learner.block
     deck = directory / "trained.cir"
     atomic_write(deck, dumps(block.trained(), block.roles).encode())
-    written = [deck]
+    return [deck]
+
+
+def _draw(block: CircuitBlock, train: Samples, directory: Path, history: History) -> list[Path]:
+    """The learning curve, the conductances and the circuit."""
+    from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
+    from circuitsim.training.curves import draw_history
+
+    written = []
     if history.rows:
         names = list(history.rows[0])
         panels: dict[str, list[str]] = {
             "loss": [n for n in ("loss", "test_loss", "lower", "upper") if n in names],
             "error": [n for n in ("error", "test_error") if n in names],
             "worst violation of Kirchhoff's laws": ["certificate"],
+            "share of diodes that change between the phases": ["kink_share"],
         }
         written.append(draw_history(history, directory / "learning.png", panels))
     if "conductance" in block.parameters:
         written.append(draw_conductance_histogram(block, directory / "conductances.png"))
-    picture = draw_trained(block, train.x[0], directory / "circuit.png")
-    return [*written, *([] if picture is None else [picture])]
+    return [*written, draw_trained(block, train.x[0], directory / "circuit.png")]
 
 
 def _summary(history: History) -> list[str]:
@@ -177,6 +184,9 @@ def _summary(history: History) -> list[str]:
     lines = [f"loss   {row['loss']:.6g}" + (f"   held out {row['test_loss']:.6g}" if "test_loss" in row else "")]
     lines.append(f"error  {row['error']:.6g}" + (f"   held out {row['test_error']:.6g}" if "test_error" in row else ""))
     if "lower" in row and "upper" in row:
-        lines.append(f"L_β ≤ loss ≤ L_−β: {row['lower']:.6g} … {row['upper']:.6g}")
+        # What is left of the first loss after rounding is zero.
+        least = 1e-12 * max(abs(other["loss"]) for other in history.rows)
+        low, high = (0.0 if abs(row[key]) <= least else row[key] for key in ("lower", "upper"))
+        lines.append(f"L_β ≤ loss ≤ L_−β: {low:.6g} … {high:.6g}")
     lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {row['clamped']:.0f}")
     return lines

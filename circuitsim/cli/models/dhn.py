@@ -88,7 +88,8 @@ def build(options: Mapping[str, Any]) -> Experiment:
         title=f"{options['model']}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
         evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
-        finish=lambda directory, history: _finish(net, directory, history),
+        save=lambda directory: _save(net, directory),
+        draw=_draw,
         summary=_summary,
         chosen={**chosen, "dataset": name},
     )  # fmt: skip
@@ -110,20 +111,25 @@ class DhnEvaluation:
         return {"test_error": wrong / len(self.images), "test_residual": worst}
 
 
-def _finish(net: Any, directory: Path, history: History) -> list[Path]:
-    """The trained network and its learning curve."""
-    from circuitsim.training.curves import draw_history
+def _save(net: Any, directory: Path) -> list[Path]:
+    """The trained network."""
+    net.save(directory / "model.npz")
+    return [directory / "model.npz"]
 
-    model = directory / "model.npz"
-    net.save(model)
+
+def _draw(directory: Path, history: History) -> list[Path]:
+    """The learning curve."""
+    from circuitsim.training.curves import KINKS, draw_history
+
     if not history.rows:
-        return [model]
+        return []
     panels = {
         "error": ["error", "test_error"],
         "cost": ["cost"],
         "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
+        KINKS: ["kink_share"],
     }
-    return [model, draw_history(history, directory / "learning.png", panels)]
+    return [draw_history(history, directory / "learning.png", panels)]
 
 
 def _summary(history: History) -> list[str]:

@@ -98,7 +98,8 @@ def build(options: Mapping[str, Any]) -> Experiment:
         evaluate=Evaluation(learner, data.test, data.test_labels),
         notes=notes,
         chosen={"dataset": name},
-        finish=lambda directory, history: _finish(learner, directory, history),
+        save=lambda directory: _save(learner, directory),
+        draw=_draw,
         summary=_summary,
     )  # fmt: skip
 
@@ -107,21 +108,24 @@ def _given(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def _finish(learner: Any, directory: Path, history: History) -> list[Path]:
-    """The trained network and its learning curve."""
+def _save(learner: Any, directory: Path) -> list[Path]:
+    """The trained network."""
+    learner.network().save(directory / "model.npz")
+    return [directory / "model.npz"]
+
+
+def _draw(directory: Path, history: History) -> list[Path]:
+    """The learning curve."""
     from circuitsim.training.curves import draw_history
 
-    model = directory / "model.npz"
-    learner.network().save(model)
-    written = [model]
-    if history.rows:
-        panels = {
-            "error, share of samples": ["train_error", "test_error"],
-            "cost, V²": ["cost", "test_cost"],
-            "relative residual": ["residual"],
-        }
-        written.append(draw_history(history, directory / "learning.png", panels))
-    return written
+    if not history.rows:
+        return []
+    panels = {
+        "error, share of samples": ["train_error", "test_error"],
+        "cost, V²": ["cost", "test_cost"],
+        "relative residual": ["residual"],
+    }
+    return [draw_history(history, directory / "learning.png", panels)]
 
 
 def _summary(history: History) -> list[str]:

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "form": "explicit",
     "last": None,
     "scale_errors": None,
+    "allow_nonconvex": False,
     "optimizer": "adam",
     "epochs": None,
     "batch": None,
@@ -62,6 +63,10 @@ def add_arguments(group: Any) -> None:
     group.add_argument(
         "--last", metavar="NAME", default=none, help="nudge of the last block: stationary (default) or elastic"
     )
+    group.add_argument(
+        "--allow-nonconvex", action="store_true", default=none,
+        help="compute also where an elastic nudge leaves no convex energy (never certified)",
+    )  # fmt: skip
     group.add_argument("--optimizer", metavar="NAME", default=none, help="adam (default) or sgd")
     group.add_argument("--lr-final", type=float, metavar="R", default=none, help="learning rate at the end (0)")
     group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
@@ -83,7 +88,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     # A resumed run finds its elements here, and no preset that would bring others.
     chosen["preset"] = None
     chosen["elements"] = elements = [_with_deck(table) for table in elements]
-    rule = {name: options[name] for name in ("method", "beta", "form", "last", "scale_errors")}
+    rule = {name: options[name] for name in ("method", "beta", "form", "last", "scale_errors", "allow_nonconvex")}
     chain = build_chain(elements, options["loss"], rule, options["precision"], options["seed"])
     if options["augment"]:
         if len(images.shape) != 3:
@@ -97,10 +102,15 @@ def build(options: Mapping[str, Any]) -> Experiment:
         f"{len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
-        finish=lambda directory, history: _finish(chain, directory, history),
+        save=lambda directory: _save(chain, directory),
+        draw=_draw,
         summary=_summary,
         chosen=chosen,
     )  # fmt: skip
+
+
+MANY_CLASSES = 20
+"""Classes beyond which the five largest outputs are measured too."""
 
 
 class ChainEvaluation:
@@ -110,8 +120,11 @@ class ChainEvaluation:
         self.chain, self.images, self.labels = chain, images, labels
 
     def __call__(self, rng: Any) -> dict[str, float]:
-        """``test_error``, a share."""
-        return {"test_error": 1.0 - self.chain.score(self.images, self.labels)}
+        """``test_error``, a share; of more than 20 classes also ``test_top5_error``."""
+        found = {"test_error": 1.0 - self.chain.score(self.images, self.labels)}
+        if self.chain.output(self.images[:1]).shape[1] > MANY_CLASSES:
+            found["test_top5_error"] = 1.0 - self.chain.top(self.images, self.labels, 5)
+        return found
 
 
 def _complete(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -181,16 +194,22 @@ def _plan(options: Mapping[str, Any], chain: Any) -> Any:
     )  # fmt: skip
 
 
-def _finish(chain: Any, directory: Path, history: History) -> list[Path]:
-    """The trained chain and its learning curve."""
-    from circuitsim.training.curves import draw_history
+def _save(chain: Any, directory: Path) -> list[Path]:
+    """The trained chain."""
+    chain.save(directory / "model.npz")
+    return [directory / "model.npz"]
 
-    model = directory / "model.npz"
-    chain.save(model)
+
+def _draw(directory: Path, history: History) -> list[Path]:
+    """The learning curve."""
+    from circuitsim.training.curves import KINKS, draw_history
+
     if not history.rows:
-        return [model]
-    panels = {"error": ["error", "test_error"], "loss": ["loss"], "residual (0: converged)": ["residual"]}
-    return [model, draw_history(history, directory / "learning.png", panels)]
+        return []
+    panels = {"error": ["error", "test_error"], "loss": ["loss"]}
+    if "residual" in history.rows[0]:
+        panels |= {"residual (0: converged)": ["residual"], KINKS: ["kink_share"]}
+    return [draw_history(history, directory / "learning.png", panels)]
 
 
 def _summary(history: History) -> list[str]:

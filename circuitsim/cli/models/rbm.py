@@ -93,7 +93,8 @@ def build(options: Mapping[str, Any]) -> Experiment:
         f"{len(data)} samples",
         evaluate=monitor,
         notes=notes,
-        finish=lambda directory, history: _finish(learner, data, shape, plan.seed, directory, history),
+        save=lambda directory: _save(learner.machine, directory),
+        draw=lambda directory, history: _draw(learner.machine, data, shape, plan.seed, directory, history),
         summary=_summary,
         chosen={"dataset": name},
     )  # fmt: skip
@@ -117,22 +118,24 @@ def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], 
     return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), (images.shape[0], images.shape[1]), True
 
 
-def _finish(
-    learner: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History
+def _save(machine: Any, directory: Path) -> list[Path]:
+    """The trained machine."""
+    machine.save(directory / "model.npz")
+    return [directory / "model.npz"]
+
+
+def _draw(
+    machine: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History
 ) -> list[Path]:
-    """The trained machine and its pictures."""
+    """Filters, samples and the learning curve."""
     import numpy as np
 
     from circuitsim.boltzmann.contrastive import as_states
     from circuitsim.boltzmann.pictures import draw_filters, draw_samples
     from circuitsim.training.curves import draw_history
 
-    machine = learner.machine
-    model = directory / "model.npz"
-    machine.save(model)
     start = as_states(data[:100], machine.visible, machine.dtype)
     written = [
-        model,
         draw_filters(machine, shape, directory / "filters.png"),
         draw_samples(machine, shape, start, np.random.default_rng((seed, 4)), directory / "samples.png"),
     ]

@@ -157,6 +157,8 @@ def _draw(settings: Settings, results: dict[str, BiasCurves], path: Path) -> Non
 
 def _draw_bands(axes: Any, updates: Any, lines: dict[str, Any]) -> None:
     """Mean over the runs, and a band from the least to the largest run."""
+    from circuitsim.training.curves import marker_of
+
     for label, values in lines.items():
-        (line,) = axes.plot(updates, values.mean(axis=0), label=label)
+        (line,) = axes.plot(updates, values.mean(axis=0), marker=marker_of(len(updates)), label=label)
         axes.fill_between(updates, values.min(axis=0), values.max(axis=0), color=line.get_color(), alpha=0.2)

@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size", choices=list(DIVISORS), default="small", help="widths over 16 (small), or as published"
     )
     parser.add_argument("--beta", type=float, default=1e-4, metavar="B", help="nudge for errors of size 1 (1e-4)")
-    parser.add_argument("--sweeps", type=int, default=60, metavar="T", help="free sweeps (60; the paper's figure: 15)")
-    parser.add_argument("--nudged-sweeps", type=int, default=20, metavar="K", help="nudged sweeps (20)")
+    parser.add_argument("--sweeps", type=int, default=60, metavar="T", help="free sweeps (60)")
+    parser.add_argument("--nudged-sweeps", type=int, default=15, metavar="K", help="nudged sweeps (the paper's 15)")
     parser.add_argument("--batch", type=int, default=2, metavar="N", help="samples (2)")
     parser.add_argument("--dataset", metavar="NAME", help="cifar10, cifar100 or imagenet32; otherwise random images")
     parser.add_argument("--data-dir", metavar="DIR", help="where the data set's files are")
@@ -157,15 +157,23 @@ def _draw_curves(figure: Any, curves: Sequence[Any]) -> None:
     for place, curve in enumerate(curves, start=1):
         axes = figure.add_subplot(-(-len(curves) // columns), columns, place)
         sweeps = range(1, len(curve.ep) + 1)
-        axes.plot(sweeps, curve.id, linewidth=2.5, alpha=0.6)
-        axes.plot(sweeps, curve.ep, "k:", linewidth=1.2)
+        by_id = axes.plot(sweeps, curve.id, linewidth=2.5, alpha=0.6)
+        by_ep = axes.plot(sweeps, curve.ep, "k:", linewidth=1.2)
+        if place == 1:
+            figure.legend(
+                [by_id[0], by_ep[0]], ["implicit differentiation", "equilibrium propagation"], ncols=2, frameon=False,
+                loc="outside upper center",
+            )  # fmt: skip
         axes.set_title(curve.name, fontsize=8)
         axes.tick_params(labelsize=6)
-    figure.supxlabel("sweeps backward (ID, colour) and forward (EP, dotted)")
+    figure.supxlabel("sweeps: backward (ID) and nudged (EP)")
+    figure.supylabel("estimated ∂ℓ/∂w of single weights")
 
 
 def _draw_cosines(figure: Any, cosines: dict[str, float]) -> None:
     axes = figure.add_subplot()
-    axes.plot(range(len(cosines)), list(cosines.values()), "o-")
+    axes.plot(range(len(cosines)), list(cosines.values()), "o-", label="EP against ID")
+    axes.axhline(1.0, color="#8a919c", linewidth=0.8)
     axes.set_xticks(range(len(cosines)), list(cosines), rotation=90, fontsize=7)
-    axes.set(ylabel="cosine", ylim=(min(0.99, min(cosines.values())), 1.0005))
+    axes.set(ylabel="cosine", xlabel="parameter, first to last", ylim=(min(0.99, min(cosines.values())), 1.0005))
+    axes.legend(frameon=False)

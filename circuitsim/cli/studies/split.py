@@ -9,9 +9,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: (layers, block size) → accuracy % of EP and ID on CIFAR-10 in the paper.
 PAPER = {(6, 6): (88.8, 87.3), (6, 3): (89.5, 89.2), (6, 2): (90.1, 90.0),
@@ -190,7 +193,7 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
             continue
         values = {method: np.array([row["accuracy"] for row in found]) for method, found in own.items()}
         seconds = {method: np.mean([row["seconds"] for row in found]) for method, found in own.items()}
-        cells = [f"{v.mean():.2f} ± {v.std(ddof=1) if len(v) > 1 else 0.0:.2f}" for v in values.values()]
+        cells = [_spread(v) for v in values.values()]
         lines.append(
             f"| {layers} | {block} | {len(values['ep'])} | {cells[0]} | {cells[1]} | "
             f"{values['ep'].mean() - values['id'].mean():+.2f} | {seconds['ep']:.0f} | {seconds['id']:.0f} | "
@@ -198,6 +201,12 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
         )
     least = min(row["accuracy"] for row in rows)
     return "\n".join([*lines, "", f"least accuracy of a run: {least:.2f} %", ""])
+
+
+def _spread(values: np.ndarray) -> str:
+    """Mean ± deviation; of one run its value."""
+    mean = f"{values.mean():.2f}"
+    return mean if values.size == 1 else f"{mean} ± {values.std(ddof=1):.2f}"
 
 
 def _draw(rows: Sequence[dict[str, Any]], path: Path) -> None:

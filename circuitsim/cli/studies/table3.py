@@ -229,7 +229,7 @@ def _draw(results: list[DhnRun], path: Path) -> None:
     """Test errors over the epochs, and the share of converged images after each number of sweeps."""
     from matplotlib.figure import Figure
 
-    from circuitsim.training.curves import save_figure
+    from circuitsim.training.curves import marker_of, save_figure
 
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
@@ -237,7 +237,8 @@ def _draw(results: list[DhnRun], path: Path) -> None:
     for run in results:
         style: dict[str, Any] = {"color": colours[run.model], "linestyle": "-" if run.model.startswith("dhn") else "--"}
         epochs = [row["epoch"] for row in run.history]
-        left.plot(epochs, [100 * row["test_error"] for row in run.history], label=_title(run.model), **style)
+        errors = [100 * row["test_error"] for row in run.history]
+        left.plot(epochs, errors, marker=marker_of(len(errors)), label=_title(run.model), **style)
         left.axhline(PAPER[run.model][2], color=style["color"], linewidth=0.8, linestyle=":")
         counts = np.sort(run.free)
         right.step(counts, np.arange(1, counts.size + 1) / counts.size, where="post", label=_title(run.model), **style)

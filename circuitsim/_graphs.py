@@ -1,0 +1,123 @@
+"""Graph primitives on arrays, interpreted or part of compiled kernels: union–find, adjacency, spanning forests."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Tracks(NamedTuple):
+    """Work space of `grow_forest`, for up to n nodes and m edges."""
+
+    ptr: np.ndarray  # (n + 1,)
+    put: np.ndarray  # (n,)
+    edge: np.ndarray  # (2 m,)
+    queue: np.ndarray  # (n,)
+
+
+def find(leader, k):
+    """The representative of the set of ``k``; paths are halved on the way."""
+    while leader[k] != k:
+        leader[k] = leader[leader[k]]
+        k = leader[k]
+    return k
+
+
+def unite(leader, a, b):
+    """Unite the sets of two elements, the smaller representative for both; whether they were apart."""
+    a, b = find(leader, a), find(leader, b)
+    leader[max(a, b)] = min(a, b)
+    return a != b
+
+
+def choose_forest(n, first, second, edges, kept):
+    """Fill in the edges of a spanning forest over n nodes, the earlier of ``edges`` where there is a choice (Kruskal
+    1956); returns their number."""
+    leader, count = np.empty(n, np.int64), 0
+    for k in range(n):
+        leader[k] = k
+    for k in range(edges.size):
+        if unite(leader, first[edges[k]], second[edges[k]]):
+            kept[count] = edges[k]
+            count += 1
+    return count
+
+
+def incident(n, m, first, second, tracks):
+    """The first m edges at each of n nodes: fills in pointers and edge numbers, ascending at every node."""
+    ptr, put, edge = tracks.ptr, tracks.put, tracks.edge
+    for k in range(n + 1):
+        ptr[k] = 0
+    for e in range(m):
+        ptr[first[e] + 1] += 1
+        ptr[second[e] + 1] += 1
+    for k in range(n):
+        ptr[k + 1] += ptr[k]
+        put[k] = ptr[k]
+    for e in range(m):
+        edge[put[first[e]]] = e
+        put[first[e]] += 1
+        edge[put[second[e]]] = e
+        put[second[e]] += 1
+
+
+def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge, root):
+    """Breadth-first spanning forest of m edges over n nodes, grown from ``start`` first.
+
+    Parameters
+    ----------
+    strength : (n,) float array
+        The strongest node of each other tree is its root; the smallest number on a tie.
+    tracks : Tracks
+    node, parent, edge : int arrays
+        Filled in the order found: each node that is not a root, its parent, the edge between them.
+    root : (n,) int array
+        Filled: root of each node's tree.
+
+    Returns
+    -------
+    int
+        Nodes that are not roots.
+    """
+    if m == 0:
+        for k in range(n):
+            root[k] = k
+        return 0
+    incident(n, m, first, second, tracks)
+    for k in range(n):
+        root[k] = -1
+    queue = tracks.queue
+    found = 0
+    for step in range(n):
+        seed = start if step == 0 else (step - 1 if step <= start else step)
+        if root[seed] >= 0:
+            continue
+        begin = found
+        while True:
+            root[seed] = seed
+            queue[0] = seed
+            head, tail = 0, 1
+            while head < tail:
+                u = queue[head]
+                head += 1
+                for p in range(tracks.ptr[u], tracks.ptr[u + 1]):
+                    e = tracks.edge[p]
+                    v = first[e] + second[e] - u
+                    if root[v] < 0:
+                        root[v] = seed
+                        node[found], parent[found], edge[found] = v, u, e
+                        found += 1
+                        queue[tail] = v
+                        tail += 1
+            strongest = seed
+            for k in range(begin, found):
+                v = node[k]
+                if strength[v] > strength[strongest] or (strength[v] == strength[strongest] and v < strongest):
+                    strongest = v
+            if step == 0 or strongest == seed:
+                break
+            for k in range(tail):
+                root[queue[k]] = -1
+            found, seed = begin, strongest
+    return found

@@ -1,0 +1,167 @@
+"""``circuitsim reproduce table2``: Nest & Ernoult (2024), Table 2: deep networks in blocks of two on many classes."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from circuitsim.errors import UsageError
+from circuitsim.training.history import Row
+
+DATASETS = ("cifar100", "imagenet32")
+METHODS = ("ep", "id")
+DIVISORS = {"paper": 1, "small": 16}
+"""Size → what the published numbers of channels are divided by."""
+
+
+class Published(NamedTuple):
+    """Accuracies in percent, mean and deviation over three runs, and wall-clock time in hours and minutes."""
+
+    top1: tuple[float, float]
+    top5: tuple[float, float]
+    time: str
+
+
+PAPER: dict[tuple[str, int, str], Published] = {
+    ("cifar100", 12, "ep"): Published((69.3, 0.2), (89.9, 0.5), "4:33"),
+    ("cifar100", 12, "id"): Published((69.2, 0.1), (90.0, 0.2), "4:16"),
+    ("cifar100", 15, "ep"): Published((71.2, 0.2), (90.2, 1.2), "2:54"),
+    ("cifar100", 15, "id"): Published((71.1, 0.3), (90.9, 0.1), "2:44"),
+    ("imagenet32", 12, "ep"): Published((44.7, 0.1), (61.0, 0.1), "65:23"),
+    ("imagenet32", 12, "id"): Published((44.7, 0.6), (68.9, 0.6), "57:00"),
+    ("imagenet32", 15, "ep"): Published((46.0, 0.1), (70.0, 0.2), "46:00"),
+    ("imagenet32", 15, "id"): Published((45.5, 0.1), (69.0, 0.1), "40:01"),
+}
+"""(data set, layers, method) → the paper's figures; its 61.0 stands there as 61:00."""
+
+
+class TrainedRun(NamedTuple):
+    """One trained network and the rows of its history."""
+
+    dataset: str
+    layers: int
+    method: str
+    seed: int
+    history: list[Row]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the study."""
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS), help="(both)")
+    parser.add_argument("--layers", nargs="+", type=int, choices=(12, 15), default=[12, 15], help="(12 15)")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="(ep id)")
+    parser.add_argument("--size", choices=list(DIVISORS), default="paper", help="as published, or channels over 16")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each (3, as in the paper)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (12 layers 200, 15 layers 100)")
+    parser.add_argument("--samples", type=int, metavar="N", help="train on the first N samples only")
+    parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
+    parser.add_argument("--data-dir", metavar="DIR", help="where the data sets' files are (docs/data.md)")
+    parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
+    parser.add_argument("--out", metavar="DIR", help="write table2.md and table2.csv here")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train all, print the page, write the requested files."""
+    from circuitsim.cli.studies.runs import write_results
+    from circuitsim.training.interrupt import interrupt_flag
+
+    if args.seeds < 1:
+        raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
+    end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
+    results: list[TrainedRun] = []
+    with interrupt_flag() as stopped:
+
+        def late() -> bool:
+            return stopped() or (end is not None and time.monotonic() >= end)
+
+        for seed in range(args.seeds):
+            for dataset, layers, method in PAPER:
+                chosen = dataset in args.datasets and layers in args.layers and method in args.methods
+                if chosen and not late():
+                    history = _train(args, dataset, layers, method, seed, late)
+                    results += [TrainedRun(dataset, layers, method, seed, history)] if history else []
+        interrupted = stopped()
+    if not results:
+        raise UsageError("no network finished an epoch; give more time with --budget")
+    page = page_of(results, args.size)
+    print(page, end="")
+    if args.out is not None:
+        write_results(Path(args.out), "table2", page, _table(results))
+        print(f"written to {args.out}: table2.md, table2.csv")
+    return 130 if interrupted else 0
+
+
+def _train(args: argparse.Namespace, dataset: str, layers: int, method: str, seed: int, late: Any) -> list[Row]:
+    """The history of one network, trained or continued."""
+    from circuitsim.cli.studies.runs import train_run
+
+    given = {**_options(dataset, layers, args.size), "method": method, "seed": seed, "data_dir": args.data_dir}
+    epochs = given["epochs"] if args.epochs is None else args.epochs
+    given |= {"epochs": epochs, "samples": args.samples}
+    folder = None if args.runs is None else Path(args.runs)
+    return train_run(f"{dataset}-l{layers}-{args.size}-{method}-{seed}", given, epochs, folder, late)[2]
+
+
+def _options(dataset: str, layers: int, size: str) -> Mapping[str, Any]:
+    """Options of ``circuitsim train`` for a network of the table."""
+    from circuitsim.cli.models.ffebm import PUBLISHED
+    from circuitsim.ffebm.architectures import preset
+
+    return {"model": "ffebm", **PUBLISHED, **preset(f"l{layers}-{dataset}", DIVISORS[size])}
+
+
+# ---------------------------------------------------------------------- the page
+def page_of(results: Sequence[TrainedRun], size: str) -> str:
+    """The paper's table beside ours."""
+    width = "" if size == "paper" else f" Numbers of channels divided by {DIVISORS[size]}: no accuracies to compare."
+    lines = [
+        "# Many classes, deep networks in blocks of two", "",
+        "After Nest & Ernoult (2024), Table 2: equilibrium propagation (EP) beside implicit differentiation (ID); "
+        f"accuracy on the test images in percent.{width}",
+        "",
+        "| data | layers | method | runs | epochs | paper: top-1 | here: top-1 | paper: top-5 | here: top-5 "
+        "| paper: h:min | here: h:min |",
+        "|" + "---|" * 11,
+    ]  # fmt: skip
+    for (dataset, layers, method), paper in PAPER.items():
+        runs = [r for r in results if (r.dataset, r.layers, r.method) == (dataset, layers, method)]
+        if not runs:
+            continue
+        last = [run.history[-1] for run in runs]
+        epochs = sorted({int(row["epoch"]) for row in last})
+        cells = [
+            dataset, str(layers), method.upper(), str(len(runs)), "–".join(map(str, sorted({epochs[0], epochs[-1]}))),
+            f"{paper.top1[0]:.1f} ± {paper.top1[1]:.1f}", _spread([100 * (1 - row["test_error"]) for row in last]),
+            f"{paper.top5[0]:.1f} ± {paper.top5[1]:.1f}", _spread([100 * (1 - row["test_top5_error"]) for row in last]),
+            paper.time, _clock(sum(row["seconds"] for row in last) / len(last)),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def _spread(values: Sequence[float]) -> str:
+    from statistics import mean, stdev
+
+    return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+
+
+def _clock(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60}:{minutes % 60:02d}"
+
+
+def _table(results: Sequence[TrainedRun]) -> str:
+    """One row a run and epoch."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = ("epoch", "test_error", "test_top5_error", "error", "loss", "residual", "kink_share", "seconds")
+    writer.writerow(["dataset", "layers", "method", "seed", *columns])
+    for run in results:
+        for row in run.history:
+            writer.writerow([run.dataset, run.layers, run.method, run.seed, *(f"{row[name]:.6g}" for name in columns)])
+    return text.getvalue()

@@ -1,0 +1,116 @@
+"""``circuitsim tran``: waveforms over time."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.transient import TransientResult
+    from circuitsim.transient.table import Table
+
+EPILOG = """\
+Circuits of R, C, L, ideal diodes and sources (DC, PULSE, PWL, SIN, EXP, AM). Between two events the circuit is linear
+and its waveforms are matrix exponentials; the times at which diodes change are roots of them. So there is no time step
+to choose: --step is the distance of the output times alone.
+
+The run begins at the operating point of time 0; .tran … UIC begins at the ic= of capacitors and inductors (0 without
+one), --initial states them on the command line.
+
+columns: those of --columns, else those of the deck's .print tran or .save, else all v(node) and i(element).
+
+examples:
+  circuitsim tran netlists/half-wave-smoothed.cir > waves.csv
+  circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
+  circuitsim tran netlists/buck-converter.cir --events
+  circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``tran``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--stop", metavar="TIME", help="end of the run, s (10m, 20u); default: the deck's .tran")
+    parser.add_argument("--step", metavar="TIME", help="distance of the output times, s; default: the deck's .tran")
+    parser.add_argument(
+        "--initial", metavar="NAME=VALUE", action="append", default=[],
+        help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
+    )  # fmt: skip
+    parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element)")
+    parser.add_argument("--events", action="store_true", help="show the changes of diodes instead of the waveforms")
+    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
+    parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificate; default: 1e-9")
+    add_output(parser)
+    parser.add_argument("--plot", metavar="FILE", help="also plot columns and states of diodes (.png, .svg, .pdf)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run through time and print the waveforms."""
+    from circuitsim.analysis.probes import all_probes, parse_probes
+    from circuitsim.cli.sweep import printed
+    from circuitsim.transient.deck import run_deck
+    from circuitsim.transient.table import events_table, waveform_table
+
+    check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    deck = read(args)
+    report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran")
+    columns = args.columns or printed(deck, True)
+    probes = parse_probes(columns, deck.circuit, deck.parameters) if columns else all_probes(deck.circuit)
+    step, stop = _time("--step", args.step), _time("--stop", args.stop)
+    found = run_deck(deck, step, stop, _initial(args.initial), args.tolerance)
+    waves = waveform_table(found, probes)
+    deliver(_formatted(events_table(found) if args.events else waves, found, args.format), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import draw_waveforms
+
+        draw_waveforms(found, waves, args.plot)
+    return 0
+
+
+def _time(option: str, text: str | None) -> float | None:
+    from circuitsim.units import parse
+
+    if text is None:
+        return None
+    value = parse(text)
+    if not value > 0.0:
+        raise UsageError(f"{option} {text}: a positive time is needed, for instance 10m")
+    return value
+
+
+def _initial(pairs: list[str]) -> dict[str, float] | None:
+    from circuitsim.units import parse
+
+    found = {}
+    for text in pairs:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--initial {text!r}: write NAME=VALUE, for instance C1=5")
+        found[name.strip()] = parse(value.strip())
+    return found or None
+
+
+def _formatted(table: Table, found: TransientResult, form: str) -> str:
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict()}
+        return dumps(table.to_dict() | proof)
+    from circuitsim.formats import columns
+
+    if form == "csv":
+        return columns.csv(table.header, table.rows())
+    rows = [
+        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, table.units)]
+        for row in table.rows()
+    ]
+    return "\n".join(columns.table(table.header, rows)) + "\n"

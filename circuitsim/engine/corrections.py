@@ -1,0 +1,151 @@
+"""Corrections of the branch currents of one linear circuit, and when they are accurate enough.
+
+Two tests end the corrections. The last two changed no current by more than its accuracy; or the residuals alone prove
+that the next one would not. For the latter: what is left to correct is the projection of the residual voltages s of the
+loops onto the flows, in the norm of dissipated power, so Σ R δ² ≤ P = Σ s²/R for the errors δ of the currents
+(Thomson's principle). Hence |δ| ≤ √(P/R) in each resistor, |δ| ≤ √(P ΣG) through any cut, and a potential along a path
+of the tree is off by at most √(P ΣR).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.engine import tree
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.network import Network
+from circuitsim.engine.spanning import Tree
+from circuitsim.engine.tree import RESOLUTION
+from circuitsim.program.blocks import block_labels
+
+LOCAL = 1e-12
+"""Accuracy of a current against the largest current at its ends."""
+OVERALL = 1e-22
+"""Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
+DIGITS = 1e-3
+"""A current that changes by more of itself is not known yet."""
+
+
+class Corrections:
+    """Branch currents and potentials of one linear circuit while they are corrected, in place.
+
+    Parameters
+    ----------
+    net : Network
+    made : Tree
+    on : (m,) bool array
+        Conducting diodes.
+    guess : (m,) float array
+        Branch currents to start from, A.
+    anchor : (n_nodes,) float array
+        Potentials of the roots of components without a path to ground, V.
+    """
+
+    def __init__(self, net: Network, made: Tree, on: np.ndarray, guess: np.ndarray, anchor: np.ndarray) -> None:
+        m, n = net.first.size, net.n_nodes
+        self.net, self.made, self.on = net, made, on
+        self.block, self.active = active_blocks(net, on)
+        self.chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & self.active)
+        self.current, self.current_low = net.source.copy(), np.zeros(m)
+        self.current[self.chords] = guess[self.chords]
+        self.before, self.correction = np.zeros((2, m))
+        self.v, self.v_low, self.need, self.need_low, self.at_node, self.most = np.zeros((6, n))
+        free = made.root_of == np.arange(n)
+        free[net.roots] = False
+        self.v[free] = anchor[free]
+        self.in_block = np.zeros(self.block.max(initial=-1) + 1)
+        self.injected, self.residual = np.zeros(net.structure.n + 1), np.zeros(self.chords.size)
+        self.zero = self.chords[:0]
+        self._carrying = np.concatenate([self.chords, net.sources])
+        self._old = self.residual
+
+    def follow(self, share: float = 0.0) -> bool:
+        """Tree currents, potentials and largest currents that follow from the chords' currents; those of the tree below
+        ``share`` of the largest in their subtree are zero. Whether any is below `RESOLUTION` of that."""
+        net, made, m = self.net, self.made, self.net.first.size
+        walk = made.order, made.edge, made.parent
+        tiny = kernel(tree.tree_currents, m)(
+            *walk, net.first, net.second, self._carrying, self.current, self.current_low, self.need, self.need_low,
+            self.most, share,
+        )  # fmt: skip
+        kernel(tree.tree_potentials, m)(
+            *walk, net.first, net.ohms, net.emf, self.current, self.current_low, self.v, self.v_low
+        )
+        kernel(tree.node_maxima, m)(net.first, net.second, self.current, self.at_node)
+        kernel(tree.block_maxima, m)(self.block, self.current, self.in_block)
+        return bool(tiny)
+
+    def residuals(self) -> float:
+        """Residual voltages of the chords' loops, and the currents they inject; their power Σ s²/R, W."""
+        net, made = self.net, self.made
+        power: float = kernel(tree.loop_residuals, net.first.size)(
+            self.chords, net.first, net.second, net.structure.coordinate, net.ohms, net.emf, self.current,
+            self.current_low, self.v, self.v_low, made.depth, made.edge_of, made.parent_of, self.residual,
+            self.injected,
+        )  # fmt: skip
+        return power
+
+    def proven(self, power: float) -> bool:
+        """Whether residuals of this power prove all currents, and the signs of all diodes; fills in ``correction``."""
+        net, made, d = self.net, self.made, self.net.diodes
+        bounds = np.zeros(net.first.size)
+        if not kernel(tree.bounded, net.first.size)(
+            net.first, net.second, net.ohms, self.active & (made.inside | (net.ohms > 0.0)), self.block, self.current,
+            self.at_node, self.in_block, power, OVERALL, LOCAL, bounds,
+        ):  # fmt: skip
+            return False
+        reach = np.zeros(net.n_nodes)
+        if not kernel(tree.resolved, net.first.size)(
+            made.order, made.edge, made.parent, net.ohms, d, self.on, net.first, net.second, self.v, self.v_low,
+            made.root_of, power, LOCAL, reach,
+        ):  # fmt: skip
+            return False
+        self.correction, self.zero = bounds, self.chords[:0]
+        return True
+
+    def correct(self, x: np.ndarray, last: np.ndarray) -> None:
+        """Correct the chords' currents by potentials ``x`` (n + 1,), V, of each node's coordinate ``last``."""
+        net, chords = self.net, self.chords
+        self.before[:] = self.current
+        self._old = self.current[chords]
+        kernel(tree.correct_chords, net.first.size)(
+            chords, net.first, net.second, last, net.ohms, self.residual, x, self.current, self.current_low
+        )
+
+    def change(self) -> float:
+        """The largest last change of a current against its accuracy; fills in ``correction``."""
+        net = self.net
+        np.abs(self.current - self.before, out=self.correction)
+        ratio: float = kernel(tree.largest_correction, net.first.size)(
+            net.first, net.second, self.block, self.correction, self.at_node, self.in_block, LOCAL, OVERALL
+        )
+        return ratio
+
+    def rounding(self) -> bool:
+        """Find the chords whose currents are rounding (``zero``); whether further corrections would tell more.
+
+        Rounding are currents below `OVERALL` of the largest in their block, of no digit that the last two corrections
+        agree on. As long as such currents exceed what pairs of doubles resolve, the next correction may find digits.
+        """
+        chords, largest = self.chords, self.in_block[self.block[self.chords]]
+        size = np.abs(self.current[chords])
+        unclear = np.abs(self.current[chords] - self._old) > DIGITS * size
+        self.zero = chords[unclear & (size <= OVERALL * largest)]
+        return bool((unclear & (size > RESOLUTION * largest)).any())
+
+
+def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Biconnected component of each element that may carry current, and whether a source feeds it (m,)."""
+    if on.any() or not np.array_equal(net.sources, net.structure.currents):
+        there = (net.ohms > 0.0) | on
+        there[net.fixed] = True
+        there[net.sources] = True
+        edges = np.flatnonzero(there)
+        block = np.full(there.size, -1, dtype=np.int64)
+        block[edges] = block_labels(net.n_nodes, net.first[edges], net.second[edges])
+    else:
+        block = net.resistances.wiring.blocks
+    fed = np.zeros(block.max(initial=-1) + 2, dtype=bool)
+    fed[block[((net.emf != 0.0) | (net.source != 0.0))]] = True
+    fed[-1] = False
+    return block, fed[block]

@@ -1,0 +1,264 @@
+"""The small driver: primal–dual active sets on a `Plan` over a scalar factor, all in one kernel.
+
+The steps are those of the large driver (`circuitsim.engine.steps`). The certificate decides about the result; where it
+fails, and for loops, ties and potentials that are not unique, the engine follows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim._graphs import unite
+from circuitsim.engine.small.linear import assemble, factorise, lower, substitute
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.steps import begin, contract_diodes, copy, finish, gather, same
+
+NOISE = 1e-13
+"""Rounding of a sum or a difference, relative to the size of what went in."""
+TIGHT = 1e-12
+"""Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
+ROUNDS = 40
+"""Most linear circuits to solve before the general solver's dual method takes over."""
+FEW = 50
+"""Nodes up to which what is left over is always solved for once more: it takes a microsecond, and of so few numbers
+people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
+
+
+def take_conductances(plan, value, space):
+    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, the forest they rooted and the
+    tree of their order."""
+    strength = space.strength
+    strength[:] = 0.0
+    for r in range(space.g.size):
+        g = 1.0 / value[plan.resistor[r]]
+        space.g[r] = g
+        strength[plan.coordinate[plan.resistor_first[r]]] += g
+        strength[plan.coordinate[plan.resistor_second[r]]] += g
+    assemble(plan, space.g, space.base)
+    space.stamp[:] = 0
+    space.grown[0] = 0
+    space.walked[0] = 0
+    space.stubs.found[0] = 0
+
+
+def refactor(plan, space, closed):
+    """The factor with these diodes closed: one at hand, or what differs from the latest done anew.
+
+    Returns
+    -------
+    int
+        Its number among those of the workspace; -1 if not convex.
+    """
+    stamp = space.stamp
+    clock = stamp.size - 1
+    latest, oldest = 0, 0
+    for f in range(clock):
+        if stamp[f] > 0 and same(space.factored[f], closed):
+            stamp[clock] += 1
+            stamp[f] = stamp[clock]
+            return f
+        if stamp[f] > stamp[latest]:
+            latest = f
+        if stamp[f] < stamp[oldest]:
+            oldest = f
+    dirty, factored = space.dirty, space.factored[oldest]
+    if stamp[latest] > 0 and latest != oldest:
+        copy(space.weight[latest], space.weight[oldest])
+        copy(space.multiplier[latest], space.multiplier[oldest])
+        copy(space.pivot[latest], space.pivot[oldest])
+        dirty[:] = False
+        for e in range(closed.size):
+            if closed[e] != space.factored[latest, e]:
+                dirty[lower(plan, e)] = True
+    else:
+        dirty[:] = True
+    for e in range(closed.size):
+        factored[e] = closed[e]
+    stamp[oldest] = 0
+    if not factorise(
+        plan, space.base, closed, dirty, space.weight[oldest], space.multiplier[oldest], space.pivot[oldest], space.work
+    ):
+        return -1
+    held = True
+    for k in range(plan.n):
+        held = held and space.pivot[oldest, k] > 0.0
+    space.held[oldest] = held
+    stamp[clock] += 1
+    stamp[oldest] = stamp[clock]
+    return oldest
+
+
+def floating_net_currents(plan, space, factor):
+    """Fill in +1 or −1 for every coordinate of a part that a net current drives away, 0 elsewhere."""
+    driven = space.driven
+    driven[:] = 0.0
+    if space.held[factor]:
+        return
+    fill = plan.rows.size
+    weight, multiplier, pivot = space.weight[factor], space.multiplier[factor], space.pivot[factor]
+    for k in range(plan.n - 1, -1, -1):
+        if pivot[k] == 0.0:
+            driven[k] = np.sign(space.floating_current[k])
+        elif weight[fill + k] == 0.0:
+            for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
+                if multiplier[q] > 0.0:
+                    driven[k] = driven[plan.rows[q]]
+                    break
+
+
+def solve_linear(plan, space, factor):
+    """Solve for what the nodes need, with a factor at hand: changes of the coordinates' potentials in ``space.change``,
+    V."""
+    gather(plan, space.need, space.change)
+    space.change[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
+
+
+def solve_active_set(plan, injected, offset, rounds, space, closed, v, flow):
+    """Find which diodes conduct, and the node potentials.
+
+    Parameters
+    ----------
+    plan : Plan
+    injected : (n_nodes,) float array
+        Currents that flow into the nodes from current sources, A.
+    offset : (n_nodes,) float array
+        Potential of each node against its super-node's root, V.
+    rounds : int
+        Most linear circuits to solve; 0: one, with the diodes as given.
+    space : Workspace
+        Has the conductances (`take_conductances`).
+    closed : (d,) bool array
+        The diodes to start with; on return those of a spanning forest that conduct.
+    v : (n_nodes,) float array
+        Filled: potentials, V.
+    flow : (d,) float array
+        Filled: diode currents, A.
+
+    Returns
+    -------
+    status, rounds : int
+        An `Outcome`: ``CONVERGED`` (whether uniquely is another question: `uniqueness`), ``MAX_ITERATIONS`` or
+        ``NONCONVEX``; the linear circuits solved.
+    """
+    count = 0
+    while True:
+        count += 1
+        forest = contract_diodes(plan, space, closed)
+        factor = refactor(plan, space, closed)
+        if factor < 0:
+            return Outcome.NONCONVEX, count
+        space.x[:] = 0.0
+        begin(plan, injected, offset, forest, space, v)
+        refined = False
+        while True:
+            solve_linear(plan, space, factor)
+            if not refined:
+                floating_net_currents(plan, space, factor)
+            wrong, rounded = finish(plan, injected, offset, forest, space, v, flow, closed, NOISE)
+            rounded = rounded and v.size > FEW
+            if refined or rounded or (wrong and count <= rounds):
+                break
+            refined = True
+        if not wrong or count > rounds:
+            break
+        copy(space.wanted, closed)
+    if rounds > 0:
+        stray = wrong
+        for k in range(space.driven.size):
+            stray = stray or space.driven[k] != 0.0
+        if stray:
+            return Outcome.MAX_ITERATIONS, count
+    return Outcome.CONVERGED, count
+
+
+def uniqueness(plan, v, flow, closed, space):
+    """An `Outcome`: whether other potentials (``SINGULAR``) or other currents (``NONUNIQUE_CURRENTS``) are an operating
+    point too.
+
+    Potentials are unique where every coordinate is held by resistors and by diodes that really carry something, which
+    ``space.carries`` tells afterwards; currents where the diodes whose ends are equal (but for rounding) close no loop.
+    """
+    if not plan.regular:
+        return Outcome.SINGULAR
+    carries = space.carries
+    for d in range(closed.size):
+        carries[d] = closed[d] and abs(flow[d]) > NOISE * space.noise[d]
+    factor = refactor(plan, space, carries)
+    if factor < 0 or not space.held[factor]:
+        return Outcome.SINGULAR
+    # The closed diodes are a forest, rooted when it was grown: which of the others would join two of its trees?
+    joined = space.tracks.put
+    for k in range(plan.n + 1):
+        joined[k] = space.root[k]
+    for d in range(closed.size):
+        if closed[d] or not nearly(v, plan.anode[d], plan.cathode[d], TIGHT):
+            continue
+        a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+        if not unite(joined, a, c):
+            return Outcome.NONUNIQUE_CURRENTS
+    return Outcome.CONVERGED
+
+
+def nearly(v, anode, cathode, share):
+    """Whether a diode blocks, if it does, less than this share of its ends' potentials."""
+    return v[cathode] - v[anode] <= share * max(abs(v[anode]), abs(v[cathode]))
+
+
+def solve_sample(plan, rounds, space, closed, v, merged):
+    """The operating point of one sample, with the sources in the workspace.
+
+    Diodes that are closed but carry nothing are opened in the end. Where conducting diodes close loops, the currents
+    are those of some forest that came out conducting; with ``merged``, for callers who choose currents themselves,
+    those of a forest of all diodes whose ends are equal (``space.equal``).
+
+    Parameters
+    ----------
+    closed : (d,) bool array
+        The diodes to start with; where the rounds do not come to rest, they begin again with none. On return those of a
+        forest that conduct.
+    merged : bool
+
+    Returns
+    -------
+    status, rounds : int
+        An `Outcome`; the linear circuits solved.
+    """
+    last, status, count, started = False, Outcome.MAX_ITERATIONS, 0, False
+    for d in range(closed.size):
+        started = started or closed[d]
+    while True:  # one call of `solve_active_set`, since wherever it stands it is compiled anew
+        limit = 0 if last else rounds
+        rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
+        if last:
+            break
+        count += tried
+        if rest == Outcome.MAX_ITERATIONS and started:
+            started = False
+            closed[:] = False
+            continue
+        status = uniqueness(plan, v, space.flow, closed, space) if rest == Outcome.CONVERGED else rest
+        if status == Outcome.CONVERGED:
+            last = not same(closed, space.carries)
+            copy(space.carries, closed)
+        elif merged and status == Outcome.NONUNIQUE_CURRENTS:
+            for d in range(closed.size):
+                space.equal[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
+                last = last or space.equal[d] != closed[d]
+            copy(space.equal, closed)
+        if not last:
+            break
+    return status, count
+
+
+def constraint_currents(plan, first, second, need, current):
+    """Currents of the voltage constraints, A, from the leaves of their trees: what currents ``need`` into the nodes and
+    all other branches leave over. Uses up ``need``.
+    """
+    for e in range(current.size):
+        need[first[e]] -= current[e]
+        need[second[e]] += current[e]
+    for k in range(plan.tree_node.size - 1, -1, -1):
+        u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
+        current[e] = need[w] if first[e] == w else -need[w]
+        need[u] += need[w]

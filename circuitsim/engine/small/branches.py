@@ -1,0 +1,218 @@
+"""Branch currents refined in branch variables (`circuitsim.engine.tree`), with the factor at hand.
+
+Where potentials in doubles do not resolve the drops, currents that are differences of potentials are wrong. Here the
+currents of a spanning tree's chords are corrected until they are right by their own scale; all others follow from them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.engine.small.active_set import refactor
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.linear import substitute
+from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.spanning import take_tree
+from circuitsim.engine.steps import contract_diodes
+from circuitsim.engine.tree import (
+    correct_chords,
+    loop_residuals,
+    node_maxima,
+    tree_currents,
+    tree_potentials,
+)
+
+LOCAL = 1e-12
+"""Accuracy of a current against the largest current at its ends."""
+OVERALL = 1e-22
+"""A current below this share of the largest of all that each correction shrinks by `SHRINKS` is zero."""
+SHRINKS = 1e-3
+RESOLUTION = 1e-28
+"""A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+UNRESOLVED = 1e-27
+"""A drop below this share of its potentials is rounding of pairs of doubles."""
+STEPS = 8
+"""Most corrections; circuits that need more go to the engine."""
+
+
+def carry(kind, first, second, value, v, chords, current, carriers):
+    """Fill in the currents of chords and current sources, A, zero elsewhere, and the elements that have one.
+
+    Returns how many they are, and the largest current.
+    """
+    current[:] = 0.0
+    count, most = 0, 0.0
+    for k in range(chords.size):
+        e = chords[k]
+        carriers[count] = e
+        current[e] = (v[first[e]] - v[second[e]]) / value[e]
+        most = max(most, abs(current[e]))
+        count += 1
+    for e in range(kind.size):
+        if kind[e] == CURRENT:
+            current[e] = value[e]
+            carriers[count] = e
+            most = max(most, abs(value[e]))
+            count += 1
+    return count, most
+
+
+def converged(first, second, chords, ohms, v, before, most, at_node, steps, current, low):
+    """Whether the last correction of the chords' currents was small enough; sets those to zero that are rounding."""
+    node_maxima(first, second, current, at_node)
+    done = steps > 1
+    for k in range(chords.size):
+        e = chords[k]
+        size, change = abs(current[e]), abs(current[e] - before[k])
+        local = max(at_node[first[e]], at_node[second[e]])
+        shrinks = size <= SHRINKS * abs(before[k]) and (size <= OVERALL * most or size <= LOCAL * 0.1 * local)
+        reach = max(abs(v[first[e]]), abs(v[second[e]]))
+        if shrinks or (size <= OVERALL * most and ohms[e] * size <= UNRESOLVED * reach):
+            if steps > 1:
+                current[e] = low[e] = 0.0
+            else:
+                done = False
+        elif not change <= LOCAL * local:
+            done = False
+    return done
+
+
+def correct(
+    plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low,
+    need, need_low, limit,
+):  # fmt: skip
+    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
+
+    Returns whether they are.
+    """
+    m, n, live = kind.size, v.size, chords.size
+    forest = contract_diodes(plan, space, closed)
+    factor = refactor(plan, space, closed)
+    if factor < 0:
+        return False
+    walk, ohms, emf, v_low = space.walk, np.zeros(m), np.zeros(m), np.zeros(n)
+    before, residual, x, largest = np.empty(live), np.empty(live), np.empty(plan.n + 1), np.empty(n)
+    last = np.empty(n, np.int64)
+    for e in range(m):
+        if kind[e] == VOLTAGE:
+            emf[e] = value[e]
+        elif kind[e] == RESISTOR and abs(value[e]) < np.inf:
+            ohms[e] = value[e]
+    for k in range(n):
+        last[k] = forest.last[plan.coordinate[k]]
+    edge_of = np.full(n, -1, np.int64)
+    for k in range(walk.order.size):
+        edge_of[walk.order[k]] = walk.edge[k]
+    v[0] = 0.0
+    done, steps = live == 0, 0
+    while not done and steps < limit:
+        if steps > 0:
+            tree_currents(
+                walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
+            )
+        tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
+        loop_residuals(
+            chords, first, second, plan.coordinate, ohms, emf, current, low, v, v_low, walk.depth, edge_of, walk.above,
+            residual, x,
+        )  # fmt: skip
+        x[plan.n] = 0.0
+        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
+        for k in range(live):
+            before[k] = current[chords[k]]
+        correct_chords(chords, first, second, last, ohms, residual, x, current, low)
+        steps += 1
+        done = converged(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
+    tree_currents(
+        walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, RESOLUTION
+    )
+    return done
+
+
+def accept(plan, space, closed, signs, current, drop):
+    """Whether blocking diodes have voltages ≤ 0, and conducting ones currents > 0 if ``signs``.
+
+    Fills in the diodes' currents in the workspace.
+    """
+    for d in range(closed.size):
+        e = plan.diode[d]
+        if closed[d]:
+            if signs and not current[e] > 0.0:  # without a current it may leave potentials open
+                return False
+        elif not drop[e] <= 0.0:
+            return False
+        space.flow[d] = current[e]
+    return True
+
+
+def passive(plan, value):
+    """Whether no conductance is negative."""
+    good = True
+    for k in range(plan.resistor.size):
+        good = good and value[plan.resistor[k]] >= 0.0
+    return good
+
+
+def refine(plan, space, kind, first, second, value, closed, signs, v, current, drop, worst, relative):
+    """Refine a sample's currents and potentials at its conducting diodes, and certify them.
+
+    Parameters
+    ----------
+    closed : (d,) bool array
+        Conducting diodes, without loops.
+    signs : bool
+        Whether the diodes' currents must have the right signs. If not, they are chosen afterwards.
+    v : (n_nodes,) float array
+        Potentials to start from, V; filled.
+    current, drop : (m,) float arrays
+        Filled: branch currents, A, and branch voltages, V.
+    worst, relative : (7,) float arrays
+        Filled: see `circuitsim.engine.small.proof.prove_branches`.
+
+    Returns
+    -------
+    bool
+        Whether all currents are right by their own scale, and so are the diodes' states.
+    """
+    m, n = kind.size, v.size
+    live = take_tree(plan, space, kind, first, second, value, closed)
+    if live < 0:
+        return False
+    walk, chords, carriers = space.walk, space.walk.chord[:live], np.empty(kind.size, np.int64)
+    low, need, need_low, largest = np.zeros(m), np.empty(n), np.empty(n), np.empty(n)
+    count, most = carry(kind, first, second, value, v, chords, current, carriers)
+    carriers = carriers[:count]
+    tree_currents(
+        walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
+    )
+    early = signs and passive(plan, value)
+    for attempt in range(3):
+        # First with currents that are differences of potentials, then after one correction: they may be good enough.
+        limit = 1 if attempt == 1 else STEPS
+        if (
+            attempt > 0
+            and not correct(
+                plan,
+                space,
+                kind,
+                first,
+                second,
+                value,
+                closed,
+                carriers,
+                chords,
+                most,
+                v,
+                current,
+                low,
+                need,
+                need_low,
+                limit,
+            )
+            and attempt > 1
+        ):
+            return False
+        bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
+        if early and bound <= ACCURATE:
+            break
+    return accept(plan, space, closed, signs, current, drop)

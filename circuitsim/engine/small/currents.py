@@ -1,0 +1,113 @@
+"""Branch currents of a sample from its potentials, in one pass, and one step of iterative refinement.
+
+Potentials in doubles do not resolve the drop of a wire that carries little. What the currents leave over at the nodes
+is then solved for once more; the sum of both potentials does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.certificate import branch_violations, least_scale, net_currents
+from circuitsim.circuit.elements import CURRENT, RESISTOR
+from circuitsim.engine.small.active_set import refactor
+from circuitsim.engine.small.linear import substitute
+from circuitsim.engine.small.stubs import level, take_stubs
+from circuitsim.engine.steps import contract_diodes, demands, gather
+
+ACCURATE = 1e-9
+"""Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
+
+
+def branch_currents(plan, kind, first, second, value, v, low, flow, need, current):
+    """Every element's current in SPICE signs, A: Ohm's law, the sources, the diodes; then what is left at the nodes
+    flows through the voltage constraints (leaf elimination from the leaves of their trees).
+
+    Parameters
+    ----------
+    v, low : (n_nodes,) float arrays
+        Potentials as sums of two doubles, V.
+    flow : (d,) float array
+        Of the diodes, A.
+    need : (n_nodes,) float array
+        Filled: what is left over at the roots of these trees, A.
+    """
+    need[:] = 0.0
+    for e in range(kind.size):
+        a, b, c = first[e], second[e], 0.0
+        if kind[e] == RESISTOR and value[e] != 0.0:
+            c = ((v[a] - v[b]) + (low[a] - low[b])) / value[e]
+        elif kind[e] == CURRENT:
+            c = value[e]
+        current[e] = c
+        need[a] -= c
+        need[b] += c
+    for d in range(flow.size):
+        if flow[d] > 0.0:
+            current[plan.diode[d]] = flow[d]
+            need[plan.anode[d]] -= flow[d]
+            need[plan.cathode[d]] += flow[d]
+    for k in range(plan.tree_node.size - 1, -1, -1):
+        u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
+        current[e] = need[w] if first[e] == w else -need[w]
+        need[u] += need[w]
+        need[w] = 0.0
+
+
+def correct(plan, space, kind, first, second, value, closed, v, current):
+    """Solve once more for what `branch_currents` has left over: fills in ``space.low``, the diodes' currents in
+    ``space.flow``, the branch currents; ``v`` are the rounded sums afterwards.
+
+    Returns whether there is a factor for it.
+    """
+    factor = refactor(plan, space, closed)
+    if factor < 0:
+        return False
+    forest, change, low = contract_diodes(plan, space, closed), space.change, space.low
+    gather(plan, space.need, change)
+    change[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
+    left = space.at_node[0]
+    for k in range(v.size):
+        low[k] = change[forest.last[plan.coordinate[k]]]
+        left[k] = space.need[k]
+    level(space.stubs, low)
+    demands(plan, space.g, low, left, space.need, space.size)
+    gather(plan, space.need, change)
+    for k in range(forest.node.size - 1, -1, -1):
+        d, u, w = forest.diode[k], forest.parent[k], forest.node[k]
+        space.flow[d] += change[w] if plan.coordinate[plan.anode[d]] == w else -change[w]
+        change[u] += change[w]
+    for k in range(v.size):
+        total = v[k] + low[k]
+        low[k] -= total - v[k]
+        v[k] = total
+    branch_currents(plan, kind, first, second, value, v, low, space.flow, space.need, current)
+    return True
+
+
+def measure(plan, space, kind, first, second, value, closed, v, current, worst, relative):
+    """Fill in a sample's branch currents and their violations; returns the bound on the currents' errors
+    (`circuitsim.certificate.worst_violations`).
+
+    Parameters
+    ----------
+    closed : (d,) bool array
+        Conducting diodes, without loops.
+    v : (n_nodes,) float array
+        Potentials, V; improved where they are too coarse.
+    """
+    take_stubs(plan, space, kind, first, second, value, closed)
+    level(space.stubs, v)
+    space.low[:] = 0.0
+    branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+    for again in range(2):
+        worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
+        if again or not total < np.inf or total <= ACCURATE * least_scale(first, second, current, space.at_node):
+            break
+        if not correct(plan, space, kind, first, second, value, closed, v, current):
+            break
+    return branch_violations(
+        kind, first, second, value, value, v, space.low, space.stubs.still, current, space.at_node, total, worst,
+        relative,
+    )  # fmt: skip

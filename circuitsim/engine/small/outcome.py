@@ -1,0 +1,28 @@
+"""How the solution of a sample of a small circuit ends."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Outcome(enum.IntEnum):
+    """The end of one solution; integers, so that kernels can fill arrays with them."""
+
+    CONVERGED = 0
+    """Potentials and currents are unique."""
+    NONUNIQUE_CURRENTS = 1
+    """Conducting diodes close loops; their currents could be others."""
+    SINGULAR = 2
+    """Potentials are not unique, or voltage constraints close a loop."""
+    MAX_ITERATIONS = 3
+    """The active set did not become optimal, or a net current has no path to ground."""
+    NONCONVEX = 4
+    """Negative conductances outweigh the others."""
+    TOPOLOGY_CHANGED = 5
+    """A resistance became zero or ceased to be."""
+    OUT_OF_RANGE = 6
+    """An element value."""
+    CANCELLING_SOURCES = 7
+    """As `CONVERGED`, but current sources cancel at a node, whose sum needs refinement."""
+    CANCELLING_NONUNIQUE = 8
+    """As `NONUNIQUE_CURRENTS`, with such sources."""

@@ -1,0 +1,133 @@
+"""The certificate of branch currents and drops along a spanning tree: `circuitsim.certificate.certify` in a kernel.
+
+For currents that were refined, or follow from a tree: each drop is held against its own size or the largest in its
+loop.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.certificate import CLEAR, current_scale, net_currents, update_maximum
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.engine.double_double import add, multiply
+from circuitsim.engine.tree import tree_potentials
+
+AIM = 1e-10
+"""A simple bound on the errors that is below this needs no sharper one."""
+AGREES = 1e-12
+"""A drop that agrees with its potentials to this share of itself needs no look at its loop."""
+
+
+def loop_scale(walk, by, drop, a, b):
+    """The largest |drop| on the tree path from a to b, V; ``by`` is the element from each node to the one above."""
+    most = 0.0
+    while a != b:
+        if walk.depth[a] < walk.depth[b]:
+            a, b = b, a
+        most = max(most, abs(drop[by[a]]))
+        a = walk.above[a]
+    return most
+
+
+def tied_scale(e, size, local, above_first, above_second):
+    """`current_scale` of an element of the tree, A; of others ``local``: they tie nothing by themselves."""
+    return current_scale(size, local) if e in (above_first, above_second) else local
+
+
+def error_bound(first, second, ohms, current, largest, by, total, power):
+    """Bound on the error of any current against its `circuitsim.certificate.current_scale`, given the sum of the
+    residuals' currents ``total``, A, and of their powers, W.
+
+    A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
+    """
+    bound = 0.0
+    for e in range(ohms.size):
+        if current[e] != 0.0:
+            error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
+            local = max(largest[first[e]], largest[second[e]])
+            bound = max(bound, error / tied_scale(e, abs(current[e]), local, by[first[e]], by[second[e]]))
+    return bound
+
+
+def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
+    """The certificate of branch currents; fills in drops and potentials.
+
+    Parameters
+    ----------
+    walk : Walk
+        The spanning tree.
+    current, low : (m,) float arrays
+        Branch currents, A, and what rounding them to doubles leaves over.
+    v : (n_nodes,) float array
+        Filled, V: node 0 at zero.
+    drop : (m,) float array
+        Filled: branch voltages, V. Those of resistors are R i.
+    at_node : (2, n_nodes) float array
+        Work space.
+    worst, relative : (7,) float arrays
+        Filled, in the order of `circuitsim.certificate.EQUATIONS`.
+
+    Returns
+    -------
+    float
+        Bound on the error of any current against its `circuitsim.certificate.current_scale`, for currents of the tree
+        that follow from those of the chords in pairs of doubles (`error_bound`). Infinite where the sign of a voltage
+        is within `circuitsim.certificate.CLEAR` of rounding.
+    """
+    m, n = kind.size, v.size
+    worst[:] = 0.0
+    relative[:] = 0.0
+    worst[0], relative[0], _ = net_currents(first, second, current, at_node)
+    ohms, emf, v_low, by = np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
+    for e in range(m):
+        if kind[e] == VOLTAGE:
+            emf[e] = value[e]
+        elif kind[e] == RESISTOR and abs(value[e]) < np.inf:
+            ohms[e] = value[e]
+        drop[e] = emf[e] if ohms[e] == 0.0 else ohms[e] * current[e]
+    for j in range(n):
+        by[walk.order[j]] = walk.edge[j]
+    v[0] = 0.0
+    tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
+    kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
+    total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
+    for e in range(m):
+        a, b, c = first[e], second[e], current[e]
+        between, between_low = add(v[a], v_low[a], -v[b], -v_low[b])
+        local = max(at_node[1, a], at_node[1, b])
+        if c != 0.0:
+            least = min(least, tied_scale(e, abs(c), local, by[a], by[b]))
+        if kind[e] == DIODE and c == 0.0:
+            drop[e] = between
+            clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
+            if between > 0.0:
+                scale = max(between, loop_scale(walk, by, drop, a, b))
+                forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
+        elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
+            drop[e] = between
+        else:
+            left, size = abs(drop[e] - between), abs(drop[e])
+            if ohms[e] != 0.0:
+                d, d_low = multiply(ohms[e], c, low[e])
+                rest = abs(add(d, d_low, -between, -between_low)[0])
+                total += rest / abs(ohms[e])
+                power += rest * rest / abs(ohms[e])
+            scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
+            kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
+        if kind[e] == DIODE:
+            reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
+        printed, size = abs(drop[e] - (v[a] - v[b])), abs(drop[e])
+        if printed > AGREES * size:
+            kvl, kvl_relative = update_maximum(kvl, kvl_relative, printed, max(size, abs(v[a]), abs(v[b])))
+    worst[1], worst[3], worst[4] = kvl, forward, reverse
+    relative[1], relative[3], relative[4] = kvl_relative, forward_relative, reverse_relative
+    for j in range(1, n):
+        u, p = walk.order[j], walk.parent[j]
+        # Zero by balance or by rounding?
+        clear = clear and (walk.live[u] == 0 or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
+    if not clear:
+        return np.inf
+    if not total > AIM * least:
+        return total / least if least < np.inf else total
+    return error_bound(first, second, ohms, current, at_node[1], by, total, power)

@@ -1,0 +1,298 @@
+"""One solve of one circuit at a time, for callers that count microseconds: a plan in few arrays, results in one.
+
+A call of compiled code costs a tenth of a microsecond for every array that it is handed, and an array costs as much to
+make. So `prepare` packs a plan and the circuit's columns, `solve_once` unpacks them (which compiled code does for
+nothing), works in memory that is there already, and fills in one block of numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.engine.small.active_set import (
+    NOISE,
+    constraint_currents,
+    refactor,
+    solve_sample,
+    take_conductances,
+)
+from circuitsim.engine.small.branches import refine
+from circuitsim.engine.small.currents import ACCURATE, measure
+from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, share
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.plan import Plan, plan
+from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.samples import injections
+from circuitsim.engine.small.workspace import kept, workspace, workspace_size
+from circuitsim.engine.steps import offsets
+
+ARRAYS = 18
+"""Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
+N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 8)
+"""Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
+factor, how much memory a `circuitsim.engine.small.workspace.Workspace` takes."""
+
+
+def prepare(kind, first, second, value, n_nodes, late_node, limit):
+    """The plan of a circuit (see `circuitsim.engine.small.plan.plan`) and its columns in one stretch of memory.
+
+    Returns
+    -------
+    int64 array
+        A head, the arrays, room for the plan's arrays of uint32 and for the workspace's ``places`` and ``marks``.
+    """
+    made = plan(kind, first, second, value, n_nodes, late_node, limit)
+    arrays = (
+        made.coordinate, made.tree_node, made.tree_parent, made.tree_edge, made.resistor, made.resistor_slot,
+        made.resistor_first, made.resistor_second, made.diode, made.diode_slot, made.anode, made.cathode,
+        made.col_ptr, made.run, made.row_ptr, kind.astype(np.int64), first.copy(), second.copy(),
+    )  # fmt: skip
+    at = HEAD
+    for k in range(len(arrays)):
+        at += arrays[k].size
+    numbers, places, marks = workspace_size(made)
+    entries = made.rows.size
+    packed = np.zeros(at + halves(3 * entries) + places + eighths(marks), np.int64)
+    packed[N], packed[REGULAR], packed[ENTRIES] = made.n, made.regular, entries
+    packed[PLACES], packed[MARKS], packed[NUMBERS] = places, marks, numbers + made.resistor.size
+    packed[ARRAYS] = at
+    at = HEAD
+    for k in range(len(arrays)):
+        packed[k] = at
+        for e in range(arrays[k].size):
+            packed[at + e] = arrays[k][e]
+        at += arrays[k].size
+    fill = packed[at : at + halves(3 * entries)].view(np.uint32)
+    for q in range(entries):
+        fill[q], fill[entries + q], fill[2 * entries + q] = made.rows[q], made.row_col[q], made.row_slot[q]
+    return packed
+
+
+def halves(count):
+    """Numbers of eight bytes that hold so many of four."""
+    return (count + 1) // 2
+
+
+def eighths(count):
+    """Numbers of eight bytes that hold so many of one."""
+    return (count + 7) // 8
+
+
+def part(packed, k):
+    """The k-th array of a packed circuit."""
+    return packed[packed[k] : packed[k + 1]]
+
+
+def unpack(packed):
+    """The plan that `prepare` packed: views of its memory."""
+    entries, at = packed[ENTRIES], packed[ARRAYS]
+    fill = packed[at : at + halves(3 * entries)].view(np.uint32)
+    return Plan(
+        int(packed[N]), bool(packed[REGULAR]), part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
+        part(packed, 4), part(packed, 5), part(packed, 6), part(packed, 7), part(packed, 8), part(packed, 9),
+        part(packed, 10), part(packed, 11), part(packed, 12), fill[:entries], part(packed, 13), part(packed, 14),
+        fill[entries : 2 * entries], fill[2 * entries : 3 * entries],
+    )  # fmt: skip
+
+
+def workspace_view(plan, packed, numbers):
+    """The workspace in the memory that `prepare` laid out; the resistances in front of ``numbers`` are left out."""
+    places = packed[ARRAYS] + halves(3 * packed[ENTRIES])
+    marks = places + packed[PLACES]
+    return workspace(plan, numbers[plan.resistor.size :], packed[places:marks], packed[marks:].view(np.bool_))
+
+
+def take_values(plan, kind, values, ohms):
+    """Check new element values (``CONVERGED``: good), and whether the resistances differ from ``ohms``."""
+    changed, r = False, 0
+    for e in range(kind.size):
+        value = values[e]
+        if kind[e] == DIODE:
+            continue
+        if not abs(value) < np.inf or (value < 0.0 and kind[e] != VOLTAGE and kind[e] != CURRENT):
+            return Outcome.OUT_OF_RANGE, changed
+        if kind[e] == RESISTOR:
+            if r < ohms.size and plan.resistor[r] == e:
+                if value == 0.0:
+                    return Outcome.TOPOLOGY_CHANGED, changed
+                changed = changed or value != ohms[r]
+                ohms[r] = value
+                r += 1
+            elif value != 0.0:
+                return Outcome.TOPOLOGY_CHANGED, changed
+    return Outcome.CONVERGED, changed
+
+
+def solve_once(packed, numbers, guess, rounds, out):
+    """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
+
+    Parameters
+    ----------
+    packed : int64 array
+        From `prepare`; this call's own while it lasts, and the same for the next one if that has the same ``numbers``.
+    numbers : (packed[NUMBERS],) float array
+        Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
+    guess : (m,) float array
+        Branch currents of an operating point whose conducting diodes are the first guess; nothing: no diode conducts.
+    rounds : int
+        Most linear circuits to solve; 0: one, since the guess is right.
+    out : (m + n_nodes + m + 15 + d,) float array
+        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where all is unique, branch
+        currents, A, and worst absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`);
+        linear circuits solved; what each diode does (`circuitsim.engine.small.loops.IDLE`).
+
+    Returns
+    -------
+    status : int
+        How it ended.
+    worst : float
+        Largest relative violation.
+    """
+    packed, numbers, out = kept(packed), kept(numbers), kept(out)
+    plan = unpack(packed)
+    space = workspace_view(plan, packed, numbers)
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    ohms, stamp = numbers[: plan.resistor.size], space.stamp
+    m = kind.size
+    tail = 2 * m + plan.coordinate.size + 14
+    values, v = out[:m], out[m : m + plan.coordinate.size]
+    status, changed = take_values(plan, kind, values, ohms)
+    if status != Outcome.CONVERGED:
+        stamp[:] = 0
+        return status.value, np.inf
+    if changed or stamp[-1] == 0:
+        take_conductances(plan, values, space)
+    closed = space.closed
+    for d in range(closed.size):
+        closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
+    offsets(plan, kind, first, values, space.offset)
+    clear = injections(kind, first, second, values, space.injected)
+    status, count = solve_sample(plan, rounds, space, closed, v, True)
+    out[tail] = count
+    for d in range(closed.size):
+        carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
+        out[tail + 1 + d] = CARRIES if carries else IDLE
+    if not clear and status == Outcome.CONVERGED:
+        status = Outcome.CANCELLING_SOURCES
+    elif not clear and status == Outcome.NONUNIQUE_CURRENTS:
+        status = Outcome.CANCELLING_NONUNIQUE
+    return status.value, prove(plan, packed, space, out) if status == Outcome.CONVERGED else np.inf
+
+
+def prove(plan, packed, space, out):
+    """Fill in branch currents and their violations.
+
+    Returns the largest relative one, infinite where the currents may be off by more than `ACCURATE`.
+    """
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m = kind.size
+    i = m + plan.coordinate.size
+    at = i + m
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    bound = measure(plan, space, kind, first, second, out[:m], space.closed, out[m:i], out[i:at], worst, relative)
+    for k in range(m, at):
+        out[k] += 0.0  # no −0.0
+    error = 0.0 if bound <= ACCURATE else np.inf
+    for k in range(7):
+        error = max(error, relative[k])
+    return error
+
+
+def share_once(packed, numbers, out):
+    """Choose the currents in loops of diodes where `solve_once` has just ended with ``NONUNIQUE_CURRENTS``; the same
+    arguments.
+
+    Returns
+    -------
+    good : bool
+        Whether they could be chosen (`circuitsim.engine.small.loops.share`).
+    worst : float
+        Largest relative violation.
+    """
+    packed, numbers, out = kept(packed), kept(numbers), kept(out)
+    plan = unpack(packed)
+    space = workspace_view(plan, packed, numbers)
+    if not share(plan, space, out[out.size - plan.diode.size :]):
+        return False, np.inf
+    return True, prove(plan, packed, space, out)
+
+
+def refine_once(packed, numbers, out, drop, shared):
+    """Refine the currents and potentials that `solve_once` has just found; the same arguments.
+
+    Parameters
+    ----------
+    drop : (m,) float array
+        Filled: branch voltages, V.
+    shared : bool
+        Whether it ended with `Outcome.NONUNIQUE_CURRENTS`: currents in loops of diodes are chosen anew.
+
+    Returns
+    -------
+    float
+        Largest relative violation; infinite where the engine has to step in.
+    """
+    packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
+    plan = unpack(packed)
+    space = workspace_view(plan, packed, numbers)
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m, n = kind.size, plan.coordinate.size
+    values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
+    at = 2 * m + n
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    if not refine(
+        plan, space, kind, first, second, values, space.closed, not shared, v, current, drop, worst, relative
+    ):
+        return np.inf
+    if shared:
+        if not forward(plan, space.closed, out[out.size - plan.diode.size :], current):
+            return np.inf
+        node_demands(plan, kind, first, second, current, space.need, space.size)
+        if not share(plan, space, out[out.size - plan.diode.size :]):
+            return np.inf
+        for d in range(plan.diode.size):
+            space.carries[d] = space.flow[d] > 0.0
+            current[plan.diode[d]] = max(space.flow[d], 0.0)
+        factor = refactor(plan, space, space.carries)
+        if factor < 0 or not space.held[factor]:  # some potentials may be free
+            return np.inf
+        for k in range(plan.tree_edge.size):
+            current[plan.tree_edge[k]] = 0.0
+        space.need[:] = 0.0
+        constraint_currents(plan, first, second, space.need, current)
+        low = np.zeros(m)
+        prove_branches(space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
+    for k in range(m, at):
+        out[k] += 0.0  # no −0.0
+    error = 0.0
+    for k in range(7):
+        error = max(error, relative[k])
+    return error
+
+
+def forward(plan, closed, state, current):
+    """Whether no closed diode that is on no loop of equal potentials carries a reverse current."""
+    good = True
+    for d in range(closed.size):
+        good = good and (not closed[d] or state[d] >= ON_LOOP or current[plan.diode[d]] >= 0.0)
+    return good
+
+
+def node_demands(plan, kind, first, second, current, need, size):
+    """Current that must leave each node through voltage constraints and diodes, A, and the largest of which it is a
+    sum."""
+    need[:] = 0.0
+    size[:] = 0.0
+    for e in range(kind.size):
+        if kind[e] == CURRENT or (kind[e] == RESISTOR and current[e] != 0.0):
+            a, b, c = first[e], second[e], current[e]
+            need[a] -= c
+            need[b] += c
+            size[a] = max(size[a], abs(c))
+            size[b] = max(size[b], abs(c))
+    for k in range(plan.tree_edge.size):
+        e = plan.tree_edge[k]
+        if kind[e] == RESISTOR:
+            need[first[e]] += current[e]
+            need[second[e]] -= current[e]

@@ -1,0 +1,304 @@
+"""The steps of an active-set iteration, once for both drivers: plain functions on arrays, interpreted or compiled.
+
+    start                   conducting diodes contracted to rooted trees; potentials within trees; net currents to carry
+    (linear solve)          small driver: scalar factor (`circuitsim.engine.small.active_set`);
+                            large driver: any linear solver (`circuitsim.engine.nodal`)
+    finish                  potentials; currents of conducting diodes by leaf elimination; diodes that leave and enter
+
+``plan`` is a `Topology` or has its members, as a `Plan` of the small driver; ``space`` is a `State` or has its members,
+as a `Workspace`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim._graphs import Tracks, grow_forest
+from circuitsim.circuit.elements import VOLTAGE
+
+ROUNDED = 1e-15
+"""What is left over at a node is rounding: this share of the currents there, of which each potential has a share of its
+own."""
+
+
+class Topology(NamedTuple):
+    """What the steps need of a circuit's topology; *coordinates* are super-nodes, ground is n.
+
+    Attributes
+    ----------
+    n : int
+    coordinate : (n_nodes,) int array
+        Super-node of each node.
+    tree_node, tree_parent, tree_edge : int arrays
+        Voltage constraints from the roots outwards: node, its parent, the element between them.
+    resistor, resistor_first, resistor_second : (r,) int arrays
+        Elements, and the nodes they join.
+    anode, cathode : (d,) int arrays
+        Nodes of the diodes.
+    """
+
+    n: int
+    coordinate: np.ndarray
+    tree_node: np.ndarray
+    tree_parent: np.ndarray
+    tree_edge: np.ndarray
+    resistor: np.ndarray
+    resistor_first: np.ndarray
+    resistor_second: np.ndarray
+    anode: np.ndarray
+    cathode: np.ndarray
+
+
+class Forest(NamedTuple):
+    """Conducting diodes as trees over coordinates, from the roots outwards (indices into ``plan.diode``)."""
+
+    node: np.ndarray
+    parent: np.ndarray
+    diode: np.ndarray
+    last: np.ndarray  # (n + 1,): the coordinate of each group that is eliminated last
+
+
+class State(NamedTuple):
+    """Numbers and work space of one iteration."""
+
+    g: np.ndarray  # (r,): conductances, S
+    strength: np.ndarray  # (n + 1,): what meets at each coordinate, S
+    x: np.ndarray  # (n + 1,): potentials of the coordinates, V
+    change: np.ndarray  # (n + 1,): net currents to carry, A; after the linear solve, changes of potential, V
+    w: np.ndarray  # (n + 1,)
+    driven: np.ndarray  # (n + 1,): sign of the net current of floating components
+    need: np.ndarray  # (n_nodes,): current that must leave each node through sources and diodes, A
+    size: np.ndarray  # (n_nodes,): scale of its rounding, A
+    noise: np.ndarray  # (d,): scale of the rounding of the diodes' currents, A
+    flow: np.ndarray  # (d,): currents of the diodes, A
+    forest: Forest
+    grown: np.ndarray  # (1,): 1 + the diodes of the forest at hand, 0 if there is none
+    root: np.ndarray  # (n + 1,)
+    tracks: Tracks
+    some: np.ndarray  # (d,)
+    a: np.ndarray  # (d,)
+    b: np.ndarray  # (d,)
+    spanned: np.ndarray  # (d,): the diodes of the forest at hand
+    wanted: np.ndarray  # (d,): the diodes that should conduct next
+
+
+def new_state(plan, g):
+    """A state of its own for conductances ``g``, S."""
+    c, d, nodes, numbers = plan.n + 1, plan.anode.size, plan.coordinate.size, np.int64
+    ends = plan.coordinate[plan.resistor_first], plan.coordinate[plan.resistor_second]
+    strength = np.bincount(ends[0], g, c) + np.bincount(ends[1], g, c)
+    forest = Forest(np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers))
+    tracks = Tracks(np.empty(c + 1, numbers), np.empty(c, numbers), np.empty(2 * d, numbers), np.empty(c, numbers))
+    return State(
+        g, strength, np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(nodes), np.zeros(nodes), np.zeros(d),
+        np.zeros(d), forest, np.zeros(1, numbers), np.empty(c, numbers), tracks, np.empty(d, numbers),
+        np.empty(d, numbers), np.empty(d, numbers), np.zeros(d, np.bool_), np.zeros(d, np.bool_),
+    )  # fmt: skip
+
+
+def same(one, other):
+    """Whether two rows are equal."""
+    equal = True
+    for e in range(one.size):
+        if one[e] != other[e]:
+            equal = False
+            break
+    return equal
+
+
+def copy(source, target):
+    """Copy one row over another."""
+    for k in range(target.size):
+        target[k] = source[k]
+
+
+def offsets(plan, kind, first, value, offset):
+    """Fill in the potential of each node against its super-node's root, V."""
+    offset[:] = 0.0
+    for k in range(plan.tree_node.size):
+        u, v, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
+        held = value[e] if kind[e] == VOLTAGE else 0.0
+        offset[v] = offset[u] + held if first[e] == v else offset[u] - held
+
+
+def demands(plan, g, v, injected, need, size):
+    """Current that must leave each node through sources and diodes, A, and the scale of its rounding."""
+    for k in range(v.size):
+        need[k] = injected[k]
+        size[k] = abs(injected[k])
+    for r in range(g.size):
+        a, b = plan.resistor_first[r], plan.resistor_second[r]
+        if v[a] == 0.0 and v[b] == 0.0:
+            continue  # nearly all of them, before there are potentials
+        current = g[r] * (v[a] - v[b])
+        reach = abs(g[r]) * (abs(v[a]) + abs(v[b]))
+        need[a] -= current
+        need[b] += current
+        size[a] += reach
+        size[b] += reach
+
+
+def gather(plan, at_node, total):
+    """Fill in the sums of an amount over the nodes of each coordinate (n + 1,)."""
+    total[:] = 0.0
+    for k in range(at_node.size):
+        total[plan.coordinate[k]] += at_node[k]
+
+
+def contract_diodes(plan, space, closed):
+    """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
+
+    Trees are rooted where most conductance meets: what is left over from rounding stays there (`forest_currents`).
+    """
+    node, parent, edge, last = space.forest
+    some, root = space.some, space.root
+    if space.grown[0] > 0 and same(space.spanned, closed):
+        found = space.grown[0] - 1
+        return Forest(node[:found], parent[:found], edge[:found], last)
+    count = 0
+    for d in range(closed.size):
+        if closed[d]:
+            space.a[count], space.b[count] = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+            some[count] = d
+            count += 1
+    found = grow_forest(
+        plan.n + 1, count, space.a, space.b, plan.n, space.strength, space.tracks, node, parent, edge, root
+    )  # fmt: skip
+    for k in range(plan.n + 1):
+        last[k] = k
+    for k in range(plan.n + 1):
+        last[root[k]] = max(last[root[k]], k)
+    for k in range(plan.n + 1):
+        last[k] = last[root[k]]
+    if found < count:
+        closed[:] = False
+    for k in range(found):
+        edge[k] = some[edge[k]]
+        closed[edge[k]] = True
+    for e in range(closed.size):
+        space.spanned[e] = closed[e]
+    space.grown[0] = found + 1
+    return Forest(node[:found], parent[:found], edge[:found], last)
+
+
+def node_potentials(plan, forest, x, offset, v):
+    """Node potentials, V; the ends of conducting diodes exactly equal."""
+    for k in range(v.size):
+        v[k] = x[plan.coordinate[k]] + offset[k]
+    for k in range(forest.node.size):
+        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
+        if plan.coordinate[a] == forest.node[k]:
+            v[a] = v[c]
+        else:
+            v[c] = v[a]
+
+
+def forest_at_hand(space):
+    """The forest that `contract_diodes` has left."""
+    node, parent, diode, last = space.forest
+    found = space.grown[0] - 1
+    return Forest(node[:found], parent[:found], diode[:found], last)
+
+
+def begin(plan, injected, offset, forest, space, v):
+    """Potentials that voltage sources and conducting diodes set, given those of the trees' roots in ``space.x``; fills
+    in v and the state's need and size."""
+    x = space.x
+    for k in range(forest.node.size):
+        a, c = plan.anode[forest.diode[k]], plan.cathode[forest.diode[k]]
+        bound = offset[c] - offset[a]
+        u, w = forest.parent[k], forest.node[k]
+        x[w] = x[u] + bound if plan.coordinate[a] == w else x[u] - bound
+    for k in range(v.size):
+        v[k] = x[plan.coordinate[k]] + offset[k]
+    demands(plan, space.g, v, injected, space.need, space.size)
+
+
+def start(plan, injected, offset, space, closed, v):
+    """The step before a linear solve, from the potentials in ``space.x``: ``space.change`` is what it has to carry."""
+    begin(plan, injected, offset, contract_diodes(plan, space, closed), space, v)
+    gather(plan, space.need, space.change)
+
+
+def forest_currents(plan, forest, space, flow):
+    """Currents of conducting diodes, A, by leaf elimination, and the scale of their rounding in ``space.noise``.
+
+    Returns
+    -------
+    bool
+        Whether only rounding is left over, at every group of coordinates that conducting diodes join.
+    """
+    need, size = space.change, space.w
+    gather(plan, space.need, need)
+    gather(plan, space.size, size)
+    flow[:] = 0.0
+    for k in range(forest.node.size - 1, -1, -1):
+        d, u, v = forest.diode[k], forest.parent[k], forest.node[k]
+        flow[d] = need[v] if plan.coordinate[plan.anode[d]] == v else -need[v]
+        space.noise[d] = size[v]
+        need[u] += need[v]
+        size[u] += size[v]
+        need[v] = 0.0
+    rounded = True
+    for k in range(plan.n):
+        rounded = rounded and abs(need[k]) <= ROUNDED * size[k]
+    return rounded
+
+
+def conducts(closed, current, current_noise, forward, forward_noise, away):
+    """Whether a diode should conduct next: with a forward current, if it conducts now; with a forward voltage, if it
+    blocks, or as the way out of a net current that drives its ends apart (``away`` > 0)."""
+    if closed:
+        return current >= -current_noise
+    return away > 0.0 or (away == 0.0 and forward > forward_noise)
+
+
+def next_set(closed, current, least_current, forward, least_voltage, away, wanted):
+    """`conducts` for all diodes: fills in ``wanted`` (d,)."""
+    for d in range(closed.size):
+        wanted[d] = conducts(closed[d], current[d], least_current[d], forward[d], least_voltage[d], away[d])
+
+
+def kkt_violations(plan, v, space, flow, closed, share):
+    """Which diodes should conduct next, in ``space.wanted``; returns whether any is wrong now.
+
+    Currents and voltages below ``share`` of what they are sums of are zero.
+    """
+    driven, noise, wanted = space.driven, space.noise, space.wanted
+    wrong = False
+    for d in range(closed.size):
+        a, c = plan.anode[d], plan.cathode[d]
+        away = driven[plan.coordinate[a]] - driven[plan.coordinate[c]]
+        reach = share * (abs(v[a]) + abs(v[c]))
+        wanted[d] = conducts(closed[d], flow[d], share * noise[d], v[a] - v[c], reach, away)
+        wrong |= wanted[d] != closed[d]
+    return wrong
+
+
+def finish(plan, injected, offset, forest, space, v, flow, closed, share):
+    """The step after a linear solve, which has put changes of potential into ``space.change``.
+
+    Parameters
+    ----------
+    share : float
+        See `kkt_violations`.
+
+    Returns
+    -------
+    wrong, rounded : bool
+        Whether diodes are in the wrong state (``space.wanted``: the right one); whether only rounding is left over at
+        the nodes.
+    """
+    for k in range(space.x.size):
+        space.x[k] += space.change[forest.last[k]]
+    node_potentials(plan, forest, space.x, offset, v)
+    demands(plan, space.g, v, injected, space.need, space.size)
+    rounded = forest_currents(plan, forest, space, flow)
+    return kkt_violations(plan, v, space, flow, closed, share), rounded
+
+
+def finish_at_hand(plan, injected, offset, space, closed, v, share):
+    """`finish` with the forest at hand."""
+    return finish(plan, injected, offset, forest_at_hand(space), space, v, space.flow, closed, share)

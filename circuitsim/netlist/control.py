@@ -1,0 +1,189 @@
+"""``.control`` blocks of ngspice: analyses, outputs and what changes the circuit before the first analysis.
+
+``op dc tran print plot`` are the cards of these names; ``alter``, ``set temp`` and ``let`` of numbers act up to the
+first analysis, whose circuit is the deck's. Other commands are noted by name, or warned of if they change the circuit.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.netlist.cards import Card, Piece
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import ExpressionError, parse
+from circuitsim.netlist.scope import Scope, Special
+from circuitsim.netlist.tokens import WORD, Token
+from circuitsim.units import exact, short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.reader import DeckReader
+
+CARDS = frozenset(("op", "dc", "tran"))
+"""Commands that are the card of that name."""
+
+ANALYSES = CARDS | {"run", "ac", "noise", "tf", "disto", "pz", "sens", "sp", "pss"}
+"""Commands that solve the circuit: what changes it later does not act."""
+
+OUTPUTS = frozenset(("print", "plot"))
+LOOPS = frozenset(("foreach", "while", "dowhile", "repeat", "if"))
+CHANGES = frozenset(("alter", "altermod", "alterparam", "reset", "source"))
+"""Commands that change the circuit."""
+
+QUANTITY = re.compile(r"[vip]\([^()]+\)|@[^\s\[\]]+\[\w+\]|[^\s#]+#branch|all", re.IGNORECASE)
+_ALTER = re.compile(r"\s*@?([^\s=\[\],]+)(?:\[\s*(\w+)\s*\]|\s+([a-z_]\w*)(?=[\s=]))?[\s=]+(\S.*?)\s*$", re.IGNORECASE)
+_LET = re.compile(r"\s*([a-z_]\w*)\s*=(?!=)\s*(\S.*?)\s*$", re.IGNORECASE)
+_TEMPERATURE = re.compile(r"\s*temp\s*=\s*(\S+)\s*$", re.IGNORECASE)
+
+PARAMETERS = {
+    RESISTOR: frozenset(("r", "resistance")), VOLTAGE: frozenset(("dc",)), CURRENT: frozenset(("dc",)),
+    INDUCTOR: frozenset(("l", "inductance")), CAPACITOR: frozenset(("c", "capacitance")),
+}  # fmt: skip
+"""Kind of an element → names of what ``alter`` may set."""
+
+
+class Alteration(NamedTuple):
+    """``alter name parameter = value``."""
+
+    card: Card
+    name: str
+    parameter: str
+    offset: int
+    value: float
+
+
+class Script:
+    """The commands of a deck's ``.control`` blocks.
+
+    Attributes
+    ----------
+    solved : bool
+        Whether an analysis was met.
+    depth : int
+        Loops and conditions that are open.
+    """
+
+    def __init__(self, reader: DeckReader) -> None:
+        self.reader = reader
+        self.solved, self.depth = False, 0
+        self.values: dict[str, float] = {}
+        self.alterations: list[Alteration] = []
+
+    def command(self, card: Card) -> None:
+        """Take one line of a block.
+
+        Raises
+        ------
+        CardError
+            Something that its card would refuse.
+        """
+        start = card.start()
+        word = card.text[start : start + 40].split(None, 1)[0].lower()
+        after = start + len(word)
+        if word == "end" and self.depth:
+            self.depth -= 1
+        elif word in LOOPS:
+            self.depth += 1
+            self.idle(card, start, word)
+        elif self.depth:
+            self.warn_or_note(card, start, word, "in a loop or condition")
+        elif word in ANALYSES:
+            self.solved = True
+            if word in CARDS:
+                self.request(card, start, word)
+            elif word != "run":
+                self.idle(card, start, word)
+        elif word in OUTPUTS:
+            self.output(card, start, after, word)
+        elif self.solved or not self.changed(card, after, word):
+            self.warn_or_note(card, start, word, "behind the first analysis" * self.solved)
+
+    def changed(self, card: Card, after: int, word: str) -> bool:
+        """Take ``alter``, ``let`` of a number and ``set temp``; returns whether the command was one of these."""
+        text = card.text
+        if word == "alter" and (found := _ALTER.match(text, after)):
+            value = self.number(card, found.start(4), found[4])
+            if value is None:
+                return False
+            self.alterations.append(
+                Alteration(card, found[1], (found[2] or found[3] or "").lower(), found.start(4), value)
+            )
+            return True
+        if word == "let" and (found := _LET.match(text, after)):
+            value = self.number(card, found.start(2), found[2])
+            if value is not None:
+                self.values[found[1].lower()] = value
+            return value is not None
+        if word in ("set", "option") and (found := _TEMPERATURE.match(text, after)):
+            token = Token(found[1], found.start(1), WORD, found.end(1))
+            self.reader.options["set temp"] = card, token
+            return True
+        return False
+
+    def number(self, card: Card, at: int, text: str) -> float | None:
+        """The value of a number, an expression or a variable; None for anything else."""
+        if text[:1] in "{'" and text[-1:] in "}'":
+            at, text = at + 1, text[1:-1]
+        if text.startswith("$"):
+            skipped = 2 if text.startswith("$&") else 1
+            at, text = at + skipped, text[skipped:]
+        try:
+            code, end = parse(card.text, at, card, Scope(), stop=at + len(text))
+            whole = not card.text[end : at + len(text)].strip()
+            return Evaluator({}).value(code, Environment(None, {}, (self.values,))) if whole else None
+        except ExpressionError:
+            return None  # the command is named in a note
+
+    def request(self, card: Card, start: int, word: str) -> None:
+        """An analysis card, if the deck does not have the same already."""
+        text = "." + card.text[start:]
+        known = {" ".join(other.text.lower().split()) for other in self.reader.requests}
+        if " ".join(text.lower().split()) not in known:
+            self.reader.requests.append(dotted(card, start, text))
+
+    def output(self, card: Card, start: int, after: int, word: str) -> None:
+        """``print`` and ``plot``: the quantities among their words."""
+        words = card.text[after:].split(">", 1)[0].replace(",", " , ").split()
+        text = re.sub(r"\(\s*([^()\s]+)\s*,\s*([^()\s]+)\s*\)", r"(\1,\2)", " ".join(words))
+        text = text.removeprefix("col ").removeprefix("line ")
+        wanted = [w for w in text.split() if QUANTITY.fullmatch(w)]
+        if wanted:
+            self.reader.requests.append(dotted(card, start, f".{word} {' '.join(wanted)}"))
+        if len(wanted) < len(text.split()) or not wanted:
+            self.idle(card, start, word, " of anything but v(), i(), @name[]")
+
+    def warn_or_note(self, card: Card, start: int, word: str, where: str) -> None:
+        """Name a command that is not done."""
+        if word not in CHANGES:
+            self.idle(card, start, word)
+            return
+        message = f"{short(card.text[start:].strip())} of .control is not done" + f": it stands {where}" * bool(where)
+        hint = "the circuit is solved as it was before; write the value on the element's card"
+        self.reader.reporter.warning("control", message, card, start, hint)
+
+    def idle(self, card: Card, start: int, word: str, what: str = "") -> None:
+        """Note a command without effect."""
+        self.reader.reporter.gather("skipped", f"{short(word)}{what} in .control is not done", card, start, word)
+
+    def alter(self, top: Scope) -> None:
+        """Give the elements of the deck the values that ``alter`` sets."""
+        for alteration in self.alterations:
+            card, name, parameter, offset, value = alteration
+            position = top.index.get(name.lower(), -1)
+            kind = top.kind[position] if position >= 0 else None
+            settled = position not in top.formulas
+            if kind not in PARAMETERS or not settled or (parameter and parameter not in PARAMETERS[kind]):
+                self.warn_or_note(card, card.start(), "alter", "")
+                continue
+            special = top.specials.get(position, Special(card, offset, value, 1.0))
+            details = special.details and special.details._replace(bare=False)
+            top.specials[position] = special._replace(card=card, offset=offset, value=value, details=details)
+            self.reader.reporter.gather("altered", "%s: alter in .control sets the value before the first analysis",
+                                        card, card.start(), f"{short(name)} = {exact(value)}")  # fmt: skip
+
+
+def dotted(card: Card, start: int, text: str) -> Card:
+    """The card with ``text``, which is a dot and the command at ``start`` of ``card``."""
+    line, column = card.where(start)
+    return Card(card.source, line, text, (Piece(0, line, column - 1), Piece(1, line, column - 1)))

@@ -1,0 +1,80 @@
+"""Sources whose values follow time or other sources, in each call: time functions and formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from circuitsim.circuit.elements import CURRENT
+from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.functional import Formula
+from circuitsim.netlist.scope import Wave
+from circuitsim.netlist.waveform import Waveform
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.elaborate import Elaborator, Frame
+
+
+class Followers:
+    """The sources of one elaboration that follow others.
+
+    Attributes
+    ----------
+    waves : dict of int to Waveform
+        By position in the circuit.
+    formulas : dict of int to Formula
+        By position in the circuit.
+    initials : dict of int to float
+        Values of ``ic=``, V and A, by position in the circuit.
+    """
+
+    def __init__(self, elaborator: Elaborator) -> None:
+        self.elaborator = elaborator
+        self.waves: dict[int, Waveform] = {}
+        self.formulas: dict[int, Formula] = {}
+        self.initials: dict[int, float] = {}
+
+    def take(self, frame: Frame, k: int, position: int) -> None:
+        """Note source ``k`` of a scope, at ``position`` of the circuit."""
+        if k in frame.scope.initials:
+            self.initials[position] = self.elaborator.number(frame.scope.initials[k], frame)
+        elif k in frame.scope.waves:
+            self.wave(frame, k, position)
+        else:
+            self.formulas[position] = self.formula(frame, frame.scope.formulas[k])
+
+    def waveform(self, frame: Frame, wave: Wave) -> Waveform:
+        """The time function with its numbers evaluated in this call."""
+        number = self.elaborator.number
+        repeat = None if wave.repeat is None else number(wave.repeat, frame)
+        numbers = tuple(number(v, frame) for v in wave.numbers)
+        return Waveform(wave.name, numbers, repeat, number(wave.delay, frame))
+
+    def wave(self, frame: Frame, k: int, position: int) -> None:
+        """Note a time function; what is wrong with its numbers is reported."""
+        special = frame.scope.specials.get(k)
+        try:
+            found = self.waveform(frame, frame.scope.waves[k])
+            factor = 1.0
+            if frame.scope.kind[k] == CURRENT:
+                own = special.multiplier if special is not None else 1.0
+                factor = frame.multiplier * self.elaborator.number(own, frame)
+            self.waves[position] = found._replace(factor=factor)
+        except ExpressionError as error:
+            card = special.card if special is not None else None
+            at = error.code.card if error.code is not None else card
+            if at is not None:
+                name = frame.prefix + frame.scope.names[k]
+                self.elaborator.reporter.expression(error, at, [name], self.elaborator.callers())
+
+    def formula(self, frame: Frame, code: Code) -> Formula:
+        """The formula of a source with the names that it may use in this call."""
+        nodes, local, out = frame.nodes, frame.scope.nodes, self.elaborator.out
+
+        def node(name: str) -> str:
+            k = local.get(name.lower())
+            return name.replace(":", ".") if k is None else out.node_names[k if nodes is None else nodes[k]]
+
+        def element(name: str) -> str:
+            return frame.prefix + name if name.lower() in frame.scope.index else name.replace(":", ".")
+
+        return Formula(code, frame.environment, node, element)

@@ -1,0 +1,200 @@
+"""Sources whose values follow others: time functions, and sources given by a formula of fixed voltages.
+
+A formula may read ``time``, ``v(a,b)`` where voltage sources fix that voltage, and ``i(I1)`` of a current source: then
+the source is an ideal source of a known value, and the circuit has its energy function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
+from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import Code, ExpressionError, Signal
+from circuitsim.netlist.waveform import STEADY, Grid, Waveform
+
+
+class Formula(NamedTuple):
+    """The value of a source as an expression, in its call: ``prefix`` and the nodes it may name."""
+
+    code: Code
+    environment: Environment
+    nodes: Callable[[str], str]
+    elements: Callable[[str], str]
+
+
+class FollowingSources:
+    """The sources of one elaborated circuit whose values depend on time or on other sources.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    waves : dict of int to Waveform
+        By position.
+    formulas : dict of int to Formula
+        By position.
+    constants : mapping of str to float
+        The constants of expressions.
+    factors : dict of int to float
+        Position → value of an element over the value on its card, where they differ (``m=``, temperature).
+    initials : dict of int to float, optional
+        Initial voltages of capacitors, V, and currents of inductors, A (``ic=``), by position.
+    """
+
+    def __init__(
+        self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
+        constants: Mapping[str, float], factors: Mapping[int, float] = MappingProxyType({}),
+        initials: Mapping[int, float] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
+        self.factors, self.initials = factors, initials
+        self._paths: dict[int, tuple[int, int, float]] | None = None
+
+    def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
+        """The values of elements whose cards state those given: several in parallel, at their temperature."""
+        if not self.factors:
+            return dict(given)
+        index = self.circuit.element_index
+        return {
+            name: value * self.factors.get(index(name), 1.0) if name in self.circuit else value
+            for name, value in given.items()
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self.waves or self.formulas)
+
+    def values(self, given: Mapping[str, float], time: float | None = None, grid: Grid = STEADY) -> dict[str, float]:
+        """Values by element name, V or A.
+
+        Parameters
+        ----------
+        given : dict of str to float
+            Values that a sweep gives to sources; they come before time functions.
+        time : float, optional
+            s; without it the time functions do not act (the operating point).
+        grid : Grid
+            What time functions take for numbers that are left out.
+
+        Raises
+        ------
+        NetlistError
+            A formula without a value.
+        """
+        stated = {self.circuit.element_index(name): value for name, value in given.items() if name in self.circuit}
+        if time is not None:
+            for k, wave in self.waves.items():
+                if k not in stated:
+                    stated[k] = self._wave(k, wave, time, grid)
+        moment = _Moment(self, stated, 0.0 if time is None else time)
+        try:
+            found = {k: moment.value(k) for k in self.formulas if k not in stated}
+        except ExpressionError as error:
+            assert error.code is not None
+            place = error.code.card.place(error.offset)
+            raise NetlistError([Problem(error.kind, error.message, place, error.hint)]) from None
+        names = self.circuit.names
+        moved = stated if time is not None else {}
+        return {names[k]: value for k, value in (*moved.items(), *found.items())}
+
+    def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
+        """The value of one time function."""
+        try:
+            return wave.at(time, grid)
+        except (ValueError, ZeroDivisionError, OverflowError) as error:
+            raise UsageError(f"{self.circuit.names[k]}: {wave.name.upper()} at {time:g} s: {error}") from None
+
+    def step_towards_root(self, node: int) -> tuple[int, int, float] | None:
+        """From a node along voltage sources: the next node, the element (−1: a short), the sign of its voltage."""
+        if self._paths is None:
+            self._paths = self._forest()
+        return self._paths.get(node)
+
+    def _forest(self) -> dict[int, tuple[int, int, float]]:
+        """A spanning forest of voltage sources and shorts, grown from ground first."""
+        kind, first, second, _ = self.circuit.columns()
+        beside: dict[int, list[tuple[int, int, float]]] = {}
+        for k, code in enumerate(kind):
+            if code in (VOLTAGE, INDUCTOR):
+                a, b, own = first[k], second[k], k if code == VOLTAGE else -1
+                beside.setdefault(b, []).append((a, own, 1.0))
+                beside.setdefault(a, []).append((b, own, -1.0))
+        paths: dict[int, tuple[int, int, float]] = {}
+        seen: set[int] = set()
+        for root in sorted(beside):
+            stack = [root] if root not in seen else []
+            seen.add(root)
+            while stack:
+                here = stack.pop()
+                for there, own, sign in beside[here]:
+                    if there not in seen:
+                        seen.add(there)
+                        paths[there] = here, own, sign
+                        stack.append(there)
+        return paths
+
+
+class _Moment:
+    """The values of all sources at one time."""
+
+    def __init__(self, sources: FollowingSources, stated: dict[int, float], time: float) -> None:
+        self.sources, self.known, self.time = sources, dict(stated), time
+        self.open: list[int] = []
+
+    def value(self, k: int) -> float:
+        """The value of source ``k``."""
+        if k not in self.known:
+            formula = self.sources.formulas.get(k)
+            if formula is None:
+                return float(self.sources.circuit.columns()[3][k])
+            if k in self.open:
+                raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
+            self.open.append(k)
+            evaluator = Evaluator(self.sources.constants, lambda signal: self.signal(signal, formula))
+            self.known[k] = evaluator.value(formula.code, formula.environment)
+            self.open.pop()
+        return self.known[k]
+
+    def signal(self, signal: Signal, formula: Formula) -> float:
+        """A voltage along voltage sources, a current of a current source, or the time."""
+        circuit = self.sources.circuit
+        if signal.kind == "time":
+            return self.time
+        if signal.kind == "v":
+            names = formula.nodes(signal.first), formula.nodes(signal.second or "0")
+            try:
+                voltage = self.voltage(*(circuit.node_index(name) for name in names))
+            except TopologyError as error:
+                raise ValueError(str(error)) from None
+            if voltage is not None:
+                return voltage
+            said = f"v({signal.first}{',' + signal.second if signal.second else ''})"
+            raise ValueError(f"{said} is not fixed by voltage sources: a controlled source has no energy function in "
+                             "general")  # fmt: skip
+        name = formula.elements(signal.first)
+        if signal.kind == "i" and name in circuit:
+            k = circuit.element_index(name)
+            if circuit.columns()[0][k] == CURRENT:
+                return self.value(k)
+        raise ValueError(f"{signal.kind}({signal.first}) is not fixed by a current source: a controlled source has no "
+                         "energy function in general")  # fmt: skip
+
+    def voltage(self, plus: int, minus: int) -> float | None:
+        """v(plus) − v(minus) where voltage sources join the two."""
+        ends: list[dict[int, list[tuple[int, float]]]] = []
+        for node in (plus, minus):
+            passed: list[tuple[int, float]] = []
+            trail: dict[int, list[tuple[int, float]]] = {node: []}
+            while (step := self.sources.step_towards_root(node)) is not None:
+                node, own, sign = step
+                passed = [*passed, (own, sign)]
+                trail[node] = passed
+            ends.append(trail)
+        meeting = next((node for node in ends[0] if node in ends[1]), None)
+        if meeting is None:
+            return None
+        up, down = ends[0][meeting], ends[1][meeting]
+        return sum(s * self.value(k) for k, s in up if k >= 0) - sum(s * self.value(k) for k, s in down if k >= 0)

@@ -1,0 +1,99 @@
+"""Values of V and I cards: the DC value, and the time function."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from circuitsim.circuit.elements import VOLTAGE
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.scope import Scope, Value, Wave
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
+from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.waveform import FUNCTIONS, MAY_BE_EMPTY, UNSETTLED, Waveform, checked_waveform
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.parts import Parts
+
+REPETITION = ("r", "td")
+"""Of PWL: where it repeats from, and its delay."""
+
+SourceValue = tuple[int, Value | Wave, Wave | None]
+
+
+def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields) -> SourceValue:
+    """The DC value of a V or I card with its offset, and the time function.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        A word that does not belong there, a function without a value at DC.
+    """
+    offset = max(sorted_.end - 1, 0)
+    value: Value | Wave | None = None
+    again = {}
+    for key, token in sorted_.pairs:
+        if key.text.lower() in REPETITION:
+            again[key.text.lower()] = constant(value_of(token, card, scope))
+        else:
+            offset, value = token.offset, _number(parts, scope, card, name, token)
+    offset, value, wave = _words(parts, scope, card, name, sorted_.words, (offset, value))
+    if wave is not None:
+        wave = wave._replace(repeat=again.get("r"), delay=again.get("td", 0.0))
+    if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
+        message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
+        parts.reporter.gather("no-effect", message, card, wave.offset, name.text)
+        value = 0.0
+    if value is None and wave is not None:
+        known = tuple(v for v in wave.numbers if isinstance(v, float))
+        if wave.name in UNSETTLED or len(known) == len(wave.numbers):
+            checked_waveform(Waveform(wave.name, known), wave.offset)
+        return wave.offset, wave, wave
+    if value is None:
+        parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
+        value = 0.0
+    lasting = wave is not None and wave.name not in UNSETTLED and wave.numbers
+    return offset, value, wave if lasting else None
+
+
+def _words(
+    parts: Parts, scope: Scope, card: Card, name: Token, words: list[Token], stated: tuple[int, Value | Wave | None]
+) -> tuple[int, Value | Wave | None, Wave | None]:
+    """The DC value and the time function among the words of a card."""
+    offset, value = stated
+    wave = None
+    k = 0
+    while k < len(words):
+        token = words[k]
+        word = token.text.lower() if token.kind == WORD else ""
+        k += 1
+        if word == "dc":
+            if k < len(words) and numeric(words[k]):
+                offset, value = words[k].offset, _number(parts, scope, card, name, words[k])
+                k += 1
+        elif word in ("ac", "distof1", "distof2"):
+            k += len(list(takewhile(numeric, words[k : k + 2])))
+            parts.no_effect(word, card, token.offset, name.text)
+        elif word in FUNCTIONS or word in UNSETTLED:
+            stop = next((j for j in range(k, len(words)) if not numeric(words[j])), len(words))
+            wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
+            k = stop
+        elif value is None and k == 1:
+            offset, value = token.offset, _number(parts, scope, card, name, token)
+        else:
+            raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
+                            token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
+    return offset, value, wave
+
+
+def numeric(token: Token) -> bool:
+    """Whether ``token`` is a number or an expression, not a keyword."""
+    return token.kind == EXPRESSION or token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+
+
+def _number(parts: Parts, scope: Scope, card: Card, name: Token, token: Token) -> Value:
+    """A value on a source card."""
+    value = constant(value_of(token, card, scope))
+    parts.warn_letters(card, name, token, value, VOLTAGE)
+    return value

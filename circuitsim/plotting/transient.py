@@ -1,0 +1,52 @@
+"""Waveforms over time, with the conducting diodes as a strip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
+from circuitsim.plotting.sweep import QUANTITIES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from circuitsim.transient import TransientResult
+    from circuitsim.transient.table import Table
+
+STRIPS = 24
+"""Most diodes whose states are shown."""
+SI = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
+
+
+def plot_waveforms(result: TransientResult, table: Table) -> Figure:
+    """One panel a quantity, then one line a diode, drawn while it conducts."""
+    scale, unit = next(((s, u) for s, u in SI if result.stop >= s), SI[-1])
+    time = np.asarray(table.columns[0]) / scale
+    panels = {
+        kind: [k for k, name in enumerate(table.header) if k and name[0] == kind] for kind in QUANTITIES
+    }  # fmt: skip
+    panels = {kind: names for kind, names in panels.items() if names}
+    strips = result.conduction()[:STRIPS]
+    heights = [3.0] * len(panels) + ([0.5 + 0.18 * len(strips)] if strips else [])
+    figure = new_figure(8.0, 1.0 + sum(heights))
+    axes = np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights}))
+    for own, (kind, columns) in zip(axes, panels.items()):
+        for k in columns:
+            own.plot(time, table.columns[k], linewidth=1.3, label=plain(table.header[k]))
+        own.set_ylabel(QUANTITIES[kind], color=INK)
+        own.grid(True, linewidth=0.4, alpha=0.6)
+        own.legend(fontsize=7, loc="best", frameon=False)
+    title(axes[0], result.circuit.title)
+    if strips:
+        for row, (_, spans) in enumerate(strips):
+            for begin, end in spans:
+                axes[-1].plot([begin / scale, end / scale], [row, row], color=INK, linewidth=5, solid_capstyle="butt")
+        axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
+        axes[-1].set_ylim(len(strips) - 0.5, -0.5)
+        axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
+        axes[-1].grid(True, axis="x", linewidth=0.4, alpha=0.6)
+    axes[-1].set_xlabel(f"time, {unit}", color=INK)
+    figure.tight_layout()
+    return figure

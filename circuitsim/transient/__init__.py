@@ -1,0 +1,11 @@
+"""Waveforms of circuits with capacitors, inductors and ideal diodes: exact between events, events located as roots.
+
+Between two events (a diode changes its state, a source has a corner) the circuit is a linear system of the source
+waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
+"""
+
+from circuitsim.transient.result import Event, TransientResult
+from circuitsim.transient.run import transient
+from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
+
+__all__ = ["Event", "Exponential", "PiecewiseLinear", "Pulse", "Sine", "TransientResult", "Waveform", "transient"]

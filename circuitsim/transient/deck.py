@@ -1,0 +1,122 @@
+"""A deck's ``.tran``: its card, the time functions of its sources, its initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import Deck, Transient
+from circuitsim.netlist.transient import grid_of
+from circuitsim.netlist.waveform import Grid
+from circuitsim.netlist.waveform import Waveform as Card
+from circuitsim.transient.result import TransientResult
+from circuitsim.transient.run import LARGEST_POINTS, transient
+from circuitsim.transient.waveforms import (
+    AmplitudeModulation,
+    Exponential,
+    PiecewiseLinear,
+    Pulse,
+    Sine,
+    Waveform,
+)
+
+
+def run_deck(
+    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
+    tolerance: float = 1e-9,
+) -> TransientResult:  # fmt: skip
+    """The waveforms of a deck, from its ``.tran`` card.
+
+    Parameters
+    ----------
+    deck : Deck
+    step, stop : float, optional
+        Distance of the output times and end of the run, s; without them those of the card.
+    initial : mapping of str to float, optional
+        Capacitor voltages, V, and inductor currents, A, by name: they begin the run in place of the operating point.
+    tolerance : float
+        See `circuitsim.transient.transient`.
+
+    Raises
+    ------
+    UsageError
+        No card and no ``stop``; sources that are formulas of the time, or frequency modulated.
+    """
+    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    if len(cards) > 1:
+        raise UsageError("the deck has more than one .tran card; leave one")
+    if not cards and stop is None:
+        raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
+    grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
+    grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
+    following = deck.following
+    if following.formulas:
+        name = deck.circuit.names[min(following.formulas)]
+        raise UsageError(f"{name} is a formula; circuitsim tran takes DC, PULSE, PWL, SIN, EXP and AM")
+    names = deck.circuit.names
+    waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    if cards and cards[0].uic:
+        initial = {names[k]: value for k, value in following.initials.items()} | dict(initial or {})
+    count = round(grid.stop / grid.step) + 1
+    if count > LARGEST_POINTS:
+        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
+    return transient(deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance)
+
+
+class _Numbers(NamedTuple):
+    """The numbers of a time function; those left out or zero take ngspice's defaults."""
+
+    x: tuple[float, ...]
+    factor: float
+    grid: Grid
+
+    def at(self, k: int, zero: float = 0.0) -> float:
+        """Number ``k``; ``zero`` where it is left out or zero."""
+        return self.x[k] if k < len(self.x) and self.x[k] != 0.0 else zero
+
+    def size(self, k: int) -> float:
+        """Number ``k``, V or A, of all sources in parallel."""
+        return self.factor * self.x[k]
+
+
+def _pulse(n: _Numbers, _: Card) -> Waveform:
+    step, stop = n.grid
+    return Pulse(n.size(0), n.size(1), n.at(2), n.at(3, step), n.at(4, step), n.at(5, stop), n.at(6, stop))
+
+
+def _sine(n: _Numbers, _: Card) -> Waveform:
+    return Sine(n.size(0), n.size(1), n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4), n.at(5))
+
+
+def _exponential(n: _Numbers, _: Card) -> Waveform:
+    step, rise = n.grid.step, n.at(2, n.grid.step)
+    return Exponential(n.size(0), n.size(1), rise, n.at(3, step), n.at(4, rise + step), n.at(5, step))
+
+
+def _corners(n: _Numbers, card: Card) -> Waveform:
+    repeat = None if card.repeat is None else card.repeat + card.delay
+    return PiecewiseLinear([t + card.delay for t in n.x[0::2]], [n.factor * v for v in n.x[1::2]], repeat)
+
+
+def _modulated(n: _Numbers, _: Card) -> Waveform:
+    return AmplitudeModulation(n.size(0), n.x[1], n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4))
+
+
+BUILDERS: dict[str, Callable[[_Numbers, Card], Waveform]] = {
+    "pulse": _pulse, "sin": _sine, "exp": _exponential, "pwl": _corners, "am": _modulated,
+}  # fmt: skip
+"""Time functions that linear systems generate."""
+
+
+def from_card(name: str, card: Card, grid: Grid) -> Waveform:
+    """The time function of a source, numbers left out as ngspice takes them.
+
+    Raises
+    ------
+    UsageError
+        SFFM: it is the output of no linear system.
+    """
+    if card.name not in BUILDERS:
+        raise UsageError(f"{name}: {card.name.upper()} is not the output of a linear system and is not done in time")
+    return BUILDERS[card.name](_Numbers(card.numbers, card.factor, grid), card)

@@ -1,0 +1,177 @@
+"""`TransientResult`: waveforms of a circuit at any time, with their events, energies and certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.linalg import expm
+
+from circuitsim.circuit.elements import DIODE
+from circuitsim.errors import UsageError
+from circuitsim.transient.modes import Mode
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
+    from circuitsim.transient.proof import TransientCertificate
+
+
+class Event(NamedTuple):
+    """A change of the conducting diodes or a corner of a source.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    error : float
+        Estimate of the time's error, s; 0 at corners of sources.
+    changed : tuple of str
+        Diodes that change, with a ``+`` (now conducting) or ``-`` (now blocking) before the name.
+    energy_lost : float
+        Energy that a jump of capacitor voltages or inductor currents takes, J.
+    """
+
+    time: float
+    error: float
+    changed: tuple[str, ...]
+    energy_lost: float
+
+
+class Segment(NamedTuple):
+    """One window in one mode: from ``start`` s on, the state is e^{A (t − start)} ``state``."""
+
+    start: float
+    mode: Mode
+    state: np.ndarray
+
+
+class Energies(NamedTuple):
+    """Energy over the whole run, J.
+
+    Attributes
+    ----------
+    delivered : float
+        By all sources.
+    dissipated : float
+        In resistors.
+    stored : float
+        Increase in capacitors and inductors.
+    lost : float
+        In jumps.
+    turned_over : float
+        ∫ |p| dt over all sources and resistors, and the stored energy: the scale of the balance.
+    """
+
+    delivered: float
+    dissipated: float
+    stored: float
+    lost: float
+    turned_over: float
+
+    @property
+    def imbalance(self) -> float:
+        """|delivered − dissipated − stored − lost| over the energy turned over."""
+        missing = self.delivered - self.dissipated - self.stored - self.lost
+        return abs(missing) / self.turned_over if self.turned_over else 0.0
+
+
+def evaluate(segments: Sequence[Segment], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Branch voltages and currents (n, m) at times (n,) within the segments; at a jump the values after it."""
+    where = np.searchsorted([segment.start for segment in segments], times, side="right") - 1
+    m = segments[0].mode.voltage.shape[0]
+    voltage, current = np.empty((times.size, m)), np.empty((times.size, m))
+    for k in np.unique(where):
+        here = np.flatnonzero(where == k)
+        start, mode, state = segments[k]
+        states = expm((times[here] - start)[:, None, None] * mode.system) @ state
+        voltage[here], current[here] = states @ mode.voltage.T, states @ mode.current.T
+    return voltage, current
+
+
+class TransientResult:
+    """Waveforms over time.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    times : (n,) float array
+        Output times, s.
+    events : tuple of Event
+    energies : Energies
+    certificate : TransientCertificate
+    stop : float
+        End of the run, s.
+    """
+
+    def __init__(
+        self, circuit: Circuit, times: np.ndarray, segments: Sequence[Segment], events: tuple[Event, ...],
+        energies: Energies, stop: float, certificate: TransientCertificate,
+    ) -> None:  # fmt: skip
+        self.circuit, self.times, self.events, self.energies = circuit, times, events, energies
+        self.stop, self.certificate = stop, certificate
+        self._segments = list(segments)
+
+    def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: no interpolation.
+
+        At a jump the values after it.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run.
+        """
+        times = np.atleast_1d(np.asarray(times, dtype=float))
+        if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
+            raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
+        return evaluate(self._segments, times)
+
+    def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
+        """Voltage between two nodes (n,), V, at the output times or others."""
+        voltage, _ = self.at(self.times if times is None else times)
+        path = self.path(first, second)
+        return np.asarray(voltage[:, [k for k, _ in path]] @ np.array([sign for _, sign in path]))
+
+    def current(self, element: str, times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
+        """Current through an element (n,), A, from its first to its second terminal."""
+        _, current = self.at(self.times if times is None else times)
+        return current[:, self.circuit.element_index(element)]
+
+    def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """For each diode its name and the spans of time, s, in which it conducts."""
+        diodes = np.flatnonzero(self.circuit.arrays().kind == DIODE)
+        spans: list[list[tuple[float, float]]] = [[] for _ in diodes]
+        ends = [segment.start for segment in self._segments[1:]] + [self.stop]
+        for segment, end in zip(self._segments, ends):
+            for own, conducts in zip(spans, segment.mode.conducting.tolist()):
+                if not conducts:
+                    continue
+                if own and own[-1][1] == segment.start:
+                    own[-1] = own[-1][0], end
+                else:
+                    own.append((segment.start, end))
+        return [(self.circuit.names[k], own) for k, own in zip(diodes.tolist(), spans)]
+
+    def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
+        """Elements that lead from one node to another, with +1 along their direction."""
+        start, end = self.circuit.node_index(first), self.circuit.node_index(second)
+        arrays = self.circuit.arrays()
+        via: dict[int, tuple[int, int, float]] = {start: (start, -1, 0.0)}
+        around: dict[int, list[tuple[int, int, float]]] = {}
+        for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
+            around.setdefault(a, []).append((b, k, 1.0))
+            around.setdefault(b, []).append((a, k, -1.0))
+        queue = [start]
+        for u in queue:
+            for v, k, sign in around.get(u, ()):
+                if v not in via:
+                    via[v] = (u, k, sign)
+                    queue.append(v)
+        if end not in via:
+            raise UsageError(f"no elements lead from {first} to {second}: their voltage is not determined")
+        found = []
+        while start != end:
+            end, k, sign = via[end]
+            found.append((k, sign))
+        return found

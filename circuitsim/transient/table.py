@@ -1,0 +1,84 @@
+"""Waveforms and events as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.probes import VALUE, Formula, Probe
+from circuitsim.transient.result import TransientResult
+
+
+class Table(NamedTuple):
+    """Columns of equal length.
+
+    Attributes
+    ----------
+    header : tuple of str
+        Names of the columns.
+    units : tuple of str
+        Of each column; empty where it has none.
+    columns : tuple of array or list
+        Floats or texts.
+    """
+
+    header: tuple[str, ...]
+    units: tuple[str, ...]
+    columns: tuple[Any, ...]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows."""
+        return zip(*(column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: each column by its name."""
+        return {name: list(column) for name, column in zip(self.header, self.columns)}
+
+
+def waveform_table(result: TransientResult, probes: Sequence[Probe | Formula]) -> Table:
+    """Quantities at the output times.
+
+    Parameters
+    ----------
+    result : TransientResult
+    probes : sequence of Probe or Formula
+    """
+    voltage, current = result.at(result.times)
+    circuit = result.circuit
+
+    def column(probe: Any) -> np.ndarray:
+        if probe.kind == "v":
+            ends = result.path(probe.first, probe.second or circuit.node_names[0])
+            return np.asarray(voltage[:, [k for k, _ in ends]] @ np.array([sign for _, sign in ends]))
+        k = circuit.element_index(probe.first)
+        if probe.kind == VALUE:
+            return np.full(result.times.size, circuit.arrays().value[k])
+        return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
+
+    found = []
+    for probe in probes:
+        if isinstance(probe, Formula):
+            known = {signal: column(own) for signal, own in probe.probes.items()}
+            found.append(np.array([
+                probe.value({signal: float(values[n]) for signal, values in known.items()})
+                for n in range(result.times.size)
+            ]))  # fmt: skip
+        else:
+            found.append(column(probe))
+    return Table(
+        ("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found)
+    )  # fmt: skip
+
+
+def events_table(result: TransientResult) -> Table:
+    """Changes of diodes: ``+`` for those that conduct from then on, ``-`` for those that block."""
+    events = result.events
+    return Table(
+        ("time", "error", "changed", "energy_lost"), ("s", "s", "", "J"),
+        (
+            [event.time for event in events], [float(event.error) for event in events],
+            [" ".join(event.changed) for event in events], [event.energy_lost for event in events],
+        ),
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""The forms of `.dc`, `.step`, `.data` and `.print` of ngspice, LTspice, Xyce and PSpice."""
+
+from __future__ import annotations
+
+import pytest
+
+from circuitsim.netlist import read_deck_text
+from circuitsim.netlist.deck import DcSweep, Output, Step, TableRange, Target
+from circuitsim.netlist.points import logarithmic
+
+TOP = "t\n.param r=5\nV1 a 0 1\nR1 a b {r}\nR2 b 0 1k\nD1 b 0 dm\n.model dm D(ron=1 vfwd=.7)\n"
+
+
+def ranges(card):
+    deck = read_deck_text(TOP + card + "\n")
+    (found,) = [a for a in deck.analyses if isinstance(a, DcSweep | Step)]
+    swept = found.sweeps if isinstance(found, DcSweep) else (found.sweep,)
+    return [(s.target.name, s.name.lower(), list(s.values)) for s in swept]
+
+
+@pytest.mark.parametrize(
+    ("card", "expected"),
+    [
+        (".step R1 1 3 1", [("ELEMENT", "r1", [1, 2, 3])]),
+        (".step V1 list 1 5", [("ELEMENT", "v1", [1, 5])]),
+        (".step lin R1:R 1 3 2", [("ELEMENT", "r1", [1, 3])]),
+        (".step dec R2 1 1k 1", [("ELEMENT", "r2", [1, 10, 100, 1000])]),
+        (".step oct param r 1 8 1", [("PARAMETER", "r", [1, 2, 4, 8])]),
+        (".step param r dec 10 1 1", [("PARAMETER", "r", [10, 1])]),
+        (".step r 1 2 1", [("PARAMETER", "r", [1, 2])]),
+        (".step dm:vfwd 0.5 0.7 0.1", [("ELEMENT", "dm:vfwd", [0.5, 0.6, 0.7])]),
+        (".step D dm(vfwd) list 0.5 0.6", [("ELEMENT", "dm:vfwd", [0.5, 0.6])]),
+        (".step d1:ron list 2 3", [("ELEMENT", "d1.ron", [2, 3])]),
+        (".step temp -40 60 50", [("TEMPERATURE", "temp", [-40, 10, 60])]),
+        (".dc V1 list 1 2 7", [("ELEMENT", "v1", [1, 2, 7])]),
+        (".dc lin V1 0 2 1 dec R2 1 10 1", [("ELEMENT", "v1", [0, 1, 2]), ("ELEMENT", "r2", [1, 10])]),
+        (".dc V1 0 1 1 R1 1 2 1 param r 1 2 1",
+         [("ELEMENT", "v1", [0, 1]), ("ELEMENT", "r1", [1, 2]), ("PARAMETER", "r", [1, 2])]),
+        (".dc V1 dec 1 10 1", [("ELEMENT", "v1", [1, 10])]),
+        (".dc temp list 0 25", [("TEMPERATURE", "temp", [0, 25])]),
+    ],
+)  # fmt: skip
+def test_ranges(card, expected):
+    assert [(t, n, pytest.approx(v)) for t, n, v in expected] == ranges(card)
+
+
+def test_a_parameter_of_a_model_varies_in_its_elements():
+    deck = read_deck_text(TOP + "D2 b 0 dm\n.step dm:ron 1 2 1\n")
+    assert deck.analyses[0].sweep.elements == ("D1.ron", "D2.ron")
+
+
+def test_tables():
+    deck = read_deck_text(TOP + ".data t1\n+ r R2 V1:dc\n+ 1 2 3\n+ 4 {2+3} 6\n.enddata\n.step data=T1\n")
+    (step,) = [a for a in deck.analyses if isinstance(a, Step)]
+    assert isinstance(step.sweep, TableRange)
+    assert [(r.target, r.name, list(r.values)) for r in step.sweep.ranges] == [
+        (Target.PARAMETER, "r", [1, 4]), (Target.ELEMENT, "R2", [2, 5]), (Target.ELEMENT, "V1", [3, 6])]  # fmt: skip
+
+
+def test_a_stepped_parameter_needs_no_param_card():
+    deck = read_deck_text("t\nR1 a 0 {2*x}\n.step dec param X 10 1k 1\n")
+    assert deck.circuit["R1"].value == 20 and deck.parameters == {"x": 10}
+    assert deck.notes[0].message == "X has no .param: outside the sweep it is 10, the first of .step"
+    assert deck.elaborate({"x": 100})["R1"].value == 200
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "count", "factor", "expected"),
+    [(1, 1000, 1, 10, [1, 10, 100, 1000]), (1, 50, 1, 10, [1, 10]), (-1, -8, 1, 2, [-1, -2, -4, -8]),
+     (100, 1, 2, 10, [100, 31.6227766016838, 10, 3.16227766016838, 1]), (2, 2, 5, 10, [2])],
+)  # fmt: skip
+def test_logarithmic_points(start, stop, count, factor, expected):
+    assert list(logarithmic(start, stop, count, factor)) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("text", "analysis", "requests"),
+    [
+        ("dc v(a) i(R1)", "dc", ("v(a)", "i(R1)")),
+        ("tran FORMAT=CSV PRECISION = 10 FILE=\"a b.csv\" v(a,b) {v(a)-v(b)}", "tran", ("v(a,b)", "{v(a)-v(b)}")),
+        ("dc par('v(a)*2') 'i(r1)' v(*)", "dc", ("{v(a)*2}", "{i(r1)}", "v(*)")),
+        ("dc v(a) (0,5) R1:R", "dc", ("v(a)", "R1:R")),
+        ("v( a , b )", "", ("v( a , b )",)),
+    ],
+)
+def test_requests(text, analysis, requests):
+    deck = read_deck_text(f"{TOP}.print {text}\n")
+    (found,) = [a for a in deck.analyses if isinstance(a, Output)]
+    assert (found.analysis, found.requests) == (analysis, requests)

@@ -1,0 +1,58 @@
+"""Random circuits of resistors, capacitors, inductors, ideal diodes and sources in time."""
+
+from __future__ import annotations
+
+import random
+
+from circuitsim import Circuit
+from circuitsim.transient import PiecewiseLinear, Pulse, Sine, Waveform
+
+
+def draw(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, float]]:
+    """A circuit of 3–7 nodes, its sources' waveforms, its initial states; time constants around 1 s."""
+    r = random.Random(seed)
+    n = r.randint(3, 7)
+    circuit = Circuit(f"random {seed}")
+    initial: dict[str, float] = {}
+    for k in range(1, n):
+        # Each node has a path of resistors to ground: no voltage is free.
+        circuit.resistor(f"R{k}", f"n{k}", node(r.randrange(k)), size(r))
+    for k in range(r.randint(2, 6)):
+        a, b = two(r, n)
+        circuit.diode(f"D{k}", a, b)
+    for k in range(r.randint(1, 3)):
+        a, b = two(r, n)
+        circuit.add("C", f"C{k}", a, b, size(r))
+        initial[f"C{k}"] = r.choice((0.0, round(r.uniform(-3.0, 3.0), 2)))
+    for k in range(r.randint(0, 2)):
+        a, b = two(r, n)
+        circuit.add("L", f"L{k}", a, b, size(r))
+        initial[f"L{k}"] = r.choice((0.0, round(r.uniform(-1.0, 1.0), 2)))
+    waves: dict[str, Waveform] = {}
+    for k in range(r.randint(1, 2)):
+        name, inner = f"V{k}", f"s{k}"
+        a, b = two(r, n)
+        circuit.voltage_source(name, inner, a, 0.0)
+        circuit.resistor(f"Rs{k}", inner, b, size(r))
+        waves[name] = r.choice((
+            Sine(0.0, r.uniform(1.0, 10.0), r.uniform(0.1, 1.0), phase=r.choice((0.0, 90.0))),
+            Pulse(-2.0, 5.0, 0.3, r.choice((0.0, 0.2)), r.choice((0.0, 0.2)), 0.5, 1.7),
+            PiecewiseLinear([0.0, 1.0, 2.0, 3.0], [0.0, 4.0, -4.0, 1.0]),
+        ))  # fmt: skip
+    return circuit, waves, initial
+
+
+def size(r: random.Random) -> float:
+    """A value between 0.1 and 10, often 1."""
+    return r.choice((1.0, 1.0, round(10.0 ** r.uniform(-1.0, 1.0), 2)))
+
+
+def two(r: random.Random, n: int) -> tuple[str, str]:
+    """Two different nodes."""
+    a, b = r.sample(range(n), 2)
+    return node(a), node(b)
+
+
+def node(k: int) -> str:
+    """The name of a node; node 0 is ground."""
+    return f"n{k}" if k else "0"

@@ -1,0 +1,192 @@
+"""Waveforms against closed forms and against an independent integrator, to 1e-9 of the largest value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+from circuitsim import Circuit
+from circuitsim.transient import PiecewiseLinear, Pulse, Sine, transient
+
+OMEGA = 2.0 * math.pi * 50.0
+
+
+def test_half_wave_rectifier_with_capacitor() -> None:
+    """The capacitor follows the source until the diode's current is zero, then decays until both meet again."""
+    r, c = 1e3, 1e-5
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.diode("D1", "in", "out")
+    circuit.add("C", "C1", "out", "0", c)
+    circuit.resistor("R1", "out", "0", r)
+    found = transient(circuit, 0.04, {"V1": Sine(0.0, 10.0, 50.0)}, points=401)
+    off = (math.pi - math.atan(OMEGA * r * c)) / OMEGA
+    level = 10.0 * math.sin(OMEGA * off)
+    on = brentq(lambda t: level * math.exp(-(t - off) / (r * c)) - 10.0 * math.sin(OMEGA * t), 0.02, 0.025, xtol=1e-16)
+    t = found.times
+    decay = level * np.exp(-(np.mod(t - off, 0.02)) / (r * c))
+    conducts = (t < off) | ((t > on) & (t < off + 0.02))
+    exact = np.where(conducts, 10.0 * np.sin(OMEGA * t), decay)
+    assert np.abs(found.voltage("out") - exact).max() < 1e-9
+    times = [event.time for event in found.events]
+    assert times == pytest.approx([off, on, off + 0.02], abs=1e-15)
+    assert [event.changed for event in found.events] == [("-D1",), ("+D1",), ("-D1",)]
+    assert found.certificate.certified and found.energies.imbalance < 1e-12
+
+
+def test_half_wave_rectifier_with_inductor() -> None:
+    """i = V/Z (sin(ωt − φ) + sin φ e^{−t/τ}) until it is zero."""
+    r, coil = 10.0, 0.05
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.resistor("R1", "in", "a", r)
+    circuit.add("L", "L1", "a", "b", coil)
+    circuit.diode("D1", "b", "0")
+    found = transient(circuit, 0.02, {"V1": Sine(0.0, 10.0, 50.0)}, points=201)
+    z, phi = math.hypot(r, OMEGA * coil), math.atan2(OMEGA * coil, r)
+
+    def wave(t: np.ndarray | float) -> np.ndarray | float:
+        return 10.0 / z * (np.sin(OMEGA * t - phi) + math.sin(phi) * np.exp(-t * r / coil))
+
+    end = brentq(wave, 0.01, 0.0199, xtol=1e-16)
+    exact = np.where(found.times < end, wave(found.times), 0.0)
+    assert np.abs(found.current("L1") - exact).max() < 1e-11
+    assert found.events[0].time == pytest.approx(end, abs=1e-14)
+
+
+def test_tank_with_bridge() -> None:
+    """A bridge with a resistor loads the tank as the resistor alone would: a damped oscillation in closed form."""
+    c, coil, r = 1e-6, 1e-2, 1e3
+    circuit = Circuit()
+    circuit.add("L", "L1", "a", "b", coil)
+    circuit.add("C", "C1", "a", "b", c)
+    for name, first, second in (("D1", "a", "p"), ("D2", "b", "p"), ("D3", "m", "a"), ("D4", "m", "b")):
+        circuit.diode(name, first, second)
+    circuit.resistor("R1", "p", "m", r)
+    circuit.resistor("R2", "m", "0", 1e3)
+    found = transient(circuit, 5e-3, initial={"C1": 10.0}, points=501)
+    damping, t = 1.0 / (2.0 * r * c), found.times
+    omega = math.sqrt(1.0 / (coil * c) - damping**2)
+    exact = 10.0 * np.exp(-damping * t) * (np.cos(omega * t) - damping / omega * np.sin(omega * t))
+    assert np.abs(found.voltage("a", "b") - exact).max() < 1e-11
+    assert np.abs(found.voltage("p", "m") - np.abs(exact)).max() < 1e-11
+    assert len(found.events) == 16
+    assert all(len(event.changed) == 4 for event in found.events)
+
+
+def test_charge_sharing() -> None:
+    """A diode between two charged capacitors conducts in no time; half of the reduced energy is lost."""
+    circuit = Circuit()
+    circuit.add("C", "C1", "a", "0", 2e-6)
+    circuit.add("C", "C2", "b", "0", 1e-6)
+    circuit.diode("D1", "a", "b")
+    circuit.resistor("R1", "b", "0", 1e3)
+    found = transient(circuit, 1e-3, initial={"C1": 9.0}, points=11)
+    exact = 6.0 * np.exp(-found.times / 3e-3)
+    assert np.abs(found.voltage("b") - exact).max() < 1e-13
+    assert found.energies.lost == pytest.approx(0.5 * (2e-6 * 1e-6 / 3e-6) * 81.0, rel=1e-14)
+
+
+def test_source_step_into_a_capacitor() -> None:
+    """A step across a diode and a capacitor: the source delivers C V², half of it is lost."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 0.0)
+    circuit.diode("D1", "s", "a")
+    circuit.add("C", "C1", "a", "0", 1e-6)
+    circuit.resistor("R1", "a", "0", 1e6)
+    found = transient(circuit, 2e-3, {"V1": Pulse(0.0, 5.0, 1e-3)}, points=21)
+    assert [event.energy_lost for event in found.events] == pytest.approx([12.5e-6], rel=1e-12)
+    assert found.voltage("a")[-1] == pytest.approx(5.0, rel=1e-15)
+
+
+def test_inductor_interrupted_into_a_diode() -> None:
+    """The current goes on through the diode and its resistor."""
+    circuit = Circuit()
+    circuit.current_source("I1", "0", "a", 0.0)
+    circuit.add("L", "L1", "a", "0", 1e-3)
+    circuit.diode("D1", "0", "b")
+    circuit.resistor("R1", "b", "a", 10.0)
+    circuit.resistor("R2", "a", "0", 1e5)
+    found = transient(circuit, 5e-4, {"I1": Pulse(1.0, 0.0, 1e-4)}, points=51)
+    exact = np.where(found.times < 1e-4, 1.0, np.exp(-(found.times - 1e-4) * (1.0 / (1.0 / 10.0 + 1e-5)) / 1e-3))
+    assert np.abs(found.current("L1") - exact).max() < 1e-12
+
+
+def test_inductor_cut_by_a_current_source() -> None:
+    """A coil in series with a source that steps: the step's flux is energy that the source gives and nobody takes."""
+    circuit = Circuit()
+    circuit.current_source("I1", "0", "a", 0.0)
+    circuit.add("L", "L1", "a", "b", 2e-3)
+    circuit.resistor("R1", "b", "0", 5.0)
+    found = transient(circuit, 2e-3, {"I1": Pulse(0.0, 3.0, 1e-3)}, points=21)
+    assert found.current("L1")[-1] == pytest.approx(3.0, rel=1e-15)
+    assert found.energies.lost == pytest.approx(0.5 * 2e-3 * 9.0, rel=1e-12)
+    assert found.certificate.certified
+
+
+def test_voltage_doubler_without_load() -> None:
+    """The output approaches twice the amplitude."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 0.0)
+    circuit.add("C", "C1", "s", "a", 1e-6)
+    circuit.diode("D1", "0", "a")
+    circuit.diode("D2", "a", "b")
+    circuit.add("C", "C2", "b", "0", 1e-6)
+    found = transient(circuit, 1.0, {"V1": Sine(0.0, 5.0, 50.0)}, points=11)
+    assert found.voltage("b")[-1] == pytest.approx(10.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("load", [5.0, 200.0], ids=["continuous", "discontinuous"])
+def test_buck_converter(load: float) -> None:
+    """Against scipy's integrator of order 8, which is told when each mode ends."""
+    coil, c, period, on = 1e-4, 1e-5, 1e-5, 4e-6
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 0.0)
+    circuit.diode("D1", "s", "a")
+    circuit.diode("D2", "0", "a")
+    circuit.add("L", "L1", "a", "out", coil)
+    circuit.add("C", "C1", "out", "0", c)
+    circuit.resistor("R1", "out", "0", load)
+    stop = 20 * period
+    found = transient(circuit, stop, {"V1": Pulse(-1.0, 12.0, 0.0, 0.0, 0.0, on, period)}, {}, points=201)
+
+    def rates(v_in: float, closed: bool) -> object:
+        def rate(_: float, x: np.ndarray) -> list[float]:
+            return [(v_in - x[1]) / coil if closed else 0.0, (x[0] - x[1] / load) / c]
+
+        return rate
+
+    def empty(_: float, x: np.ndarray) -> float:
+        return float(x[0])
+
+    empty.terminal, empty.direction = True, -1.0  # type: ignore[attr-defined]
+    x, t = np.zeros(2), 0.0
+    options = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-14}
+    for _ in range(20):
+        x = solve_ivp(rates(12.0, True), (t, t + on), x, **options).y[:, -1]
+        run = solve_ivp(rates(0.0, True), (t + on, t + period), x, events=empty, **options)
+        x = run.y[:, -1]
+        if run.status == 1:
+            x = solve_ivp(rates(0.0, False), (run.t[-1], t + period), [0.0, x[1]], **options).y[:, -1]
+        t += period
+    assert found.voltage("out")[-1] == pytest.approx(x[1], rel=1e-10)
+    assert found.current("L1")[-1] == pytest.approx(x[0], rel=1e-9, abs=1e-12)
+
+
+def test_repeated_corners() -> None:
+    """A triangle that repeats, across a resistor and a diode."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 0.0)
+    circuit.diode("D1", "s", "a")
+    circuit.resistor("R1", "a", "0", 1.0)
+    circuit.add("C", "C1", "s", "0", 1e-9)
+    wave = PiecewiseLinear([0.0, 1.0, 3.0, 4.0], [0.0, 1.0, -1.0, 0.0], repeat_from=0.0)
+    found = transient(circuit, 8.0, {"V1": wave}, points=81)
+    phase = np.mod(found.times, 4.0)
+    exact = np.interp(phase, [0.0, 1.0, 3.0, 4.0], [0.0, 1.0, -1.0, 0.0])
+    assert np.abs(found.voltage("a") - np.maximum(exact, 0.0)).max() < 1e-14
+    assert [event.time for event in found.events][:4] == pytest.approx([2.0, 4.0, 6.0, 8.0][:4], abs=1e-14)

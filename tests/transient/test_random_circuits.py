@@ -1,0 +1,80 @@
+"""Random circuits: every run certified, and equal to the implicit Euler method, whose error halves with its step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_circuits import draw
+
+import circuitsim
+from circuitsim import Circuit
+from circuitsim.transient import Waveform, transient
+
+STOP = 2.0
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_certified(seed: int) -> None:
+    circuit, waves, initial = draw(seed)
+    found = transient(circuit, STOP, waves, initial, points=101)
+    assert found.certificate.certified
+    assert found.energies.imbalance < 1e-9
+    assert found.energies.lost >= -1e-12
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_against_the_implicit_euler_method(seed: int) -> None:
+    """Each step an operating point of a circuit in which capacitors and inductors are resistors with sources."""
+    circuit, waves, initial = draw(seed)
+    exact = transient(circuit, STOP, waves, initial, points=3)
+    states = [name for name in circuit.names if name[0] in "CL"]
+    voltage, current = exact.at([STOP])
+    at = {name: float((voltage if name[0] == "C" else current)[0, circuit.element_index(name)]) for name in states}
+    off = []
+    for steps in (100, 200):
+        found = implicit_euler(circuit, waves, initial, steps)
+        off.append(max(abs(found[name] - at[name]) for name in states))
+    size = max(1.0, *(abs(x) for x in at.values()))
+    assert off[1] < 0.1 * size
+    assert off[1] < 0.75 * off[0] or off[1] < 0.005 * size
+
+
+def implicit_euler(
+    circuit: Circuit, waves: dict[str, Waveform], initial: dict[str, float], steps: int
+) -> dict[str, float]:
+    """Capacitor voltages and inductor currents after ``steps`` steps, by operating points alone."""
+    h, arrays = STOP / steps, circuit.arrays()
+    image = Circuit()
+    kept: list[tuple[str, float]] = []
+    for k, name in enumerate(circuit.names):
+        a, b = circuit.node_names[arrays.first[k]], circuit.node_names[arrays.second[k]]
+        if name[0] == "C":
+            # C (v − v⁻) / h flows.
+            image.resistor(name, a, b, h / arrays.value[k])
+            image.current_source("I" + name, b, a, 0.0)
+            kept.append((name, arrays.value[k] / h))
+        elif name[0] == "L":
+            # L (i − i⁻) / h is the voltage.
+            image.resistor(name, a, "in" + name, arrays.value[k] / h)
+            image.voltage_source("V" + name, "in" + name, b, 0.0)
+            kept.append((name, arrays.value[k] / h))
+        else:
+            image.add(name[0], name, a, b, None if name[0] == "D" else arrays.value[k])
+    prepared = circuitsim.prepared(image)
+    x = {name: initial.get(name, 0.0) for name, _ in kept}
+    for step in range(1, steps + 1):
+        values = {name: wave.value(step * h) for name, wave in waves.items()}
+        for name, g in kept:
+            values[("I" if name[0] == "C" else "V") + name] = g * x[name] if name[0] == "C" else -g * x[name]
+        point = prepared.solve(values)
+        for name, _ in kept:
+            k = image.element_index(name)
+            x[name] = point.voltage(*ends(image, k)) if name[0] == "C" else float(point.currents[k])
+    assert np.isfinite(list(x.values())).all()
+    return x
+
+
+def ends(circuit: Circuit, k: int) -> tuple[str, str]:
+    """Node names of an element."""
+    arrays = circuit.arrays()
+    return circuit.node_names[arrays.first[k]], circuit.node_names[arrays.second[k]]
