@@ -61,6 +61,9 @@ class Certificate(NamedTuple):
         Each of these against its scale.
     tolerance : float
         What ``relative`` is held to.
+    device_gap : float
+        With smooth devices: Σ |v − v'| |i − i'|, W, over the nearest points (v', i') of their curves; ``relative`` then
+        holds under ``devices`` the largest distance from these, as a share of voltage and current.
     """
 
     kcl: float
@@ -72,6 +75,7 @@ class Certificate(NamedTuple):
     energy_gap: float
     relative: dict[str, float]
     tolerance: float
+    device_gap: float = 0.0
 
     @classmethod
     def of(cls, worst: np.ndarray, relative: np.ndarray, tolerance: float) -> Certificate:

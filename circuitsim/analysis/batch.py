@@ -18,12 +18,14 @@ import numpy as np
 
 from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
+from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.quick import ROUNDS
 from circuitsim.analysis.solve import solve
+from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.circuit.expansion import expanded
+from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
@@ -187,7 +189,7 @@ class BatchSolver:
                 "when all diodes block; use a smaller beta, a current nudge or the positive estimator",
                 elements=[], nodes=sorted({self.circuit.node_names[k] for k in self.outputs.ravel().tolist()}),
             )  # fmt: skip
-        x, count = self._samples(values, injected)
+        x, count = self.samples(values, injected)
         value = self._all_values(stiffness)
         kind, first, second = self.columns
         n, m, d = self.circuit.arrays().n_nodes, kind.size, int((kind == DIODE).sum())
@@ -285,7 +287,7 @@ class BatchSolver:
         column = np.diff(self.plan.col_ptr).astype(float)
         return float((column * (column + 1.0)).sum() / 2.0)
 
-    def _samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> tuple[np.ndarray, int]:
+    def samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> tuple[np.ndarray, int]:
         """Values of the inputs beside the currents into the outputs, (samples, k + q)."""
         k, q = self.inputs.size, len(self.outputs)
         if values is None:
@@ -416,8 +418,19 @@ def batched(
     """
     if circuit.devices:
         expansion = expanded(circuit)
-        return ExpandedBatch(circuit, expansion, _elementary(expansion.circuit, inputs, outputs, tolerance))
+        return ExpandedBatch(circuit, expansion, with_tangents(circuit, expansion, inputs, outputs, tolerance))
     return _elementary(circuit, inputs, outputs, tolerance)
+
+
+def with_tangents(
+    circuit: Circuit, expansion: Expansion, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
+) -> BatchSolver | ControlledBatch | TangentBatch:
+    """The batch solver of the elementary elements of a circuit with devices; see `batched`."""
+    inner, smooth = _elementary(expansion.circuit, inputs, outputs, tolerance), smooth_devices(circuit, expansion)
+    if smooth is None:
+        return inner
+    assert isinstance(inner, BatchSolver)
+    return TangentBatch(inner, smooth)
 
 
 def _elementary(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.newton import Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.solution_warnings import BY_KIND
+from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
 from circuitsim.models import Device
+from circuitsim.models.smooth import SmoothDevice
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
@@ -37,6 +41,8 @@ class PreparedExpanded(NamedTuple):
         What was asked for.
     tolerance : float
         What certificate and laws are held to, relative to local scales.
+    smooth : Smooth or None
+        The devices that Newton's method linearises.
     """
 
     circuit: Circuit
@@ -44,6 +50,7 @@ class PreparedExpanded(NamedTuple):
     inner: Prepared | PreparedAmplified | PreparedControlled
     solver: str
     tolerance: float
+    smooth: Smooth | None
 
     def solve(
         self,
@@ -53,12 +60,14 @@ class PreparedExpanded(NamedTuple):
         """The operating point with other element values (Ω, V, A) or device parameters (``D1.vfwd``); see
         `Prepared.solve`.
         """
-        circuit = self.circuit
+        circuit, smooth = self.circuit, self.smooth
         if values is not None and not isinstance(values, Mapping):
             values = circuit.changes(circuit.column(values))
         changed: dict[str, float] = {}
         if values:
             circuit = circuit.with_values(values)
+            if smooth is not None and any(circuit.device_parameter(name) for name in values):
+                smooth = smooth_devices(circuit, self.expansion)
             found = {name: circuit.device_parameter(name) for name in values}
             changed = {name: value for name, value in values.items() if found[name] is None}
             for k in {place[0] for place in found.values() if place is not None}:
@@ -71,10 +80,59 @@ class PreparedExpanded(NamedTuple):
         if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
             inner = None  # with other parameters its devices consisted of other elements
         try:
-            point = self.inner.solve(changed, inner)
+            if smooth is None:
+                return collapsed(circuit, self.expansion, self.inner.solve(changed, inner), self.tolerance)
+            near = None if start is None or inner is None else smooth.start(start, inner)
+            column = self._column(changed)
+            return from_tangents(circuit, self.expansion, smooth, self.inner.solve, column, near, self.tolerance)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
-        return collapsed(circuit, self.expansion, point, self.tolerance)
+
+    def _column(self, changed: Mapping[str, float]) -> np.ndarray:
+        """Values of the elementary elements, some of them changed."""
+        elementary = self.expansion.circuit
+        column = elementary.arrays().value.copy()
+        for name, value in changed.items():
+            column[elementary.element_index(name)] = value
+        return column
+
+
+def from_tangents(
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, step: Callable[..., OperatingPoint], column: np.ndarray,
+    start: Start | None, tolerance: float,
+) -> OperatingPoint:  # fmt: skip
+    """The operating point of a circuit with smooth devices, with their part of the certificate.
+
+    Raises
+    ------
+    ConvergenceError
+        A device whose voltage and current do not lie on its curve to the tolerance.
+    UnboundedError
+        Devices pass less than a current that has no other way.
+    """
+    found = iterate(step, expansion.circuit, smooth, column, start, tolerance)
+    if not found.distance.max() <= tolerance:
+        unsolved(circuit, expansion, smooth, found, column, tolerance)
+    certificate = proof(found, expansion.circuit.arrays(), smooth)
+    if not certificate.certified:
+        raise ConvergenceError(
+            f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
+            f"{certificate.worst:.1e}): the values span more than double precision holds"
+        )
+    point = collapsed(circuit, expansion, found.point, tolerance)
+    voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
+    currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
+    info = {**found.point.solver, "newton_steps": found.steps}
+    result = OperatingPoint(
+        circuit, voltages, currents, point.intervals, point.unique.copy(), certificate, info, point.warnings, drops
+    )
+    result.elementary, result.regions = found.point, dict(point.regions)
+    for k, junction in zip(smooth.elements.tolist(), found.state.junctions.tolist()):
+        device = circuit.devices[k]
+        assert isinstance(device, SmoothDevice)
+        result.regions[k] = device.region_at(junction)
+    result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
+    return result
 
 
 def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
@@ -96,6 +154,8 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
         currents[k], regions[k] = device.collapse(amperes)
         unique[k] = point.unique[places].all()
         drops[k] = a - b
+        if isinstance(device, SmoothDevice):
+            continue
         largest = max(map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
@@ -121,13 +181,13 @@ class ExpandedBatch:
     ----------
     circuit : Circuit
     expansion : Expansion
-    inner : BatchSolver
+    inner : BatchSolver or TangentBatch
         Of the circuit of elementary elements.
     """
 
     circuit: Circuit
     expansion: Expansion
-    inner: BatchSolver | ControlledBatch
+    inner: BatchSolver | ControlledBatch | TangentBatch
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
         """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
@@ -142,7 +202,11 @@ class ExpandedBatch:
                     raise TopologyError(f"{name} changes what the device consists of: make a new batch")
                 del changed[name]
                 changed |= self.expansion.values(found[0], new)
-        return ExpandedBatch(circuit, self.expansion, self.inner.with_values(changed))
+        inner = self.inner.with_values(changed)
+        smooth = smooth_devices(circuit, self.expansion)
+        if isinstance(inner, TangentBatch) and smooth is not None:
+            inner = TangentBatch(inner.inner, smooth)
+        return ExpandedBatch(circuit, self.expansion, inner)
 
     def solve(
         self,
@@ -153,7 +217,8 @@ class ExpandedBatch:
         threads: int | None = None,
     ) -> BatchSolution:
         """Operating points of a batch; see `BatchSolver.solve`."""
-        found = self.inner.solve(values, injected, stiffness, start, threads)
+        before = None if start is None else self._wide(start)
+        found = self.inner.solve(values, injected, stiffness, before, threads)
         voltages, currents = self._own(found.voltages, found.currents)
         return replace(found, circuit=self.circuit, voltages=voltages, currents=currents)
 
@@ -161,8 +226,15 @@ class ExpandedBatch:
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Linear response at a solution; see `BatchSolver.adjoint`."""
-        wide = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
-        return self._own(*self.inner.adjoint(replace(solution, voltages=wide), cotangent, threads))
+        return self._own(*self.inner.adjoint(self._wide(solution), cotangent, threads))
+
+    def _wide(self, solution: BatchSolution) -> BatchSolution:
+        """A solution in the places of the circuit of elementary elements; what belongs to others of them is zero."""
+        voltages = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
+        currents = np.zeros((len(solution), len(self.inner.circuit)))
+        voltages[:, : solution.voltages.shape[1]] = solution.voltages
+        currents[:, : solution.currents.shape[1]] = solution.currents
+        return replace(solution, voltages=voltages, currents=currents)
 
     def stiffness_limit(self) -> float:
         """See `BatchSolver.stiffness_limit`."""

@@ -61,7 +61,10 @@ class OperatingPoint:
     regions : mapping of int to Region
         Of each device (`circuitsim.models`), by element: where on its law it is.
     elementary : OperatingPoint or None
-        With devices: that of the elementary elements they consist of, whose certificate this one has.
+        With devices: that of the elementary elements they consist of, whose certificate this one has; smooth devices
+        are tangents there.
+    junctions : mapping of int to float
+        Voltage of the junction of each smooth device, V, by element.
     device_parts : mapping of int to sequence of int
         Of each device, by element: the elementary elements it consists of.
     transformed : OperatingPoint or None
@@ -75,6 +78,7 @@ class OperatingPoint:
 
     regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
+    junctions: Mapping[int, float] = MappingProxyType({})
     device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
     transformed: OperatingPoint | None = None
     uniqueness: Uniqueness | None = None
@@ -145,11 +149,12 @@ class OperatingPoint:
         """
         if self.circuit.laws:
             return math.nan
-        if self.elementary is not None:
+        if self.elementary is not None and not self.junctions:
             return self.elementary.energy
+        own = sum(device.energy(float(self.drops[k])) for k, device in self.circuit.devices.items())
         kind, value = self.circuit.arrays().kind, self.circuit.arrays().value
         half = np.where(kind == RESISTOR, 0.5 * self.drops * self.currents, 0.0)
-        return float(np.where(kind == CURRENT, value * self.drops, half).sum())
+        return float(np.where(kind == CURRENT, value * self.drops, half).sum()) + own
 
     def __getitem__(self, node: str | int) -> float:
         """Potential of a node, V; ``point[1]`` is that of the node ``"1"``."""

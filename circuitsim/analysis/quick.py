@@ -14,7 +14,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
-from circuitsim.certificate import EQUATIONS, Certificate
+from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import ROUNDS
@@ -193,8 +193,8 @@ class QuickPoint(OperatingPoint):
 
     @_Part
     def certificate(self) -> Certificate:
-        found = self._out[self._quick.measured].tolist()
-        return Certificate._make((*found[:7], dict(zip(EQUATIONS, found[7:])), self._quick.tolerance))
+        found = self._out[self._quick.measured]
+        return Certificate.of(found[:7], found[7:], self._quick.tolerance)
 
     @_Part
     def solver(self) -> dict[str, object]:

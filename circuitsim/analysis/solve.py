@@ -11,6 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.expanded import PreparedExpanded
+from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.nonunique import nonunique_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.quick import Quick, quick
@@ -157,7 +158,8 @@ def prepared(
     if circuit.devices:
         expansion = expanded(circuit)
         inner = _elementary(expansion.circuit, solver, float(tolerance))
-        return PreparedExpanded(circuit, expansion, inner, solver, float(tolerance))
+        smooth = smooth_devices(circuit, expansion)
+        return PreparedExpanded(circuit, expansion, inner, solver, float(tolerance), smooth)
     return _elementary(circuit, solver, float(tolerance))
 
 

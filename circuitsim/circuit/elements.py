@@ -35,7 +35,4 @@ def device_model(letter: str, card_type: str, names: frozenset[str]) -> ElementM
     """The model of the device that an element with this letter is, if its ``.model`` card is of this type and states
     parameters with these names (lower case); None for an elementary element.
     """
-    for row in ELEMENTS[ELEMENTARY:]:
-        if (row.letter, row.card_type) == (letter, card_type) and not names.isdisjoint(p.name for p in row.parameters):
-            return row
-    return None
+    return next((row for row in ELEMENTS[ELEMENTARY:] if row.takes(letter, card_type, names)), None)

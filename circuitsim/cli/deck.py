@@ -22,6 +22,10 @@ def add_deck(parser: argparse.ArgumentParser) -> None:
         help="let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
     )  # fmt: skip
     parser.add_argument(
+        "--diodes", choices=("models", "ideal"), default="models",
+        help="the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
+    )  # fmt: skip
+    parser.add_argument(
         "--lib", metavar="FILE", action="append", default=[],
         help="a library: its definitions count where the deck has none of that name (repeatable)",
     )  # fmt: skip
@@ -52,7 +56,8 @@ def read(args: argparse.Namespace) -> Deck:
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
-    return read_deck(args.deck, tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm)
+    ideal = args.diodes == "ideal"
+    return read_deck(args.deck, tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm, ideal)
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:

@@ -100,7 +100,8 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
     deck = read(argparse.Namespace(
-        deck=options["deck"], allow_include=options["allow_include"], no_title=False, lib=[], search=[], rkm=False
+        deck=options["deck"], allow_include=options["allow_include"], no_title=False, lib=[], search=[], rkm=False,
+        diodes="models",
     ))  # fmt: skip
     stated, notes = read_roles(deck)
     roles = make_roles(

@@ -15,8 +15,14 @@ from circuitsim.models import (
     current_source,
     ideal_diode,
     inductor,
+    junction_diode,
+    limiter,
     piecewise_diode,
     resistor,
+    rounded_diode,
+    sinh_cell,
+    table,
+    varistor,
     voltage_source,
 )
 from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
@@ -29,7 +35,13 @@ MODELS: tuple[ElementModel, ...] = (
     inductor.MODEL,
     capacitor.MODEL,
     bidirectional_amplifier.MODEL,
+    rounded_diode.MODEL,
     piecewise_diode.MODEL,
+    junction_diode.MODEL,
+    limiter.MODEL,
+    varistor.MODEL,
+    sinh_cell.MODEL,
+    table.MODEL,
     *controlled_sources.CONTROLLED,
 )
 

@@ -67,6 +67,11 @@ TEMPERATURES = ("temp", "tnom")
 ROOM = 27.0
 """Temperature where none is stated, °C, as in every SPICE program."""
 
+IDEAL_TYPE = "D"
+"""Type of the ``.model`` cards that can also mean an ideal diode; cards of another type always mean their device."""
+
+OWN_TEMPERATURE = Parameter("temp", "°C", -273.15, "temperature", ROOM)
+
 NO_PARAMETER = Parameter("")
 """Of an element without a value."""
 
@@ -129,7 +134,8 @@ class Device(ABC):
     label: str
 
     def __init__(self, *, label: str = "", **values: float | None) -> None:
-        own = {row.name: row.default for row in self.model.parameters} | dict.fromkeys(self.model.counts, 1.0)
+        rows = (*self.model.parameters, *self.model.own_temperature)
+        own = {row.name: row.default for row in rows} | dict.fromkeys(self.model.counts, 1.0)
         if self.model.thermal:
             own |= dict.fromkeys(TEMPERATURES, ROOM)
         for name, value in values.items():
@@ -137,7 +143,7 @@ class Device(ABC):
                 raise ValueError(f"no parameter {name!r}; known: {', '.join(own)}")
             own[name] = None if value is None else float(value)
         self.__dict__.update(own, label=label)
-        for row in self.model.parameters:
+        for row in rows:
             number = own[row.name]
             wrong = "" if number is None else row.wrong(number)
             if wrong:
@@ -207,8 +213,9 @@ class Device(ABC):
         return {name: value for name, value in stated.items() if value is not None}
 
     def counts(self) -> dict[str, float]:
-        """Values of its own card (``m``, ``n``) other than 1."""
-        return {name: getattr(self, name) for name in self.model.counts if getattr(self, name) != 1.0}
+        """Values of its own card (``m``, ``n``, ``temp``) other than 1, or 27 °C."""
+        usual = dict.fromkeys(self.model.counts, 1.0) | {row.name: ROOM for row in self.model.own_temperature}
+        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
 
     def with_value(self, parameter: str, value: float) -> Device:
         """The same device with another value of one parameter of its model card.
@@ -259,10 +266,15 @@ class ElementModel(NamedTuple):
         Of these cards. A card with one of them means this device.
     counts : tuple of str
         Numbers on the element's own card, of equal cells: ``m`` (in parallel), ``n`` (in series).
-    refused : dict of str to str
-        Parameters excluded beside them, with the reason.
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
+    idle : frozenset of str
+        Parameters of its cards without effect at DC. With a set of them every other parameter of a card, known or not,
+        means this device, unless an earlier row takes the card.
+    required : frozenset of str
+        Parameters of which a card must state one to mean this device, where it has such.
+    listed : bool
+        Whether a card may state the parameters as a list, in their order.
     thermal : bool
         Whether the device's law changes with temperature: it then has the values ``temp`` (its own temperature) and
         ``tnom`` (that at which its parameters hold), °C, beside its parameters and counts.
@@ -283,9 +295,20 @@ class ElementModel(NamedTuple):
     card_type: str = ""
     parameters: tuple[Parameter, ...] = ()
     counts: tuple[str, ...] = ()
-    refused: Mapping[str, str] | None = None
     dialect: str = ""
+    idle: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
+    listed: bool = False
     thermal: bool = False
+
+    def takes(self, letter: str, card_type: str, names: frozenset[str]) -> bool:
+        """Whether an element with this letter and a card of this type, with parameters of these names (lower case), is
+        this device."""
+        if self.device is None or (self.letter, self.card_type) != (letter, card_type):
+            return False
+        if self.required or card_type != IDEAL_TYPE:
+            return not self.required or not self.required.isdisjoint(names)
+        return not names.isdisjoint(row.name for row in self.parameters) or bool(self.idle and names - self.idle)
 
     @property
     def parameter(self) -> str:
@@ -302,9 +325,14 @@ class ElementModel(NamedTuple):
         """Smallest allowed value (inclusive)."""
         return self.value.minimum
 
+    @property
+    def own_temperature(self) -> tuple[Parameter, ...]:
+        """``temp``, a number on the element's own card, where its law changes with temperature."""
+        return (OWN_TEMPERATURE,) if self.thermal else ()
+
     def parameter_called(self, name: str) -> Parameter | None:
-        """The parameter of its model cards called ``name`` (case does not matter)."""
-        return next((row for row in self.parameters if row.name == name.lower()), None)
+        """The parameter of its cards called ``name`` (case does not matter)."""
+        return next((row for row in (*self.parameters, *self.own_temperature) if row.name == name.lower()), None)
 
     def __repr__(self) -> str:
         return f"<model of the {self.name}>"

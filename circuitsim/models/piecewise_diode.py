@@ -25,8 +25,6 @@ as stated, and an off diode holds no node.
 
 OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
 
-_SMOOTH = "its law is not piecewise linear: leave it out, or approximate it by Ron"
-
 
 class PiecewiseLinearDiode(Device):
     """Parameters of one piecewise-linear diode.
@@ -147,7 +145,7 @@ MODEL = ElementModel(
         Parameter("rrev", "Ω", 0.0, "breakdown resistance Rrev"),
         Parameter("roff", "Ω", POSITIVE, "off resistance Roff"),
     ),
-    counts=("m", "n"), refused=dict.fromkeys(("ilimit", "revilimit", "epsilon", "revepsilon"), _SMOOTH),
+    counts=("m", "n"),
     dialect="an idealised diode of LTspice; ngspice needs its LTspice mode",
 )  # fmt: skip
 PiecewiseLinearDiode.model = MODEL

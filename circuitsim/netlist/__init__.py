@@ -39,6 +39,7 @@ def read_deck(
     libraries: Iterable[str | os.PathLike[str]] = (),
     search: Iterable[str | os.PathLike[str]] = (),
     rkm: bool = False,
+    ideal_diodes: bool = False,
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
 
@@ -56,6 +57,8 @@ def read_deck(
         Folders in which included files are looked for by their own name, whatever folder the deck names.
     rkm : bool
         Whether ``2K2`` is 2.2k (IEC 60062), which a note says; otherwise it is refused.
+    ideal_diodes : bool
+        Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
 
     Raises
     ------
@@ -67,7 +70,7 @@ def read_deck(
     from circuitsim.netlist.loading import deck_of_file
 
     return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include],
-                        _reading(title, libraries, search, rkm))  # fmt: skip
+                        _reading(title, libraries, search, rkm, ideal_diodes))  # fmt: skip
 
 
 def read_deck_text(
@@ -79,6 +82,7 @@ def read_deck_text(
     libraries: Iterable[str | os.PathLike[str]] = (),
     search: Iterable[str | os.PathLike[str]] = (),
     rkm: bool = False,
+    ideal_diodes: bool = False,
 ) -> Deck:
     """Read a deck from its text.
 
@@ -94,7 +98,7 @@ def read_deck_text(
         Further folders from which it may include files.
     title : bool
         Whether the first line is the title; False: it is a card.
-    libraries, search, rkm
+    libraries, search, rkm, ideal_diodes
         As for `read_deck`.
 
     Raises
@@ -106,15 +110,17 @@ def read_deck_text(
 
     allowed = [os.fspath(f) for f in allow_include]
     return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed,
-                        _reading(title, libraries, search, rkm))  # fmt: skip
+                        _reading(title, libraries, search, rkm, ideal_diodes))  # fmt: skip
 
 
 def _reading(
-    title: bool, libraries: Iterable[str | os.PathLike[str]], search: Iterable[str | os.PathLike[str]], rkm: bool
+    title: bool, libraries: Iterable[str | os.PathLike[str]], search: Iterable[str | os.PathLike[str]], rkm: bool,
+    ideal_diodes: bool,
 ) -> Reading:
     from circuitsim.netlist.reading import Reading
 
-    return Reading(title, tuple(os.fspath(p) for p in libraries), tuple(os.fspath(p) for p in search), rkm)
+    folders = tuple(os.fspath(p) for p in search)
+    return Reading(title, tuple(os.fspath(p) for p in libraries), folders, rkm, ideal_diodes)
 
 
 def load(

@@ -123,7 +123,7 @@ def model(reader: DeckReader, card: Card, position: int) -> None:
     flags = [w.text for w in words[2:] if w.kind == WORD]
     listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
     reader.scope.models[key] = Model(
-        card, reader.scope, name.text, words[1].text.upper(), listed, tuple(sorted_.pairs)
+        card, reader.scope, name.text, words[1].text.upper(), listed, tuple(sorted_.pairs), tuple(words[2:])
     )
 
 

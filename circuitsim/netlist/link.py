@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import device_model
-from circuitsim.models import ElementModel
+from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, library, limits
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
@@ -15,12 +15,16 @@ from circuitsim.netlist.libraries import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
-from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.tokens import WORD, CardError, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
 
 DIODE_LETTER = DIODE_TYPE = "D"
 """Elements with models, and the type of their model cards."""
+
+_ROWS = [row for row in MODELS if row.letter == DIODE_LETTER and row.device is not None]
+TYPES = tuple(dict.fromkeys((DIODE_TYPE, *(row.card_type for row in _ROWS))))
+"""Types of the model cards of elements with this letter."""
 
 HINTS = 200
 """Errors that look for a near name, and names they look at."""
@@ -37,8 +41,10 @@ class Extent(NamedTuple):
 class Linker:
     """Checks every scope that is reached by calls, and computes its extent, without recursion."""
 
-    def __init__(self, reporter: Reporter, global_names: dict[str, str], missing: list[str] | None = None) -> None:
-        self.reporter = reporter
+    def __init__(
+        self, reporter: Reporter, global_names: dict[str, str], missing: list[str] | None = None, ideal: bool = False
+    ) -> None:
+        self.reporter, self.ideal = reporter, ideal
         self.elsewhere = f"it may be in {', '.join(missing[:4])}, which is not read: {ADVICE}" if missing else ""
         self.global_names = global_names
         self.extents: dict[int, Extent] = {}
@@ -185,43 +191,67 @@ class Linker:
                     self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
                                         use.card, use.offset, self.elsewhere or f"define it: .model {short(use.model)} "
                                         "D, or leave the name out: diodes are ideal", [use.element])  # fmt: skip
-                elif model.type != DIODE_TYPE:
+                elif model.type not in TYPES:
                     self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
                                         f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "
-                                        "of type D", [use.element])  # fmt: skip
+                                        f"of type {', '.join(TYPES[:-1])} or {TYPES[-1]}", [use.element])  # fmt: skip
             use_of = None if model is None else self.device_use(model)
             if model is not None and use_of is None and model.type == DIODE_TYPE and model.parameters:
                 self.unused(model)
             if use_of is not None:
                 self.devices[id(scope)] |= dict.fromkeys(scope.modelled[key], use_of)
+        self.check_counts(scope)
+
+    def check_counts(self, scope: Scope) -> None:
+        """Numbers on the cards of elements with models: those without effect are noted, cells in series are refused
+        where the model has none."""
         for position, counts in scope.counts.items():
-            use_here = self.devices[id(scope)].get(position)
-            for word in OWN_TEMPERATURE:
-                if word in counts and (use_here is None or not use_here.row.thermal):
-                    self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)",
-                                         counts[word].card, counts[word].offset, scope.names[position])  # fmt: skip
-            if "n" in counts and position not in self.devices[id(scope)]:
-                name = scope.names[position]
+            use, name = self.devices[id(scope)].get(position), scope.names[position]
+            known = ("m",) if use is None else use.row.counts
+            idle = [] if use is not None and use.row.thermal else list(OWN_TEMPERATURE)
+            idle += ["area"] if "area" not in known else []
+            for word in [word for word in idle if word in counts]:
+                self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)",
+                                     counts[word].card, counts[word].offset, name)  # fmt: skip
+                del counts[word]
+            if "n" in counts and "n" not in known:
+                what = "ideal diodes" if use is None else f"{use.row.name}s"
                 self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,
-                                    counts["n"].offset, "ideal diodes have m", [name])  # fmt: skip
+                                    counts["n"].offset, f"{what} have {' and '.join(known)}", [name])  # fmt: skip
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
         if id(model.card) not in self.uses_of:
             names = frozenset(name.lower() for name in model.parameters)
-            row = device_model(DIODE_LETTER, model.type, names)
+            row = device_model(DIODE_LETTER, model.type, names) if model.name.lower() != IDEAL_MODEL else None
+            if row is not None and row.thermal and self.ideal:
+                row = None
             self.uses_of[id(model.card)] = None if row is None else self.checked_use(model, row)
         return self.uses_of[id(model.card)]
+
+    def note_laws(self) -> None:
+        """Say once which laws the deck's models of diodes got, where one of them is a junction's."""
+        uses = [use for use in self.uses_of.values() if use is not None]
+        new = [use for use in uses if use.row.thermal]
+        if not new:
+            return
+        laws: dict[str, list[str]] = {}
+        for use in uses:
+            laws.setdefault(use.row.name, []).append(short(use.model.name, 20))
+        listed = "; ".join(f"{law}: {', '.join(names[:8])}" + " …" * (len(names) > 8) for law, names in laws.items())
+        card = new[0].model.card
+        self.reporter.gather("diode-law", f"laws of the models of diodes: {listed}", card, card.start(),
+                             new[0].model.name, "--diodes ideal (.options diodes=ideal) takes junction diodes for "
+                             "ideal ones")  # fmt: skip
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
         """The values of a device's model card; unsupported ones are reported."""
         values: dict[str, tuple[int, Value]] = {}
-        refused, unused = row.refused or {}, []
-        for key, token in model.pairs:
+        unused: list[str] = []
+        for key, token in (*model.pairs, *(listed(model, row) if row.listed else ())):
             word = key.text.lower()
-            if word in refused:
-                self.reporter.error("unsupported", f"model {short(model.name)}: {short(key.text)} is not supported",
-                                    model.card, key.offset, refused[word], [model.name])  # fmt: skip
+            if word in row.idle:
+                continue
             elif row.parameter_called(word) is None:
                 unused.append(short(key.text, 20))
             else:
@@ -233,11 +263,12 @@ class Linker:
                     self.reporter.expression(error, model.card, (), ())
         stated = {key.text.lower() for key, _ in model.pairs}
         bare = [name for name in model.parameters if name.lower() not in stated]
+        bare = [name for name in bare if not (row.listed and is_number(name))]
         missing = [name for name in bare if row.parameter_called(name) is not None]
         if missing:
             self.reporter.error("model", f"model {short(model.name)}: {short(missing[0])} needs a value", model.card,
                                 None, f"write {short(missing[0])}=value", [model.name])  # fmt: skip
-        unused += [short(name, 20) for name in bare if name not in missing]
+        unused += [short(name, 20) for name in bare if name not in missing and name.lower() not in row.idle]
         if unused:
             self.reporter.warning("unused-parameter", f"model {short(model.name)} is a {row.name}; not used: "
                                   f"{', '.join(unused[:12])}", model.card, None, "", [model.name])  # fmt: skip
@@ -250,6 +281,12 @@ class Linker:
         listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
         self.reporter.warning("unused-parameter", f"model {short(model.name)}: diodes are ideal; not used: {listed}",
                               model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
+
+
+def listed(model: Model, row: ElementModel) -> list[tuple[Token, Token]]:
+    """The numbers that a card lists without names, with the names of parameters in their order."""
+    pairs = zip(row.parameters, model.words)
+    return [(Token(parameter.name, token.offset, WORD, token.end), token) for parameter, token in pairs]
 
 
 def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:

@@ -77,18 +77,31 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     if lost is not None:
         reporter.place_warning(lost)
     try:
-        return _linked(reader, title, source)
+        return _linked(reader, title, source, reading.ideal_diodes)
     except NetlistError as error:
         raise with_title(error, lost) from None
 
 
-def _linked(reader: DeckReader, title: str, source: Source) -> Deck:
-    linker = Linker(reader.reporter, reader.globals, reader.missing)
+def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:
+    linker = Linker(reader.reporter, reader.globals, reader.missing, ideal_diodes or asks_for_ideal_diodes(reader))
     linker.link(reader.top)
+    linker.note_laws()
     if reader.reporter.failed:
         check_values(reader, linker)
         reader.reporter.finish()
     return _elaborated(reader, linker, title, source)
+
+
+def asks_for_ideal_diodes(reader: DeckReader) -> bool:
+    """Whether the deck has ``.options diodes=ideal``; ``diodes=models`` is what holds without it."""
+    if "diodes" not in reader.options:
+        return False
+    card, token = reader.options["diodes"]
+    word = token.text.lower()
+    if word not in ("ideal", "models"):
+        reader.reporter.error("syntax", f"diodes={short(token.text)} is no choice", card, token.offset,
+                              "diodes=models or diodes=ideal")  # fmt: skip
+    return word == "ideal"
 
 
 def declare_stepped(reader: DeckReader) -> None:

@@ -11,7 +11,7 @@ from circuitsim.netlist.tokens import EXPRESSION, WORD, Token
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
 
-ACTING = frozenset(("temp", "tnom"))
+ACTING = frozenset(("temp", "tnom", "diodes"))
 """Options that change the operating point."""
 
 _WORD = re.compile(r"([^\s=,(){}'\"]+)(?:\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=,(){}'\"]+))?")

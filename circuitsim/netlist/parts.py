@@ -20,7 +20,7 @@ from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, scale_of, short
 
 NO_EFFECT = frozenset(
-    ("area", "pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max")
+    ("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max")
 )
 """Instance parameters without effect on the operating point of an ideal circuit."""
 
@@ -33,8 +33,8 @@ _NAN = float("nan")
 VALUES_KEPT = 10_000
 """Numbers remembered by their text; a deck repeats a few, or has too many to be worth it."""
 
-COUNTS = ("m", "n")
-"""Of an element with a model: cells in parallel, cells in series."""
+COUNTS = ("m", "n", "area")
+"""Of an element with a model: cells in parallel, cells in series, area."""
 
 OWN_TEMPERATURE = ("temp", "dtemp")
 """Of an element with a model: its temperature, or how far that is above the deck's (°C)."""
@@ -267,7 +267,7 @@ class Parts:
             )  # fmt: skip
 
     def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Fields) -> None:
-        """A diode: the model name is optional, an area and switches have no effect."""
+        """A diode: the model name is optional, switches have no effect, an area where its model has one."""
         counts = self.counts(scope, card, name, sorted_)
         position = len(scope.kind)
         words = [w for w in sorted_.words if not self.flag(w, card, name)]
@@ -283,7 +283,7 @@ class Parts:
             if len(words) > 1 or (isinstance(area, float) and area < 0):
                 raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
                                 words[-1].offset, "Dname anode cathode model")  # fmt: skip
-            self.no_effect("area", card, words[0].offset, name.text)
+            counts["area"] = Count(card, words[0].offset, constant(area))
         scope.element(DIODE, name.text, first, second, _NAN, card)
         if counts:
             scope.counts[position] = counts

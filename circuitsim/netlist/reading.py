@@ -18,12 +18,15 @@ class Reading(NamedTuple):
         Folders in which included files are looked for by their own name.
     rkm : bool
         ``2K2`` is 2.2k (the notation of IEC 60062), which a note says.
+    ideal_diodes : bool
+        Junction diodes are ideal.
     """
 
     titled: bool = True
     libraries: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
     rkm: bool = False
+    ideal_diodes: bool = False
 
 
 DEFAULT = Reading()

@@ -107,6 +107,7 @@ class Model(NamedTuple):
     type: str
     parameters: tuple[str, ...]
     pairs: tuple[tuple[Token, Token], ...]
+    words: tuple[Token, ...] = ()
 
 
 class DeviceUse(NamedTuple):

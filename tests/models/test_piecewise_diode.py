@@ -215,8 +215,7 @@ def test_many_diodes_with_a_model_that_comes_last() -> None:
 @pytest.mark.parametrize(
     ("cards", "message"),
     [
-        ("D1 a 0 z\n.model z D(Vfwd=0.6 Ilimit=1)", "model z: Ilimit is not supported"),
-        ("D1 a 0 z\n.model z D(Ron=1 epsilon=0.1)", "model z: epsilon is not supported"),
+        ("D1 a 0 z\n.model z D(Vfwd=0.6 Ilimit=0)", "model z: the forward limit Ilimit must be positive (0 A)"),
         ("D1 a 0 z\n.model z D(Vrev=-5)", "model z: the breakdown voltage Vrev must not be negative (-5 V)"),
         ("D1 a 0 z\n.model z D(Roff=0)", "model z: the off resistance Roff must be positive (0 Ω)"),
         ("D1 a 0 z\n.model z D(Ron=10 Roff=1)", "model z: Ron (10 Ω) must not be above Roff (1 Ω)"),
@@ -317,11 +316,11 @@ def test_what_training_does_not_take() -> None:
 
 
 def test_the_model_lies_in_its_file_and_its_registration() -> None:
-    words = ("piecewise_diode", "PiecewiseLinearDiode", MODEL.name, "vrev", "rrev", "roff")
+    words = ("piecewise_diode", "PiecewiseLinearDiode", MODEL.name, "vrev", "rrev")
     package = ROOT / "circuitsim"
     found = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         if any(word in path.read_text(encoding="utf-8") for word in words)
     }
-    assert found == {"models/__init__.py", "models/piecewise_diode.py"}
+    assert found == {"models/__init__.py", "models/piecewise_diode.py", "models/rounded_diode.py"}

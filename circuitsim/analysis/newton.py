@@ -1,0 +1,346 @@
+"""Newton's method on circuits: smooth devices as conductances and current sources of one prepared circuit.
+
+A step solves the circuit of elementary elements in which each smooth device is its tangent; ideal diodes and
+piecewise-linear devices are exact in every step. Voltage and current that a device gets there are carried over to its
+curve along a load line, whose resistance is that of the rest of the circuit seen from the device, bounded from below by
+the elements at its ends: where the next tangent touches. No conductance remains in the result: the least conductance
+of a tangent acts on the difference of two steps alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
+from circuitsim.circuit.expansion import Expansion
+from circuitsim.errors import ConvergenceError, TopologyError
+from circuitsim.models.curve import Junction, curves
+from circuitsim.models.smooth import SmoothDevice
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.operating_point import OperatingPoint
+
+STEPS = 150
+"""Most steps of Newton's method."""
+
+CIRCLING = 24
+"""Steps after which only half of a step is made, and after twice as many a quarter: where load lines led in circles."""
+
+PATIENT = 10
+"""Steps along the circuit's load lines; later ones alternate with load lines nearer to the tangents' own."""
+
+CLOSE = 2e-15
+"""Distance from the curves, relative, at which the iteration ends."""
+
+ROUNDING = 1e-4
+"""Share of potentials and currents at a device's ends in the scales of its own voltage and current: with a tolerance
+of 1e-9 the rounding of these may be a thousand times that of doubles."""
+
+LEAST_SLOPE = 1e-14
+"""Least conductance of a tangent, of current / voltage."""
+
+BEYOND = 1e200
+"""A current or slope of a tangent above which solutions leave the range of doubles."""
+
+NOTHING = 1e-90
+"""Currents and voltages below this, A and V, count as zero: so small are those that `OPEN` makes."""
+
+OPEN = 1e-100
+"""Least conductance of any tangent, S."""
+
+
+FALLBACK = 1e25
+"""Largest resistance of a tangent, Ω, in steps that are not solved with the resistances as they are."""
+
+
+class Solved(Protocol):
+    """An operating point of the elementary elements: potentials (n_nodes,), V, currents (m,), A, drops (m,), V."""
+
+    @property
+    def voltages(self) -> np.ndarray: ...
+    @property
+    def currents(self) -> np.ndarray: ...
+    @property
+    def drops(self) -> np.ndarray: ...
+
+
+Solve = Callable[[np.ndarray, Any], Any]
+"""From values of all elements and the operating point before to an operating point (`Solved`)."""
+
+
+class Group(NamedTuple):
+    """Devices of one model: its law, their places among all smooth devices, and a row of parameters each."""
+
+    junction: Junction
+    members: np.ndarray
+    rows: np.ndarray
+
+
+class Smooth(NamedTuple):
+    """The smooth devices of a circuit.
+
+    Attributes
+    ----------
+    elements : (s,) int array
+        Their places in the circuit.
+    slope, touch, rest : (s,) int arrays
+        Places of conductance, voltage source and current source in the circuit of elementary elements.
+    groups : tuple of Group
+    """
+
+    elements: np.ndarray
+    slope: np.ndarray
+    touch: np.ndarray
+    rest: np.ndarray
+    groups: tuple[Group, ...]
+
+    def start(self, point: OperatingPoint, elementary: OperatingPoint) -> Start:
+        """A start at an operating point of the circuit, and that of its elementary elements."""
+        return Start(elementary, point.drops[self.elements], point.currents[self.elements])
+
+
+class State(NamedTuple):
+    """Points on the curves, one column a device: voltage (V), current (A), slope (S), slope of the junction (S); and
+    the junctions' voltages, V."""
+
+    points: np.ndarray
+    junctions: np.ndarray
+
+
+class Found(NamedTuple):
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    point : Solved
+        What the last step gave.
+    voltage, current : (s,) float arrays
+        Of the devices, V, A.
+    state : State
+        The nearest points of the curves.
+    distance : (s,) float array
+        To these, relative to voltage and current.
+    steps : int
+    """
+
+    point: Any
+    voltage: np.ndarray
+    current: np.ndarray
+    state: State
+    distance: np.ndarray
+    steps: int
+
+
+def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
+    """The smooth devices of a circuit; None if there are none.
+
+    Raises
+    ------
+    TopologyError
+        Smooth devices beside controlled sources.
+    """
+    places = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
+    if not places:
+        return None
+    if circuit.laws:
+        name, source = circuit.names[places[0]], circuit.names[min(circuit.laws)]
+        raise TopologyError(
+            f"{name} is a smooth device and {source} a controlled source: together they are not solved yet; piecewise-"
+            "linear devices and --diodes ideal are"
+        )
+    laws: dict[Junction, list[int]] = {}
+    rows = []
+    for d, k in enumerate(places):
+        device = circuit.devices[k]
+        assert isinstance(device, SmoothDevice)
+        laws.setdefault(type(device).junction, []).append(d)
+        rows.append(device.row())
+    groups = tuple(
+        Group(law, np.array(members), np.array([rows[d] for d in members])) for law, members in laws.items()
+    )
+    slope, touch, rest = np.array([expansion.parts[k] for k in places]).T
+    return Smooth(np.array(places), slope, touch, rest, groups)
+
+
+def project(
+    smooth: Smooth, voltage: np.ndarray, current: np.ndarray, resistance: np.ndarray, guess: np.ndarray
+) -> State:
+    """From (voltage, current) of each device along its load line to its curve; ``guess``: junction voltages, V."""
+    state = State(np.empty((4, guess.size)), guess.copy())
+    for junction, members, rows in smooth.groups:
+        whole = members.size == guess.size
+        at = slice(None) if whole else members
+        u, points = guess[at].copy(), np.empty((4, members.size))
+        curves(junction, members.size).project(rows, voltage[at], current[at], resistance[at], u, points)
+        state.points[:, at], state.junctions[at] = points, u
+    return state
+
+
+def iterate(
+    solve: Solve, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float
+) -> Found:
+    """Newton's method from zero volts or from a start, until all devices lie on their curves or `STEPS` are done.
+
+    Parameters
+    ----------
+    solve : callable
+        An operating point of the circuit of elementary elements for their values, from the one before.
+    circuit : Circuit
+        Of elementary elements.
+    column : (m,) float array
+        Their values; those of the tangents are replaced.
+    """
+    arrays = circuit.arrays()
+    zero = np.zeros(smooth.slope.size)
+    state = project(smooth, zero, zero, zero, zero) if start is None else start.state(smooth)
+    point = None if start is None else start.point
+    ports, best, found = Ports(circuit, smooth), np.inf, None
+    for step in range(1, STEPS + 1):
+        conductance = np.maximum(tangents(state, column, smooth), OPEN)
+        point = _solved(solve, column, smooth, point)
+        voltage = column[smooth.touch] + point.drops[smooth.slope]
+        current = column[smooth.rest] + point.currents[smooth.slope]
+        scales = _scales(arrays, point, smooth, voltage, current)
+        near = project(smooth, voltage, current, scales[0] / scales[1], state.junctions)
+        distance = np.maximum(
+            np.abs(near.points[0] - voltage) / scales[0], np.abs(near.points[1] - current) / scales[1]
+        )
+        found = Found(point, voltage, current, near, distance, step)
+        worst = float(distance.max())
+        if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
+            break
+        best = min(best, worst)
+        resistance = ports.resistances(column, point, conductance)
+        if step > PATIENT:
+            resistance = _nearer(resistance, conductance, step)
+        share = 1.0 if step <= CIRCLING else 0.5 if step <= 2 * CIRCLING else 0.25
+        v, i = (old + share * (new - old) for old, new in zip(state.points, (voltage, current)))
+        moved = project(smooth, v, i, resistance, state.junctions)
+        state = _bounded(smooth, moved, voltage, current, state)
+        if not np.abs(state.points[:3]).max() < BEYOND:
+            break
+    assert found is not None
+    return found
+
+
+def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:
+    """The operating point of a step; where conductances span too much for it, with a larger least conductance."""
+    try:
+        return solve(column, before)
+    except ConvergenceError:
+        if not (column[smooth.slope] > FALLBACK).any():
+            raise
+    column[smooth.slope] = np.minimum(column[smooth.slope], FALLBACK)
+    return solve(column, before)
+
+
+class Start(NamedTuple):
+    """An operating point of the elementary elements, with voltage (V) and current (A) of each smooth device."""
+
+    point: Any
+    voltage: np.ndarray
+    current: np.ndarray
+
+    def state(self, smooth: Smooth) -> State:
+        """The points of the curves near it."""
+        size = np.abs(self.current) + NOTHING
+        guess = np.zeros(self.voltage.size)
+        return project(smooth, self.voltage, self.current, np.abs(self.voltage) / size, guess)
+
+
+def tangents(state: State, column: np.ndarray, smooth: Smooth) -> np.ndarray:
+    """Put the tangents at the points of the curves into the column of values; their conductances, S."""
+    v, i, g, _ = state.points
+    g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), OPEN))
+    column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0 / g, v, i
+    return g
+
+
+def _scales(
+    arrays: CircuitArrays, point: Solved, smooth: Smooth, voltage: np.ndarray, current: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The scales of voltage and current of each device: its own, and a share of the largest at its ends."""
+    largest = np.zeros(arrays.n_nodes)
+    size = np.abs(point.currents)
+    size[smooth.slope], size[smooth.touch], size[smooth.rest] = 0.0, 0.0, np.abs(current)
+    np.maximum.at(largest, arrays.first, size)
+    np.maximum.at(largest, arrays.second, size)
+    a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
+    reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
+    local = np.maximum(largest[a], largest[b])
+    return np.abs(voltage) + ROUNDING * reach + NOTHING, np.abs(current) + ROUNDING * local + NOTHING
+
+
+def _nearer(resistance: np.ndarray, conductance: np.ndarray, step: int) -> np.ndarray:
+    """Load lines between those of the circuit and the tangents' own, where the former led in circles."""
+    own = np.clip(1.0 / conductance, 1e-6 * resistance, 1e6 * resistance)
+    if step % 8 == 7:
+        return 0.01 * own
+    return np.sqrt(resistance) * np.sqrt(own)
+
+
+def _bounded(smooth: Smooth, moved: State, voltage: np.ndarray, current: np.ndarray, before: State) -> State:
+    """The points, of junctions across fixed voltages beyond the range of doubles those on a short load line."""
+    with np.errstate(invalid="ignore"):
+        far = ~((np.abs(moved.points[1]) < BEYOND) & (moved.points[2] < BEYOND))
+    if not far.any():
+        return moved
+    short = np.where(far, 1e-15, 0.0)
+    nearer = project(smooth, voltage, current, short, before.junctions)
+    return State(np.where(far, nearer.points, moved.points), np.where(far, nearer.junctions, moved.junctions))
+
+
+class Ports:
+    """The rest of a circuit as seen from its smooth devices: resistances, from the elements at their ends.
+
+    With all other nodes joined, the resistance between two nodes is 1/G + 1/G', with the sums G and G' of the
+    conductances there: a lower bound (Rayleigh). Nodes that sources, shorts and conducting diodes join are one.
+    """
+
+    def __init__(self, circuit: Circuit, smooth: Smooth) -> None:
+        self._kind, self._first, self._second, _, self._count = circuit.arrays()
+        self._ends = self._first[smooth.rest], self._second[smooth.rest]
+        self._diodes = np.flatnonzero(self._kind == DIODE)
+        self._resistors = np.flatnonzero(self._kind == RESISTOR)
+        self._joined: tuple[bytes, np.ndarray] | None = None
+
+    def resistances(self, column: np.ndarray, point: Solved, conductance: np.ndarray) -> np.ndarray:
+        """In Ω, for values of all elements, a solution and the conductances of the tangents."""
+        ohms = column[self._resistors]
+        label = self._labels(ohms, point.currents[self._diodes] > 0.0)
+        r = self._resistors[ohms > 0.0]
+        a, b, g = label[self._first[r]], label[self._second[r]], 1.0 / ohms[ohms > 0.0]
+        g[a == b] = 0.0
+        total = np.bincount(a, g, self._count) + np.bincount(b, g, self._count)
+        p, q = label[self._ends[0]], label[self._ends[1]]
+        others = [np.maximum(total[node] - conductance, 1e-15 * total[node] + 1e-250) for node in (p, q)]
+        return np.where(p == q, 0.0, 1.0 / others[0] + 1.0 / others[1])
+
+    def _labels(self, ohms: np.ndarray, conducting: np.ndarray) -> np.ndarray:
+        """The number of the joined node that each node belongs to."""
+        joins = ~np.isin(self._kind, (RESISTOR, DIODE, CURRENT, CAPACITOR))
+        joins[self._resistors[ohms == 0.0]] = True
+        joins[self._diodes[conducting]] = True
+        key = joins.tobytes()
+        if self._joined is None or self._joined[0] != key:
+            self._joined = key, _components(self._count, self._first[joins], self._second[joins])
+        return self._joined[1]
+
+
+def _components(count: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The least node of the connected component of each node."""
+    leader = list(range(count))
+
+    def find(node: int) -> int:
+        while leader[node] != node:
+            leader[node] = node = leader[leader[node]]
+        return node
+
+    for a, b in zip(first.tolist(), second.tolist()):
+        p, q = find(a), find(b)
+        leader[max(p, q)] = min(p, q)
+    return np.array([find(node) for node in range(count)])

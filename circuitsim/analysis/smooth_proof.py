@@ -1,0 +1,144 @@
+"""Smooth devices: their part of the certificate, and what is said where Newton's method found no operating point."""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+import numpy as np
+
+from circuitsim.analysis.newton import NOTHING, Found, Smooth
+from circuitsim.certificate import RESOLUTION, Certificate
+from circuitsim.certificate_loops import largest_in_block
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import ELEMENTS
+from circuitsim.circuit.expansion import Expansion
+from circuitsim.errors import ConvergenceError, NoSteadyStateError
+from circuitsim.models.smooth import Limits, SmoothDevice
+
+
+def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
+    """The certificate of the last step, with each smooth device's current as a quantity of its own, and its distance
+    from its curve.
+
+    Kirchhoff's voltage law and the laws of all other elements are as in the last step: a device's voltage is the sum of
+    the drops of its tangent. Kirchhoff's current law is held against currents of devices, not of their tangents.
+    """
+    made = found.point.certificate
+    currents = device_currents(found, smooth)
+    kcl, share = worst_sum(arrays.first, arrays.second, currents, np.zeros(currents.size), arrays.n_nodes)
+    if share > made.tolerance:
+        least = RESOLUTION * largest_in_block(arrays, currents)
+        kcl, share = worst_sum(arrays.first, arrays.second, currents, least, arrays.n_nodes)
+    gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
+    relative = {**made.relative, "devices": float(found.distance.max())}
+    relative["kcl"] = max(share, relative["kcl"])
+    certificate: Certificate = made._replace(
+        kcl=max(kcl, made.kcl), relative=relative, device_gap=float(gap.sum())
+    )  # fmt: skip
+    return certificate
+
+
+def device_currents(found: Found, smooth: Smooth) -> np.ndarray:
+    """Currents (m,), A, with those of smooth devices in place of their tangents'."""
+    currents = found.point.currents.copy()
+    currents[smooth.slope] = currents[smooth.touch] = 0.0
+    currents[smooth.rest] = found.current
+    currents[np.abs(currents) < NOTHING] = 0.0
+    return currents
+
+
+def worst_sum(
+    first: np.ndarray, second: np.ndarray, currents: np.ndarray, least: np.ndarray, n_nodes: int
+) -> tuple[float, float]:
+    """The largest net current at a node, A, and the largest share of the largest current there, at least ``least``."""
+    net = np.abs(np.bincount(first, currents, n_nodes) - np.bincount(second, currents, n_nodes))
+    size, largest = np.maximum(np.abs(currents), least), np.zeros(n_nodes)
+    np.maximum.at(largest, first, size)
+    np.maximum.at(largest, second, size)
+    wrong = net > 0.0
+    return float(net.max(initial=0.0)), float((net[wrong] / largest[wrong]).max(initial=0.0))
+
+
+def unsolved(
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, column: np.ndarray, tolerance: float
+) -> NoReturn:
+    """Say why Newton's method ended away from the curves.
+
+    Raises
+    ------
+    UnboundedError
+        Devices pass less than a current that has no other way.
+    ConvergenceError
+        Else; it names the device that is farthest from its curve.
+    """
+    from circuitsim.analysis.solve import solve
+
+    limited = recession(circuit, expansion, smooth, column)
+    try:
+        solve(limited)
+    except NoSteadyStateError as error:
+        raise _restated(error, circuit, expansion) from None
+    worst = int(np.argmax(found.distance))
+    k = int(smooth.elements[worst])
+    volts, beyond = float(found.voltage[worst]), ""
+    device = circuit.devices[k]
+    assert isinstance(device, SmoothDevice)
+    if not all(math.isfinite(number) for number in type(device).junction(device.row(), volts)):
+        beyond = f"; at {volts:.9g} V its current is beyond the range of doubles: give it a series resistance"
+    raise ConvergenceError(
+        f"Newton's method stopped after {found.steps} steps: {circuit.names[k]} is off its curve by "
+        f"{found.distance[worst]:.1e} of its voltage and current (tolerance {tolerance:.0e}){beyond}"
+    )
+
+
+def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np.ndarray) -> Circuit:
+    """The circuit in which each smooth device passes any current within its limits, at a voltage of 1 Ω times that.
+
+    It has a steady state just where the circuit has one, limits that are approached counted as reached.
+    """
+    elementary = expansion.circuit
+    tangents = {int(k) for k in (*smooth.slope, *smooth.touch, *smooth.rest)}
+    out = Circuit(circuit.title)
+    for k, element in enumerate(elementary):
+        if k not in tangents:
+            value = None if element.value is None else float(column[k])
+            out.add(ELEMENTS[elementary.columns()[0][k]].letter, element.name, element.first, element.second, value)
+    for k in smooth.elements.tolist():
+        device = circuit.devices[k]
+        assert isinstance(device, SmoothDevice)
+        element = circuit[k]
+        _limited(out, expansion.circuit.names[expansion.parts[k][0]], element.first, element.second, device.limits())
+    return out
+
+
+def _limited(out: Circuit, name: str, first: str, second: str, limits: Limits) -> None:
+    """Branches in a row: one that passes at least a current, one that passes at most a current."""
+    finite = [k for k in range(2) if math.isfinite(limits[k])]
+    middle = f"{name}:between" if len(finite) == 2 else second
+    out.resistor(name, first, f"{name}:in", 1.0)
+    nodes = [f"{name}:in", middle, second] if len(finite) == 2 else [f"{name}:in", second]
+    if not finite:
+        out.voltage_source(f"{name}:through", f"{name}:in", second, 0.0)
+    for number, k in enumerate(finite):
+        a, b = nodes[number], nodes[number + 1]
+        limit = f"{name}:{'least' if k == 0 else 'most'}"
+        out.current_source(f"{limit}:current", a, b, limits[k])
+        out.diode(f"{limit}:diode", *((a, b) if k == 0 else (b, a)))
+
+
+def _restated(error: NoSteadyStateError, circuit: Circuit, expansion: Expansion) -> NoSteadyStateError:
+    """The error in terms of devices, with the least and the most that those in it pass."""
+    owners = [*expansion.owner.items()]
+    names = [next((own for part, own in owners if element.startswith(part)), element) for element in error.elements]
+    names = list(dict.fromkeys(names))
+    passed = []
+    for name in names:
+        device = circuit.devices.get(circuit.element_index(name)) if name in circuit else None
+        if isinstance(device, SmoothDevice):
+            least, most = device.limits()
+            listed = [f"at least {least:.6g} A"] if math.isfinite(least) else []
+            listed += [f"at most {most:.6g} A"] if math.isfinite(most) else []
+            passed += [f"{name} passes {' and '.join(listed)}"] if listed else []
+    nodes = [node for node in error.nodes if ":" not in node]
+    return type(error)(f"{error}" + (f" ({'; '.join(passed)})" if passed else ""), names, nodes)

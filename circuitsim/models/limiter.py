@@ -1,0 +1,91 @@
+"""The ideal current limiter: a short that passes at most IMAX, and at least −IREV in reverse.
+
+A current source with an ideal diode against it passes i = I − i_D ≤ I, without a drop where i < I. Two in a row limit
+both directions. Exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from circuitsim.models.base import Device, ElementModel, Parameter, Part, Region
+from circuitsim.models.shapes import RADIUS, Symbol, arrow, circle
+
+PASSING, LIMITING, REVERSE = Region("passing", True), Region("limiting", True), Region("limiting in reverse", True)
+
+
+class Limiter(Device):
+    """Parameters of one limiter.
+
+    Attributes
+    ----------
+    imax : float
+        Most current, A (≥ 0).
+    irev : float or None
+        Most current in reverse, A (≥ 0); None: any.
+    ron : float
+        Resistance in series, Ω (≥ 0).
+    m : float
+        Limiters in parallel.
+    """
+
+    imax: float
+    irev: float | None
+    ron: float
+    m: float
+
+    def expand(self) -> tuple[Part, ...]:
+        """Resistance, then source and diode for each limit."""
+        behind = "second" if self.irev is None else "between"
+        parts = [
+            Part("R", "ron", "first", "before", self.ron / self.m),
+            Part("I", "imax", "before", behind, self.imax * self.m),
+            Part("D", "passes", behind, "before"),
+        ]
+        if self.irev is not None:
+            parts += [
+                Part("I", "irev", "between", "second", -self.irev * self.m),
+                Part("D", "returns", "between", "second"),
+            ]
+        return tuple(parts)
+
+    def region(self, currents: Mapping[str, float]) -> Region:
+        """Which of its diodes block."""
+        if not currents["passes"] > 0.0:
+            return LIMITING
+        return PASSING if currents.get("returns", 1.0) > 0.0 else REVERSE
+
+    def law(self, voltage: float) -> tuple[float, float]:
+        """Least and largest current."""
+        most, least = self.imax * self.m, -math.inf if self.irev is None else -self.irev * self.m
+        if self.ron > 0.0:
+            current = min(max(voltage * self.m / self.ron, least), most)
+            return current, current
+        return (least if voltage <= 0.0 else most), (most if voltage >= 0.0 else least)
+
+    def energy(self, voltage: float) -> float:
+        """Co-content, W; infinite where any reverse current passes without a drop."""
+        limit = self.imax if voltage >= 0.0 else math.inf if self.irev is None else self.irev
+        v, limit = abs(voltage), limit * self.m
+        ohms = self.ron / self.m
+        if v == 0.0:
+            return 0.0
+        if limit == math.inf:
+            return 0.5 * v * v / ohms if ohms > 0.0 else math.inf
+        knee = min(v, limit * ohms)
+        return (0.5 * knee * knee / ohms if ohms > 0.0 else 0.0) + limit * (v - knee)
+
+
+MODEL = ElementModel(
+    "D", "current limiter", ("first", "second"), "v = RON i while −IREV ≤ i ≤ IMAX", "∫ i dv", "",
+    "{name} {first} {second} {value}",
+    Symbol(RADIUS, (*arrow(-0.1, 0.11), ((0.13, 0.1), (0.13, -0.1))), circle(RADIUS)),
+    device=Limiter, card_type="LIMITER", parameters=(
+        Parameter("imax", "A", 0.0, "limit IMAX", 1e-3),
+        Parameter("irev", "A", 0.0, "limit IREV in reverse"),
+        Parameter("ron", "Ω", 0.0, "resistance RON", 0.0),
+    ),
+    counts=("m",), dialect="a model of circuitsim; ngspice has none",
+)  # fmt: skip
+Limiter.model = MODEL

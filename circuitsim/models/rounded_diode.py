@@ -1,0 +1,117 @@
+"""LTspice's idealised diode with rounded knees (Epsilon, RevEpsilon) or current limits (Ilimit, RevIlimit).
+
+As the piecewise-linear diode (`circuitsim.models.piecewise_diode`), but with x the voltage beyond a knee and ε its
+rounding, a cell's slope rises from 1/Roff to 1/R in proportion to x over 0 ≤ x < ε; beyond, the line lies ε/2 farther
+out. A limit I turns a current i into I tanh(i/I).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
+from circuitsim.models.shapes import TRIANGLE, Symbol
+from circuitsim.models.smooth import Limits, SmoothDevice
+
+OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
+
+
+def junction(p: Any, u: Any) -> tuple[Any, Any]:
+    """Current (A) and slope (S); p: 0, goff, then forward and reverse: knee, extra slope, rounding, limit; m, n."""
+    side = 2 if u >= 0.0 else 6
+    v = abs(u) / p[11]
+    current, slope = v * p[1], p[1]
+    x = v - p[side]
+    if x >= 0.0:
+        rounding = p[side + 2]
+        if x < rounding:
+            current += 0.5 * p[side + 1] * x * x / rounding
+            slope += p[side + 1] * x / rounding
+        else:
+            current += p[side + 1] * (x - 0.5 * rounding)
+            slope += p[side + 1]
+    limit = p[side + 3]
+    if limit < math.inf:
+        part = math.tanh(current / limit)
+        current, slope = limit * part, slope * (1.0 - part) * (1.0 + part)
+    current *= p[10]
+    return (current if u >= 0.0 else -current), slope * p[10] / p[11]
+
+
+class RoundedDiode(SmoothDevice):
+    """Parameters of one idealised diode with rounded knees or limits.
+
+    Attributes
+    ----------
+    vfwd, ron, vrev, rrev, roff : float or None
+        As of `circuitsim.models.piecewise_diode.PiecewiseLinearDiode`; resistances above zero.
+    epsilon, revepsilon : float
+        Widths of the knees, V (≥ 0).
+    ilimit, revilimit : float or None
+        Limits of a cell's current, A (> 0); None: none.
+    m, n : float
+        Cells beside each other, cells in a row.
+    """
+
+    junction = staticmethod(junction)
+
+    vfwd: float
+    ron: float
+    vrev: float | None
+    rrev: float | None
+    roff: float | None
+    epsilon: float
+    revepsilon: float
+    ilimit: float | None
+    revilimit: float | None
+    m: float
+    n: float
+
+    def check(self) -> None:
+        """Refuse slopes that fall."""
+        rrev = self.ron if self.rrev is None else self.rrev
+        for name, resistance, knee in (("Ron", self.ron, self.vfwd), ("Rrev", rrev, self.vrev)):
+            if knee is not None and self.roff is not None and resistance > self.roff:
+                raise ValueError(f"{name} ({resistance:g} Ω) must not be above Roff ({self.roff:g} Ω)")
+
+    def row(self) -> tuple[float, ...]:
+        """See `junction`."""
+        goff = 0.0 if self.roff is None else 1.0 / self.roff
+        rrev = self.ron if self.rrev is None else self.rrev
+        vrev = math.inf if self.vrev is None else self.vrev
+        most, least = (math.inf if limit is None else limit for limit in (self.ilimit, self.revilimit))
+        forward = self.vfwd, 1.0 / self.ron - goff, self.epsilon, most
+        return 0.0, goff, *forward, vrev, 1.0 / rrev - goff, self.revepsilon, least, self.m, self.n
+
+    def limits(self) -> Limits:
+        """The stated limits; nothing in reverse where nothing conducts."""
+        row = self.row()
+        least = 0.0 if self.vrev is None and self.roff is None else -row[9] * self.m
+        return Limits(least, row[5] * self.m)
+
+    def region_at(self, voltage: float) -> Region:
+        """By the knees."""
+        row, v = self.row(), voltage / self.n
+        return FORWARD if v >= row[2] else BREAKDOWN if v < -row[6] else OFF
+
+
+MODEL = ElementModel(
+    "D", "rounded diode", ("anode", "cathode"), "the piecewise-linear diode's with rounded knees, I tanh(i/I)",
+    "∫ i dv", "", "{name} {first} {second} {value}",
+    Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
+    device=RoundedDiode, card_type="D", parameters=(
+        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0),
+        Parameter("ron", "Ω", POSITIVE, "forward resistance Ron", 1.0),
+        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev"),
+        Parameter("rrev", "Ω", POSITIVE, "breakdown resistance Rrev"),
+        Parameter("roff", "Ω", POSITIVE, "off resistance Roff"),
+        Parameter("epsilon", "V", 0.0, "width Epsilon of the forward knee", 0.0),
+        Parameter("revepsilon", "V", 0.0, "width RevEpsilon of the breakdown knee", 0.0),
+        Parameter("ilimit", "A", POSITIVE, "forward limit Ilimit"),
+        Parameter("revilimit", "A", POSITIVE, "breakdown limit RevIlimit"),
+    ),
+    counts=("m", "n"), required=frozenset(("epsilon", "revepsilon", "ilimit", "revilimit")),
+    dialect="an idealised diode of LTspice; ngspice has no such law",
+)  # fmt: skip
+RoundedDiode.model = MODEL

@@ -1,0 +1,74 @@
+"""The sinh cell of resistive memories (tunnelling, hopping): i = m G V0 sinh(v / V0)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
+from circuitsim.models.shapes import Symbol, zigzag
+from circuitsim.models.smooth import Limits, SmoothDevice
+
+LINEAR, STEEP = Region("linear", False), Region("exponential", True)
+
+
+def junction(p: Any, u: Any) -> tuple[Any, Any]:
+    """Current (A) and slope (S); p: resistance, conductance at zero, scale of voltages."""
+    x = u / p[2]
+    if abs(x) > 700.0:
+        return (math.inf if u > 0.0 else -math.inf), math.inf
+    return p[1] * p[2] * math.sinh(x), p[1] * math.cosh(x)
+
+
+class SinhCell(SmoothDevice):
+    """Parameters of one cell.
+
+    Attributes
+    ----------
+    g : float
+        Conductance at zero volts, S (> 0).
+    v0 : float
+        Scale of voltages, V (> 0).
+    rs : float
+        Resistance in series, Ω (≥ 0).
+    m : float
+        Cells in parallel.
+    """
+
+    junction = staticmethod(junction)
+
+    g: float
+    v0: float
+    rs: float
+    m: float
+
+    def row(self) -> tuple[float, ...]:
+        """See `junction`."""
+        return self.rs / self.m, self.g * self.m, self.v0
+
+    def limits(self) -> Limits:
+        """None."""
+        return Limits(-math.inf, math.inf)
+
+    def junction_energy(self, voltage: float) -> float:
+        """G V0² (cosh(v/V0) − 1)."""
+        half = math.sinh(min(0.5 * abs(voltage) / self.v0, 350.0))
+        return 2.0 * self.g * self.m * self.v0**2 * half * half
+
+    def region_at(self, voltage: float) -> Region:
+        """Exponential from V0 on."""
+        return STEEP if abs(voltage) >= self.v0 else LINEAR
+
+
+MODEL = ElementModel(
+    "D", "sinh cell", ("first", "second"), "i = G V0 sinh(u/V0), v = u + RS i", "∫ i dv", "",
+    "{name} {first} {second} {value}",
+    Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.085)),
+    device=SinhCell, card_type="SINH", parameters=(
+        Parameter("g", "S", POSITIVE, "conductance G at zero volts", 1e-6),
+        Parameter("v0", "V", POSITIVE, "scale of voltages V0", 0.25),
+        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0),
+    ),
+    counts=("m",), dialect="a model of circuitsim; ngspice has none",
+)  # fmt: skip
+SinhCell.model = MODEL

@@ -1,0 +1,95 @@
+"""Smooth devices: a junction behind a resistance, linearised in each step of Newton's method.
+
+The linearised device is a conductance beside a current source, so a step is an operating point of one circuit of
+elementary elements with other values (`circuitsim.analysis.newton`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from circuitsim.models.base import Device, Part, Region
+
+
+class Limits(NamedTuple):
+    """The currents that a device approaches far in reverse and far forward, A; infinite where there is no limit."""
+
+    least: float
+    most: float
+
+
+class SmoothDevice(Device):
+    """A device whose current is a smooth, monotone function of its voltage, with a resistance in series.
+
+    A subclass states the law of its junction (`junction`, see `circuitsim.models.curve`), the row of its parameters
+    (`row`), the energy of its junction and the names of its regions.
+    """
+
+    @staticmethod
+    @abstractmethod
+    def junction(p: Any, u: Any) -> tuple[Any, Any]:
+        """Current (A) and slope (S) of the junction with parameters ``p`` at its voltage ``u``, V; infinite beyond the
+        range of doubles."""
+
+    @abstractmethod
+    def row(self) -> tuple[float, ...]:
+        """What `junction` takes as p: the resistance in series, Ω, then parameters of its own."""
+
+    @abstractmethod
+    def limits(self) -> Limits:
+        """The currents that it approaches."""
+
+    def junction_energy(self, voltage: float) -> float:
+        """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature where no formula is stated."""
+        import numpy as np
+
+        nodes, weights = np.polynomial.legendre.leggauss(12)
+        row, edges = self.row(), np.linspace(0.0, voltage, 257)
+        half = 0.5 * (edges[1] - edges[0])
+        places = (edges[:-1, None] + half * (1.0 + nodes)).ravel().tolist()
+        currents = np.array([type(self).junction(row, u)[0] for u in places]).reshape(-1, nodes.size)
+        return float(half * (currents @ weights).sum())
+
+    @abstractmethod
+    def region_at(self, voltage: float) -> Region:
+        """Where on its law the device is at a voltage of its junction, V."""
+
+    def expand(self) -> tuple[Part, ...]:
+        """Its tangent at zero volts of the junction: i = I + (v − V)/R, with the point (V, I) that it touches."""
+        row, (first, second) = self.row(), self.model.terminals
+        current, slope = type(self).junction(row, 0.0)
+        return (
+            Part("R", "slope", first, "inside", row[0] + 1.0 / max(slope, 1e-100)),
+            Part("V", "voltage", "inside", second, row[0] * current),
+            Part("I", "current", first, second, current),
+        )
+
+    def region(self, currents: Mapping[str, float]) -> Region:
+        """That at zero volts: parts alone do not tell."""
+        return self.region_at(0.0)
+
+    def at(self, voltage: float) -> tuple[float, float]:
+        """Voltage of the junction (V) and current (A) at a voltage of the device, V."""
+        import numpy as np
+
+        from circuitsim.models.curve import curves
+
+        row = np.array([self.row()])
+        u, points = np.array([voltage]), np.empty((4, 1))
+        curves(type(self).junction, 1).project(row, u.copy(), np.zeros(1), np.zeros(1), u, points)
+        return float(u[0]), float(points[1, 0])
+
+    def law(self, voltage: float) -> tuple[float, float]:
+        """The current at ``voltage``, twice; of a junction behind a resistance by iteration."""
+        current = self.at(voltage)[1]
+        return current, current
+
+    def energy(self, voltage: float) -> float:
+        """Co-content of junction and resistance, W."""
+        junction, current = self.at(voltage)
+        return self.junction_energy(junction) + 0.5 * self.row()[0] * current * current
+
+
+__all__ = ["Limits", "SmoothDevice"]

@@ -1,0 +1,97 @@
+"""A table of voltages and currents, linear between its points and beyond them: ``.model X PWL(v1 i1 v2 i2 …)``."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from circuitsim.models.base import ElementModel, Parameter, Region
+from circuitsim.models.shapes import Symbol, zigzag
+from circuitsim.models.smooth import Limits, SmoothDevice
+
+POINTS = 64
+"""Most points of a table."""
+
+
+def junction(p: Any, u: Any) -> tuple[Any, Any]:
+    """Current (A) and slope (S); p: 0, number of points, then their voltages and currents by turns."""
+    count = int(p[1])
+    k = 0
+    while k < count - 2 and u >= p[2 * k + 4]:
+        k += 1
+    v, i = p[2 * k + 2], p[2 * k + 3]
+    slope = (p[2 * k + 5] - i) / (p[2 * k + 4] - v)
+    return i + slope * (u - v), slope
+
+
+class Table(SmoothDevice):
+    """Points of one table, V and A: ``v1``, ``i1``, ``v2``, ``i2`` …, and ``m`` in parallel."""
+
+    junction = staticmethod(junction)
+
+    m: float
+
+    def points(self) -> list[tuple[float, float]]:
+        """Voltages (V) and currents (A), those of ``m`` in parallel, in order."""
+        found = []
+        for k in range(1, POINTS + 1):
+            v, i = getattr(self, f"v{k}"), getattr(self, f"i{k}")
+            if v is None or i is None:
+                break
+            found.append((v, i * self.m))
+        return found
+
+    def check(self) -> None:
+        """Refuse tables that are too short, have gaps, or fall."""
+        points = self.points()
+        stated = sum(value is not None for value in self.parameters().values())
+        if stated != 2 * len(points):
+            raise ValueError(f"a table needs pairs of voltage and current without gaps, at most {POINTS}")
+        if len(points) < 2:
+            raise ValueError("a table needs at least two points")
+        for (v, i), (w, j) in pairwise(points):
+            if not v < w:
+                raise ValueError(f"its voltages must rise: {w:g} V comes after {v:g} V")
+            if j < i:
+                raise ValueError(f"its current falls from {i:g} to {j:g} A between {v:g} and {w:g} V: no monotone law")
+
+    def row(self) -> tuple[float, ...]:
+        """See `junction`."""
+        points = self.points()
+        flat = [number for point in points for number in point]
+        return 0.0, float(len(points)), *flat, *([0.0] * (2 * POINTS - len(flat)))
+
+    def limits(self) -> Limits:
+        """The first and the last current, where the table ends level."""
+        points = self.points()
+        least = points[0][1] if points[0][1] == points[1][1] else -math.inf
+        return Limits(least, points[-1][1] if points[-1][1] == points[-2][1] else math.inf)
+
+    def junction_energy(self, voltage: float) -> float:
+        """Trapezia between the points."""
+        row, knees = self.row(), [v for v, _ in self.points()]
+        low, high = min(0.0, voltage), max(0.0, voltage)
+        ends = [low, *(v for v in knees if low < v < high), high]
+        currents = [junction(row, v)[0] for v in ends]
+        total = sum(0.5 * (i + j) * (w - v) for v, w, i, j in zip(ends, ends[1:], currents, currents[1:]))
+        return total if voltage >= 0.0 else -total
+
+    def region_at(self, voltage: float) -> Region:
+        """The piece, by the number of its first point."""
+        knees = [v for v, _ in self.points()]
+        piece = sum(voltage >= v for v in knees)
+        return Region("below point 1" if piece == 0 else f"from point {piece}", False)
+
+
+MODEL = ElementModel(
+    "D", "table", ("first", "second"), "i over v linear between points", "∫ i dv", "",
+    "{name} {first} {second} {value}",
+    Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.05)),
+    device=Table, card_type="PWL", parameters=tuple(
+        Parameter(f"{letter}{k}", unit, meaning=f"{what} of point {k}")
+        for k in range(1, POINTS + 1) for letter, unit, what in (("v", "V", "voltage"), ("i", "A", "current"))
+    ),
+    counts=("m",), listed=True, dialect="a model of circuitsim; ngspice has none",
+)  # fmt: skip
+Table.model = MODEL

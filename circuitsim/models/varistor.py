@@ -1,0 +1,78 @@
+"""The varistor (metal oxide, silicon carbide): i = m INOM sign(v) (|v| / VNOM)^ALPHA."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
+from circuitsim.models.shapes import Symbol, zigzag
+from circuitsim.models.smooth import Limits, SmoothDevice
+
+CONDUCTING, OFF = Region("conducting", True), Region("off", False)
+
+
+def junction(p: Any, u: Any) -> tuple[Any, Any]:
+    """Current (A) and slope (S); p: resistance, current at the nominal voltage, that voltage, exponent."""
+    if u == 0.0:
+        return 0.0, (p[1] / p[2] if p[3] == 1.0 else 0.0)
+    size = abs(u) / p[2]
+    if p[3] * math.log(size) > 650.0:
+        return (math.inf if u > 0.0 else -math.inf), math.inf
+    current = p[1] * size ** p[3]
+    return (current if u > 0.0 else -current), p[3] * current / abs(u)
+
+
+class Varistor(SmoothDevice):
+    """Parameters of one varistor.
+
+    Attributes
+    ----------
+    vnom, inom : float
+        A point of its curve, V and A (> 0).
+    alpha : float
+        Exponent (≥ 1).
+    rs : float
+        Resistance in series, Ω (≥ 0).
+    m : float
+        Varistors in parallel.
+    """
+
+    junction = staticmethod(junction)
+
+    vnom: float
+    inom: float
+    alpha: float
+    rs: float
+    m: float
+
+    def row(self) -> tuple[float, ...]:
+        """See `junction`."""
+        return self.rs / self.m, self.inom * self.m, self.vnom, self.alpha
+
+    def limits(self) -> Limits:
+        """None."""
+        return Limits(-math.inf, math.inf)
+
+    def junction_energy(self, voltage: float) -> float:
+        """|v| i / (ALPHA + 1)."""
+        return voltage * junction(self.row(), voltage)[0] / (self.alpha + 1.0)
+
+    def region_at(self, voltage: float) -> Region:
+        """Conducting from its nominal voltage on."""
+        return CONDUCTING if abs(voltage) >= self.vnom else OFF
+
+
+MODEL = ElementModel(
+    "D", "varistor", ("first", "second"), "i = INOM sign(u) (|u|/VNOM)^ALPHA, v = u + RS i", "∫ i dv", "",
+    "{name} {first} {second} {value}",
+    Symbol(0.3, (((-0.2, -0.16), (0.2, 0.16)), ((0.2, 0.16), (0.26, 0.16))), graded=zigzag(0.3, 0.085)),
+    device=Varistor, card_type="VARISTOR", parameters=(
+        Parameter("vnom", "V", POSITIVE, "nominal voltage VNOM", 1.0),
+        Parameter("inom", "A", POSITIVE, "nominal current INOM", 1e-3),
+        Parameter("alpha", "", 1.0, "exponent ALPHA", 30.0),
+        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0),
+    ),
+    counts=("m",), dialect="a model of circuitsim; ngspice has none",
+)  # fmt: skip
+Varistor.model = MODEL

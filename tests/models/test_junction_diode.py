@@ -1,0 +1,185 @@
+"""The junction diode: its law in decimal arithmetic, bisection by hand, limits, temperature, starts."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim import Circuit
+from circuitsim.errors import ConvergenceError, UnboundedError
+from circuitsim.models.junction_diode import JunctionDiode
+
+K_OVER_Q = Decimal("1.38064852e-23") / Decimal("1.6021766208e-19")
+CASES: list[dict[str, float]] = [
+    {},
+    {"is": 1e-18, "n": 1.8},
+    {"is": 1e-6, "rs": 0.3},
+    {"bv": 5.1},
+    {"bv": 100.0, "ibv": 1e-5, "nbv": 1.5, "rs": 2.0},
+    {"is": 3e-12, "n": 1.3, "bv": 12.0, "m": 3.0, "area": 2.5, "rs": 0.1},
+]
+
+
+@pytest.fixture(autouse=True)
+def _digits():
+    with decimal.localcontext() as context:
+        context.prec = 40
+        yield
+
+
+def exact_law(u: Decimal, case: dict[str, float]) -> Decimal:
+    """The law in the head of the model at 27 °C, u: junction voltage."""
+    cells = Decimal(case.get("m", 1.0)) * Decimal(case.get("area", 1.0))
+    saturation, thermal = Decimal(case.get("is", 1e-14)) * cells, K_OVER_Q * Decimal("300.15")
+    vt = Decimal(case.get("n", 1.0)) * thermal
+    if u >= -3 * vt:
+        return saturation * ((u / vt).exp() - 1)
+    e = Decimal(1).exp()
+    if "bv" not in case or u >= -knee(case):
+        return -saturation * (1 - (3 * vt / (e * -u)) ** 3)
+    vb = Decimal(case.get("nbv", case.get("n", 1.0))) * thermal
+    return -saturation * ((-(u + knee(case)) / vb).exp() - (3 * vt / (e * knee(case))) ** 3)
+
+
+def knee(case: dict[str, float]) -> Decimal:
+    """xbv: IS (e^{(BV − xbv)/vb} − 1 + xbv/VT) = IBV m, by bisection."""
+    cells = Decimal(case.get("m", 1.0)) * Decimal(case.get("area", 1.0))
+    saturation, thermal = Decimal(case.get("is", 1e-14)) * cells, K_OVER_Q * Decimal("300.15")
+    vb = Decimal(case.get("nbv", case.get("n", 1.0))) * thermal
+    bv, ibv = Decimal(case["bv"]), Decimal(case.get("ibv", 1e-3)) * Decimal(case.get("m", 1.0))
+    low, high = bv - 80 * vb, bv
+    for _ in range(120):
+        middle = (low + high) / 2
+        more = saturation * (((bv - middle) / vb).exp() - 1 + middle / thermal) > ibv
+        low, high = (middle, high) if more else (low, middle)
+    return low
+
+
+def series(case: dict[str, float]) -> Decimal:
+    return Decimal(case.get("rs", 0.0)) / Decimal(case.get("m", 1.0)) / Decimal(case.get("area", 1.0))
+
+
+def bisected(volts: float, ohms: float, case: dict[str, float]) -> tuple[float, float]:
+    """Voltage and current of a diode behind a source and a resistance, by bisection of the junction's voltage."""
+    source, total = Decimal(volts), Decimal(ohms) + series(case)
+    low, high = min(source, Decimal(0)), max(source, Decimal(0))
+    for _ in range(130):
+        middle = (low + high) / 2
+        low, high = (low, middle) if middle + total * exact_law(middle, case) > source else (middle, high)
+    current = exact_law(low, case)
+    return float(low + series(case) * current), float(current)
+
+
+def behind(volts: float, ohms: float, case: dict[str, float]) -> Circuit:
+    c = Circuit("one diode")
+    c.voltage_source("V1", "in", "0", volts)
+    c.resistor("R1", "in", "a", ohms)
+    c.device("D1", "a", "0", JunctionDiode(**case))
+    return c
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bisection_by_hand(case: dict[str, float]) -> None:
+    for volts in (100.0, 5.0, 0.65, 1e-3, -1e-6, -0.05, -2.0, -5.2, -20.0, -103.0):
+        for ohms in (1e-2, 1e3, 1e8):
+            voltage, current = bisected(volts, ohms, case)
+            point = circuitsim.solve(behind(volts, ohms, case))
+            assert point["a"] == pytest.approx(voltage, rel=1e-12, abs=0.0)
+            # A small share of the source's voltage lies across the resistor where the diode blocks.
+            assert point.current("D1") == pytest.approx(current, rel=1e-12, abs=1e-15 * abs(volts) / ohms)
+            assert point.certificate.relative["devices"] <= 1e-11
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_law_and_energy_at_a_voltage(case: dict[str, float]) -> None:
+    device = JunctionDiode(**case)
+    for u in (0.7, 0.3, 0.0, -0.05, -0.2, -3.0, -5.05, -5.5):
+        if "bv" in case and u < -float(case["bv"]) - 0.1:
+            continue
+        current = exact_law(Decimal(u), case)
+        voltage = float(Decimal(u) + series(case) * current)
+        assert device.law(voltage)[0] == pytest.approx(float(current), rel=2e-12)
+        steps = np.linspace(0.0, voltage, 8001)
+        integral = np.trapezoid([device.law(v)[0] for v in steps.tolist()], steps)
+        assert device.energy(voltage) == pytest.approx(integral, rel=1e-3)
+
+
+def test_regions() -> None:
+    names = {5.0: "forward", 0.001: "off", -3.0: "off", -20.0: "reverse breakdown"}
+    for volts, state in names.items():
+        assert circuitsim.solve(behind(volts, 1e3, {"bv": 5.1})).state("D1") == state
+
+
+def test_temperature() -> None:
+    """IS (T) of SPICE: at 127 °C by the ratio of temperatures, gap and exponent."""
+    kelvin, nominal = 400.15, 300.15
+    vt = float(K_OVER_Q) * kelvin
+    growth = math.exp((kelvin / nominal - 1.0) * 1.2 / (1.5 * vt)) * (kelvin / nominal) ** (2.0 / 1.5)
+    device = JunctionDiode(**{"is": 1e-13, "n": 1.5, "eg": 1.2, "xti": 2.0, "temp": 127.0})
+    assert device.law(0.4)[0] == pytest.approx(1e-13 * growth * math.expm1(0.4 / (1.5 * vt)), rel=1e-12)
+    assert device.counts() == {"temp": 127.0}
+
+
+def test_no_way_for_a_reverse_current_names_the_device_and_its_limit() -> None:
+    c = Circuit("t")
+    c.current_source("I1", "0", "a", -1e-3)
+    c.device("D1", "a", "b", JunctionDiode())
+    c.resistor("R1", "b", "0", 1.0)
+    with pytest.raises(UnboundedError, match="D1 passes at least -1e-14 A") as error:
+        circuitsim.solve(c)
+    assert set(error.value.elements) == {"I1", "D1"} and "a" in error.value.nodes
+    point = circuitsim.solve(c.with_values({"D1.bv": 6.2}))
+    assert point.state("D1") == "reverse breakdown" and point.current("D1") == pytest.approx(-1e-3, rel=1e-12)
+    assert circuitsim.solve(c.with_values({"I1": 9.9e-15, "D1.rs": 1.0})).current("D1") == pytest.approx(9.9e-15)
+
+
+def test_beyond_the_range_of_doubles() -> None:
+    c = Circuit("t")
+    c.voltage_source("V1", "a", "0", 5.0)
+    c.device("D1", "a", "0", JunctionDiode())
+    assert circuitsim.solve(c).current("D1") == pytest.approx(1e-14 * math.exp(5.0 / (float(K_OVER_Q) * 300.15)))
+    with pytest.raises(ConvergenceError, match=r"D1 is off its curve.*range of doubles: give it a series resistance"):
+        circuitsim.solve(c.with_values({"V1": 50.0}))
+
+
+def test_leakage_beside_kiloamperes() -> None:
+    c = Circuit("t")
+    c.current_source("I1", "0", "a", 3e3)
+    c.resistor("R1", "a", "0", 1e-3)
+    c.device("D1", "b", "a", JunctionDiode(**{"is": 1e-18}))
+    c.resistor("R2", "b", "0", 1e3)
+    assert circuitsim.solve(c).current("D1") == pytest.approx(-1e-18, rel=1e-3)
+
+
+def test_ideal_and_piecewise_linear_diodes_stay_exact_in_each_step() -> None:
+    c = behind(5.0, 1e3, {})
+    c.diode("D2", "a", "k")
+    c.resistor("R2", "k", "0", 20.0)
+    point = circuitsim.solve(c)
+    assert point.state("D2") == "conducting" and point["k"] == point["a"]
+    assert point["a"] == pytest.approx(0.0980393, abs=1e-6)  # 5 V · 20/1020, the junction leaks 1e-13 A
+
+
+def test_starts_and_new_values() -> None:
+    ready = circuitsim.prepared(behind(5.0, 1e3, {"bv": 5.1}))
+    cold = ready.solve({"V1": 5.001})
+    warm = ready.solve({"V1": 5.001}, start=ready.solve())
+    assert warm["a"] == pytest.approx(cold["a"], rel=1e-12)
+    assert warm.solver["newton_steps"] <= cold.solver["newton_steps"]
+    assert ready.solve({"V1": -9.0, "D1.bv": 4.0}).state("D1") == "reverse breakdown"
+    swept = circuitsim.sweep(behind(5.0, 1e3, {}), {"V1": [1.0, 2.0], "D1.n": [1.0, 2.0]}, "v(a)")["v(a)"]
+    expected = [bisected(v, 1e3, {"n": n})[0] for v in (1.0, 2.0) for n in (1.0, 2.0)]
+    assert sorted(swept) == pytest.approx(sorted(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_circuits_are_certified(seed: int) -> None:
+    from device_circuits import draw
+
+    point = circuitsim.solve(draw(seed, 40))
+    assert point.certificate.certified and int(str(point.solver.get("newton_steps", 0))) <= 25
