@@ -15,10 +15,10 @@ from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
-from circuitsim.engine.search import PATIENCE, Change, Search
+from circuitsim.engine.search import PARTS, PATIENCE, Change, Search
 from circuitsim.errors import ConvergenceError
 
-NODAL = 3 * PATIENCE
+NODAL = 3 * (1 + PARTS) * PATIENCE
 """Most iterations on node potentials in doubles."""
 
 
@@ -58,10 +58,20 @@ def solve_active_set(
         change = search.next(np.packbits(point.closed[net.diodes]).tobytes(), violated, found.enter.size)
         if change is Change.DUAL:
             break
+        if change is Change.PART:
+            found = _part(found, search, point.closed.size)
         closed = _next_set(net, point, found, change)
         guess, anchor, previous = point.current, point.v, point.factored
     point, dual = solve_dual(net, np.flatnonzero(point.closed), point.current, limit)
     return point, count + dual
+
+
+def _part(found: Violations, search: Search, m: int) -> Violations:
+    """The part of the violated diodes that changes."""
+    violated = np.zeros(m, dtype=bool)
+    violated[found.leave] = violated[found.enter] = True
+    part = search.part(violated)
+    return Violations(found.leave[part[found.leave]], found.enter[part[found.enter]])
 
 
 def _next_set(net: Network, point: LinearPoint, found: Violations, change: Change) -> np.ndarray:

@@ -106,6 +106,9 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
             leave = on & (flow < -CLEAR * state.noise)
         wrong = int(leave.sum() + enter.sum())
         change = search.next(np.packbits(on).tobytes(), wrong, int(enter.sum()))
+        if change is Change.PART and wrong:
+            part = search.part(leave | enter)
+            leave, enter = leave & part, enter & part
         stays = np.flatnonzero(on if change is Change.ENTER_ONLY else on & ~leave)
         stays = stays[np.argsort(-flow[stays], kind="stable")]
         if not wrong or change is Change.DUAL or count >= limit:
