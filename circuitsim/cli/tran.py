@@ -76,26 +76,31 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _time(option: str, text: str | None) -> float | None:
+def _number(option: str, text: str) -> float:
     from circuitsim.units import parse
 
+    try:
+        return parse(text.strip())
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}; write a number such as 10m") from None
+
+
+def _time(option: str, text: str | None) -> float | None:
     if text is None:
         return None
-    value = parse(text)
+    value = _number(option, text)
     if not value > 0.0:
         raise UsageError(f"{option} {text}: a positive time is needed, for instance 10m")
     return value
 
 
 def _initial(pairs: list[str]) -> dict[str, float] | None:
-    from circuitsim.units import parse
-
     found = {}
     for text in pairs:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"--initial {text!r}: write NAME=VALUE, for instance C1=5")
-        found[name.strip()] = parse(value.strip())
+        found[name.strip()] = _number(f"--initial {name.strip()}=", value)
     return found or None
 
 

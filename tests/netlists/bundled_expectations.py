@@ -42,6 +42,9 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "superposition": {"V": {"out": 12 * 4 / 6 + 1.5e-3 * (4e3 / 3)}},  # 8 V + 2 V
     "r2r-dac": {"V": {"out": 5.12 * 178 / 256}},
     "rectifier-half-wave": {"V": {"1": 1, "2": 1 / 2, "3": 1 / 2}, "I": {"D1": 1 / 2, "V1": -1 / 2}, "ON": {"D1"}},
+    # At time 0; over time: tests/transient.
+    "half-wave-smoothed": {"V": {"in": 0, "out": 0}, "I": {"D1": 0}, "ON": set()},
+    "buck-converter": {"V": {"sw": -1, "a": 0, "out": 0}, "I": {"L1": 0}, "ON": set()},
     "frozen-descent": {"V": {"up": 1, "down": -1, "a": 0, "b": 0}, "I": {"D1": 1}, "ON": {"D1"}},
     "rectifier-bridge": {  # 10.1 V over 1 Ω + 100 Ω; the negative half wave uses D2 and D3
         "V": {"p": 0, "cold": 10, "plus": 10, "hot": -0.1},

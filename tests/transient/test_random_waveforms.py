@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_circuits import draw
+from random_waveforms import draw
 
 import circuitsim
 from circuitsim import Circuit
@@ -78,3 +78,9 @@ def ends(circuit: Circuit, k: int) -> tuple[str, str]:
     """Node names of an element."""
     arrays = circuit.arrays()
     return circuit.node_names[arrays.first[k]], circuit.node_names[arrays.second[k]]
+
+
+def test_a_coil_without_current_beside_a_source() -> None:
+    """The rounding of a current that is zero has no scale of its own."""
+    circuit, waves, initial = draw(1530)
+    assert transient(circuit, 4.0, waves, initial, points=101).certificate.certified

@@ -1,0 +1,109 @@
+"""``circuitsim tran``, its options, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from circuitsim.cli import main
+
+NETLISTS = Path(__file__).parents[2] / "netlists"
+TANK = """tank with a bridge
+L1 a b 10m ic=0
+C1 a b 1u ic=10
+D1 a p circuitsim_ideal
+D2 b p circuitsim_ideal
+D3 m a circuitsim_ideal
+D4 m b circuitsim_ideal
+R1 p m 1k
+R2 m 0 1k
+.model circuitsim_ideal D(is=1e-12 n=0.01)
+.tran 10u 5m uic
+.print tran v(a,b) v(p,m) {2*i(R1)}
+.end
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(list(words))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def tank(tmp_path: Path) -> str:
+    path = tmp_path / "tank.cir"
+    path.write_text(TANK)
+    return str(path)
+
+
+def test_columns_of_the_deck(capsys: pytest.CaptureFixture[str], tank: str) -> None:
+    code, out, _ = run(capsys, "tran", tank)
+    assert code == 0
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert list(rows[0]) == ["time", "v(a,b)", "v(p,m)", "{2*i(R1)}"]
+    assert len(rows) == 501
+    damping = 500.0
+    omega = math.sqrt(1e8 - damping**2)
+    for row in rows[::50]:
+        t = float(row["time"])
+        exact = 10.0 * math.exp(-damping * t) * (math.cos(omega * t) - damping / omega * math.sin(omega * t))
+        assert float(row["v(a,b)"]) == pytest.approx(exact, abs=1e-11)
+        assert float(row["{2*i(R1)}"]) == pytest.approx(2e-3 * abs(exact), abs=1e-13)
+
+
+def test_events_as_json(capsys: pytest.CaptureFixture[str], tank: str) -> None:
+    code, out, _ = run(capsys, "tran", tank, "--events", "--format", "json")
+    told = json.loads(out)
+    assert code == 0
+    assert len(told["time"]) == 16
+    assert set(told["changed"][0].split()) == {"-D1", "+D2", "+D3", "-D4"}
+    assert told["certificate"]["energy"] < 1e-12
+
+
+def test_options_in_place_of_the_card(capsys: pytest.CaptureFixture[str], tank: str) -> None:
+    _, out, _ = run(capsys, "tran", tank, "--stop", "1m", "--step", "100u", "--initial", "C1=1", "--columns", "v(a,b)")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [float(rows[0]["time"]), float(rows[-1]["time"]), len(rows)] == [0.0, 1e-3, 11]
+    assert float(rows[0]["v(a,b)"]) == 1.0
+
+
+def test_a_picture(capsys: pytest.CaptureFixture[str], tank: str, tmp_path: Path) -> None:
+    code, _, _ = run(capsys, "tran", tank, "--plot", str(tmp_path / "tank.svg"))
+    assert code == 0
+    assert "conducting" in (tmp_path / "tank.svg").read_text()
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (("R1 p m 1k", "R1 p m 1k\nV1 x 0 SFFM(0 1 1k 1 100)\nR3 x 0 1"), "SFFM"),
+    ((".tran 10u 5m uic", ""), "no .tran card"),
+    ((".tran 10u 5m uic", ".tran 1n 5 uic"), "output times"),
+    (("R1 p m 1k", "R1 p m 1k\nX1 p m bidiramp gain=2"), "amplifiers"),
+])  # fmt: skip
+def test_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text(TANK.replace(*change))
+    code, out, err = run(capsys, "tran", str(path))
+    assert code == 2
+    assert said in err
+    assert not out
+
+
+@pytest.mark.parametrize("words", [("--stop", "-1"), ("--initial", "C1"), ("--initial", "R1=1"), ("--step", "x")])
+def test_bad_options(capsys: pytest.CaptureFixture[str], tank: str, words: tuple[str, str]) -> None:
+    code, _, err = run(capsys, "tran", tank, *words)
+    assert code == 2
+    assert err.startswith("error:")
+
+
+def test_the_bundled_rectifier(capsys: pytest.CaptureFixture[str]) -> None:
+    """The output reaches the source's peak of 10 V and decays with RC = 100 ms between 5.2 and 23 ms."""
+    _, out, _ = run(capsys, "tran", str(NETLISTS / "half-wave-smoothed.cir"), "--columns", "v(out)")
+    values = [float(row["v(out)"]) for row in csv.DictReader(io.StringIO(out))]
+    assert max(values) == pytest.approx(10.0, rel=1e-12)
+    assert values[200] / values[100] == pytest.approx(math.exp(-0.1), rel=1e-12)
