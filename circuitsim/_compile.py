@@ -5,7 +5,7 @@ emitted in turn: nested kernels are compiled once a level. Here a function that 
 unoptimised LLVM module. The module of the kernel that Python calls is linked from these, optimised and emitted.
 
 This rests on numba's internals, hence its upper version bound in setup.cfg. Where one of them is missing, this module
-cannot be imported, and `circuitsim._jit` takes numba's own way: the same results, more slowly compiled.
+cannot be imported, and `circuitsim._jit` takes numba's own compilation: the same results, more slowly.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 try:
     from circuitsim._compile import Kernel
-except ImportError:  # another numba than setup.cfg asks for: its own way, which takes longer
+except ImportError:  # another numba than setup.cfg asks for: its own compilation, which takes longer
     Kernel = None  # type: ignore[assignment, misc]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +36,7 @@ _kernels: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def jit(**options: Any) -> Callable[[F], F]:
-    """Compile a kernel with the house defaults, cached on disk where a cache directory can be written.
+    """Compile a kernel with the defaults of circuitsim, cached on disk where a cache directory can be written.
 
     Parameters
     ----------

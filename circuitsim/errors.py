@@ -165,7 +165,7 @@ class InfeasibleError(NoSteadyStateError):
 
 
 class UnboundedError(NoSteadyStateError):
-    """A set of nodes into which sources drive a net current that has no way back."""
+    """A set of nodes into which sources drive a net current without return path."""
 
     kind = "cut"
 

@@ -31,12 +31,13 @@ _patience = INTERPRETED
 _items: Counter[Callable[..., Any]] = Counter()
 
 
-def kernel(function: Callable[..., Any], size: int, alike: bool = False) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False) -> Callable[..., Any]:
     """``function`` itself for few items, its compiled form for many: see above.
 
-    ``alike`` kernels are worth loading for few items too, once others are loaded.
+    The compiled form of a ``bitwise_stable`` kernel, whose two forms agree to the last bit, serves few items too, once
+    others are loaded.
     """
-    if size <= COMPILED and not (alike and loaded()):
+    if size <= COMPILED and not (bitwise_stable and loaded()):
         return function
     compiled = _compiled(function)
     _items[function] += size

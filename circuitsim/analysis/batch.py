@@ -19,7 +19,7 @@ import numpy as np
 from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.newton import smooth_devices
-from circuitsim.analysis.quick import ROUNDS
+from circuitsim.analysis.quick import MAX_ITERATIONS
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import TOLERANCE
@@ -42,8 +42,8 @@ LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
 MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
-ROUNDS_ALIKE = 2.0
-"""Linear circuits that a sample needs, as a rule, which begins with the diodes of one like it."""
+WARM_ITERATIONS = 2.0
+"""Linear circuits that a sample needs, as a rule, from the diodes of a similar one."""
 SHARE = 200
 """Fewest node-samples that are worth a thread of their own."""
 
@@ -204,7 +204,7 @@ class BatchSolver:
         if self.plan is not None:
             sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
             rows = (closed, v, current, worst, relative, status, iterations)
-            shared = kind, first, second, value, sources, x, ROUNDS, start is None
+            shared = kind, first, second, value, sources, x, MAX_ITERATIONS, start is None
             self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
         elif stiffness >= 0.0 and not d:
             self._solve_linear(value, x, v, current, worst, relative, threads, stiffness)
@@ -317,7 +317,7 @@ class BatchSolver:
         if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
             return None
         # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 updates.
-        if d**3 / 24.0 > ROUNDS_ALIKE * self._updates:
+        if d**3 / 24.0 > WARM_ITERATIONS * self._updates:
             return None
         if stiffness not in self._known_ports:
             kernel = small_kernel("ports", d * self.circuit.arrays().n_nodes)

@@ -316,8 +316,8 @@ def _measured(
         "name": "complementary-pivoting", "why": "controlled sources have no energy function",
         "blocks": len(system.raw), "iterations": 1, "linear": "sparse LU",
     }  # fmt: skip
-    remarks = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
-    warnings = (*circuit.notes, *remarks)
+    pinned = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
+    warnings = (*circuit.notes, *pinned)
     return OperatingPoint(
         circuit, voltages, currents, {}, np.ones(kind.size, dtype=bool), certificate, info, warnings, drops
     )
@@ -341,7 +341,7 @@ def _judged(
             "than double precision holds, or accept less with a larger --tolerance"
         )
     point = good[0]
-    if len(good) > 1 and not _alike(good[0], good[1]):
+    if len(good) > 1 and not _same_point(good[0], good[1]):
         point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
         point.warnings = (*point.warnings, _several(point, good[1]))
     elif outcome.proven and len(points) == 1:
@@ -353,7 +353,7 @@ def _judged(
     return point
 
 
-def _alike(a: OperatingPoint, b: OperatingPoint) -> bool:
+def _same_point(a: OperatingPoint, b: OperatingPoint) -> bool:
     pairs = ((a.voltages, b.voltages), (a.currents, b.currents))
     return all(bool((np.abs(x - y) <= 1e-7 * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
 

@@ -108,7 +108,7 @@ def from_tangents(
     ConvergenceError
         A device whose voltage and current do not lie on its curve to the tolerance.
     UnboundedError
-        Devices pass less than a current that has no other way.
+        Devices pass less than a current without another path.
     """
     found = iterate(step, expansion.circuit, smooth, column, start, tolerance)
     if not found.distance.max() <= tolerance:

@@ -1,4 +1,4 @@
-"""What can be said about a circuit without solving it: its structure, likely mistakes, whether it settles."""
+"""What is known of a circuit without solving it: its structure, likely mistakes, whether it has a steady state."""
 
 from __future__ import annotations
 

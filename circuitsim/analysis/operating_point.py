@@ -91,7 +91,7 @@ class OperatingPoint:
     ) -> None:  # fmt: skip
         self.circuit = circuit
         self.status = Status.SOLVED
-        # Adding zero turns −0.0, which nobody wants to read, into 0.0.
+        # Adding zero turns −0.0 into 0.0.
         self.voltages = voltages = voltages + 0.0
         self.currents = currents = currents + 0.0
         self.intervals = intervals

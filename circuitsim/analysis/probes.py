@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNITS = {"v": "V", "i": "A", "p": "W"}
 VALUE = "value"
-ALIKE = {"w": "p", "n": "v"}
+SAME_QUANTITY = {"w": "p", "n": "v"}
 """Xyce's names of power and of node quantities."""
 
 FORMS = "write v(node), v(a,b), i(element), p(element), or an expression of them in braces"
@@ -135,7 +135,7 @@ def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
             at = end + 1
         elif found and not found[3] and ("*" in found[2] or "?" in found[2]):
             at = found.end()
-            probes += _matching(ALIKE.get(found[1].lower(), found[1].lower()), found[2], found[0], circuit)
+            probes += _matching(SAME_QUANTITY.get(found[1].lower(), found[1].lower()), found[2], found[0], circuit)
         elif found:
             word, at = found[0], found.end()
             probes.append(_checked(found[1].lower(), found[2], found[3], word, circuit))
@@ -174,7 +174,7 @@ def _matching(kind: str, pattern: str, word: str, circuit: Circuit) -> list[Prob
 
 
 def _checked(kind: str, first: str, second: str | None, word: str, circuit: Circuit) -> Probe:
-    kind = ALIKE.get(kind, kind)
+    kind = SAME_QUANTITY.get(kind, kind)
     if kind not in UNITS or (second is not None and kind != "v"):
         raise UsageError(f"{word!r} is no quantity that can be shown; {FORMS}")
     try:

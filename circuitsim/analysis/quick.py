@@ -1,4 +1,4 @@
-"""The fast way for small circuits: one kernel from columns to a certified operating point.
+"""Small circuits: one kernel from columns to a certified operating point.
 
 It answers where potentials are unique and all is certified. Where currents in loops of diodes are not unique and it
 cannot tell those of least norm (loops through sources, or large ones) it hands on its potentials; in any other case
@@ -17,7 +17,7 @@ from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
-from circuitsim.engine.small.active_set import ROUNDS
+from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.engine.small.outcome import Outcome
@@ -45,7 +45,7 @@ TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
 TOO_DENSE = f"active-set engine: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
     Outcome.SINGULAR: "sources close a loop, or only blocking diodes hold some potential",
-    Outcome.MAX_ITERATIONS: f"{ROUNDS} iterations of the kernel were not enough, or there is no steady state",
+    Outcome.MAX_ITERATIONS: f"{MAX_ITERATIONS} iterations of the kernel were not enough, or there is no steady state",
 }
 _DIGITS = "branch currents need refinement"
 
@@ -97,7 +97,7 @@ class Quick:
             memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
         out, drops = np.empty(self._size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
-        status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, ROUNDS, out)
+        status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
         certified = status == Outcome.CONVERGED and worst <= self.tolerance
         if status == Outcome.NONUNIQUE_CURRENTS:
             chosen, worst = small_kernel("share_once", self._nodes)(*memory, out)
@@ -215,7 +215,7 @@ def quick(circuit: Circuit, tolerance: float) -> Quick | str:
     kind, first, second, value, n_nodes = circuit.arrays()
     if n_nodes > LARGEST:
         return TOO_LARGE
-    # Copies, which are not read-only: one kind of array for all who plan, one compilation.
+    # Copies, which are not read-only: one kind of array, one compilation.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
     packed = small_kernel("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
     # A plan that was given up has no branches.

@@ -68,7 +68,7 @@ def unsolved(
     Raises
     ------
     UnboundedError
-        Devices pass less than a current that has no other way.
+        Devices pass less than a current without another path.
     ConvergenceError
         Else; it names the device that is farthest from its curve.
     """

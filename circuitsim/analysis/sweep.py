@@ -76,7 +76,7 @@ class Sweep:
         One a row.
     failures : tuple of Failure
     warnings : tuple of Problem
-        Remarks on the operating points, each once.
+        Warnings about the operating points, each once.
     shape : tuple of int
         Number of values of each axis, in the order of ``axes``.
     """

@@ -14,7 +14,7 @@ from typing import Any
 from circuitsim.bench.competitors import OURS
 
 SHIFT = 1e-4
-"""Shift of the geometric means, s: times far below it count alike."""
+"""Shift of the geometric means, s: times far below it count the same."""
 
 UNFAIR = """\
 What is unfair. To the others: competitors are asked for the tightest tolerance they need, one after the other, but only

@@ -40,7 +40,7 @@ def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray
     """The certificate's worst relative violation at some node voltages.
 
     Which diodes conduct is not known of a foreign answer, and where one does its ends are hardly ever equal to the last
-    bit, which at zero volts is all that a local scale allows. So it is given the benefit of the doubt: ends of diodes
+    bit, which at zero volts is all that a local scale allows. So the most favourable reading counts: ends of diodes
     that are closer than some share of their own potentials count as equal (`SLACKS`), or are made equal where they are
     closer than a small share of the largest potential of all (`MOVES`); what makes the answer look best is taken.
 

@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"{k + 1}/{len(chosen)} {name} …", file=sys.stderr, flush=True)
         start = time.perf_counter()
         left_out = PARTS[name]()
-        remark = f" ({left_out})" if left_out else ""
-        print(f"{k + 1}/{len(chosen)} {name}: {time.perf_counter() - start:.1f} s{remark}", file=sys.stderr, flush=True)
+        note = f" ({left_out})" if left_out else ""
+        print(f"{k + 1}/{len(chosen)} {name}: {time.perf_counter() - start:.1f} s{note}", file=sys.stderr, flush=True)
     print(f"kernels ready after {time.perf_counter() - begin:.1f} s")
     return 0
 

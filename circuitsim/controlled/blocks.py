@@ -80,10 +80,10 @@ class Block:
         self._hybrid: Hybrid | None = None
         self._regular: bool | None = None
 
-    def linear(self, x: np.ndarray, doubt: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def linear(self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The unknowns for z = 0, given those of earlier blocks in ``x`` (size,), and their possible rounding.
 
-        ``doubt`` (size,) is the possible rounding of earlier unknowns.
+        ``rounding`` (size,) is the possible rounding of earlier unknowns.
         """
         known = x.copy()
         known[self.columns] = 0.0
@@ -91,12 +91,12 @@ class Block:
         found = self.inverse @ wanted
         found += self.inverse @ (wanted - self.inner @ found)
         terms = np.abs(right[self.rows]) + self.size @ np.abs(known) + self.inner_size @ np.abs(found)
-        return found, self.inverse_size @ (ROUNDING * terms + self.size @ doubt)
+        return found, self.inverse_size @ (ROUNDING * terms + self.size @ rounding)
 
-    def ports(self, x: np.ndarray, doubt: np.ndarray) -> Ports:
+    def ports(self, x: np.ndarray, rounding: np.ndarray) -> Ports:
         """The ports, given earlier unknowns and the block's own for z = 0, in ``x``, with their possible rounding."""
         v0, i0 = port_values(self.eq, self.diodes, x)
-        dv, di = port_values(self.eq, self.diodes, doubt, 1.0)
+        dv, di = port_values(self.eq, self.diodes, rounding, 1.0)
         return Ports(v0, i0, *self._matrices, dv, di)
 
     @property

@@ -207,7 +207,7 @@ def _controlled(
 
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
-    """A typical resistance of the circuit for each diode, no two alike."""
+    """A typical resistance of the circuit for each diode, all different."""
     ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
     return typical * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))

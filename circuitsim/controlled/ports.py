@@ -55,7 +55,7 @@ class Hybrid(NamedTuple):
         Without a unit.
     inverse : (d, d) float array
         z of the ports from z of the base.
-    doubt : (d,) float array
+    rounding : (d,) float array
         By what the constant may be off, V.
     """
 
@@ -64,7 +64,7 @@ class Hybrid(NamedTuple):
     clear: bool
     matrix: np.ndarray
     inverse: np.ndarray
-    doubt: np.ndarray
+    rounding: np.ndarray
 
     def conducting(self, basic: np.ndarray) -> np.ndarray:
         """Diodes that conduct where these z are basic (d,)."""
@@ -105,10 +105,10 @@ def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
     near0, far0 = np.where(base, ports.v0, ports.i0), np.where(base, ports.i0, ports.v0)
     far = np.where(base[:, None], ports.q, ports.p)
     constant = -sign * (far0 - far @ (found.inverse @ near0))
-    near_doubt, far_doubt = np.where(base, ports.dv, ports.di), np.where(base, ports.di, ports.dv)
-    doubt = far_doubt + np.abs(far) @ (np.abs(found.inverse) @ near_doubt)
-    hidden = (np.abs(constant) <= doubt) & (doubt > 0.0)
-    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any(), doubt=doubt)
+    near_rounding, far_rounding = np.where(base, ports.dv, ports.di), np.where(base, ports.di, ports.dv)
+    rounding = far_rounding + np.abs(far) @ (np.abs(found.inverse) @ near_rounding)
+    hidden = (np.abs(constant) <= rounding) & (rounding > 0.0)
+    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any(), rounding=rounding)
 
 
 def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -121,10 +121,10 @@ def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.
         block = found.matrix[np.ix_(basic, basic)]
         try:
             z[basic] = np.linalg.solve(block, -found.constant[basic])
-            dz[basic] = np.abs(np.linalg.inv(block)) @ found.doubt[basic]
+            dz[basic] = np.abs(np.linalg.inv(block)) @ found.rounding[basic]
         except np.linalg.LinAlgError:
             return None
     near0 = np.where(found.base, ports.v0, ports.i0)
-    doubt = dz + np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
+    rounding = dz + np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
     moved = np.where(found.base, -z, z) - near0
-    return found.inverse @ moved, np.abs(found.inverse) @ doubt
+    return found.inverse @ moved, np.abs(found.inverse) @ rounding

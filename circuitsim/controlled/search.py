@@ -40,21 +40,21 @@ class _State(NamedTuple):
     """Unknowns of the blocks so far with their possible rounding (size,), conducting diodes, blocks that jumped."""
 
     x: np.ndarray
-    doubt: np.ndarray
+    rounding: np.ndarray
     conducting: np.ndarray
     jumped: tuple[Block, ...]
 
     def copy(self) -> _State:
-        return _State(self.x.copy(), self.doubt.copy(), self.conducting.copy(), self.jumped)
+        return _State(self.x.copy(), self.rounding.copy(), self.conducting.copy(), self.jumped)
 
     def taken(self, block: Block, problem: Hybrid, ports: Ports, basic: np.ndarray, jump: bool) -> _State:
         """With these states of a block's diodes."""
         found = ports_from_base(problem, ports, basic)
         assert found is not None
-        z, doubt = found
+        z, rounding = found
         state = self.copy()
         state.x[block.columns] += block.response @ z
-        state.doubt[block.columns] += np.abs(block.response) @ doubt
+        state.rounding[block.columns] += np.abs(block.response) @ rounding
         state.conducting[block.diodes] = problem.conducting(basic)
         return state._replace(jumped=(*self.jumped, block)) if jump else state
 
@@ -113,12 +113,12 @@ class Search:
         while k < len(self.order):
             block = self.order[k]
             columns = block.columns
-            state.doubt[columns] = 0.0
-            state.x[columns], state.doubt[columns] = block.linear(state.x, state.doubt, self.right)
+            state.rounding[columns] = 0.0
+            state.x[columns], state.rounding[columns] = block.linear(state.x, state.rounding, self.right)
             k += 1
             if not block.diodes.size:
                 continue
-            ports = block.ports(state.x, state.doubt)
+            ports = block.ports(state.x, state.rounding)
             problem = block.problem(ports)
             solutions, jump = self._solutions(block, problem, ports, state)
             if not solutions:

@@ -28,7 +28,7 @@ class Found(NamedTuple):
     Attributes
     ----------
     basic : list of (d,) bool arrays
-        Basic z of each solution, no two of them alike.
+        Basic z of each solution, all different.
     complete : bool
         Whether it is proven that there are no others.
     """

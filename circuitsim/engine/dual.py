@@ -1,7 +1,7 @@
 """The dual active-set method of Goldfarb & Idnani (1983): one diode at a time, but it cannot cycle.
 
-All sets of conducting diodes on its way carry forward currents only. The current of one violated blocking diode rises
-until its voltage is zero; a conducting diode that reaches zero current on the way leaves. Each diode that enters raises
+All its sets of conducting diodes carry forward currents only. The current of one violated blocking diode rises
+until its voltage is zero; a conducting diode that reaches zero current before leaves. Each diode that enters raises
 the minimal energy at the constraints of the conducting diodes strictly. So no set returns, and there are finitely many:
 in exact arithmetic the method ends with the steady state of every circuit that has one, degenerate or not (Theorem 3).
 The theorem asks for a strictly convex energy: components without a path of resistors and sources to ground get a small

@@ -2,7 +2,7 @@
 
 Diodes between shorted nodes often close loops. A spanning tree of each group then carries all current, but not every
 tree carries it forwards, and a set of conducting diodes must not be given up for a bad choice of trees: to part a group
-that belongs together moves whatever hangs on it, and the rounds of an active-set method chase their own tails.
+that belongs together moves all that is connected to it, and the active-set iterations cycle.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """``function`` itself for few items, its compiled form for many (`circuitsim.kernels.kernel`)."""
     if size > kernels.COMPILED or kernels.loaded():
         register()
-    return kernels.kernel(function, size, alike=True)
+    return kernels.kernel(function, size, bitwise_stable=True)
 
 
 @cache

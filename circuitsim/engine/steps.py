@@ -249,7 +249,7 @@ def forest_currents(plan, forest, space, flow):
 
 def conducts(closed, current, current_noise, forward, forward_noise, away):
     """Whether a diode should conduct next: with a forward current, if it conducts now; with a forward voltage, if it
-    blocks, or as the way out of a net current that drives its ends apart (``away`` > 0)."""
+    blocks, or as the path out of a part with a net current (``away`` > 0)."""
     if closed:
         return current >= -current_noise
     return away > 0.0 or (away == 0.0 and forward > forward_noise)

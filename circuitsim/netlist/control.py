@@ -172,8 +172,8 @@ class Script:
             card, name, parameter, offset, value = alteration
             position = top.index.get(name.lower(), -1)
             kind = top.kind[position] if position >= 0 else None
-            settled = position not in top.formulas
-            if kind not in PARAMETERS or not settled or (parameter and parameter not in PARAMETERS[kind]):
+            constant = position not in top.formulas
+            if kind not in PARAMETERS or not constant or (parameter and parameter not in PARAMETERS[kind]):
                 self.warn_or_note(card, card.start(), "alter", "")
                 continue
             special = top.specials.get(position, Special(card, offset, value, 1.0))

@@ -322,7 +322,7 @@ def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None
         elaborator.out.pending[position] = found
 
 
-def settle(elaborator: Elaborator, circuit: Circuit) -> None:
+def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
     """Formulas that sources do not fix become controlled sources, or errors."""
     out, formulas = elaborator.out, elaborator.followers.formulas
     known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
@@ -410,4 +410,4 @@ def resolved(elaborator: Elaborator) -> dict[int, Law]:
     return laws
 
 
-__all__ = ["LETTERS", "Alternative", "Controlled", "PendingLaw", "elaborate", "resolved", "settle", "source"]
+__all__ = ["LETTERS", "Alternative", "Controlled", "PendingLaw", "decide_formulas", "elaborate", "resolved", "source"]

@@ -34,8 +34,8 @@ def lines(circuit: Circuit, k: int, names: Sequence[str], nodes: Sequence[str]) 
     head = f"{name} {nodes[first[k]]} {nodes[second[k]]}"
     if kind[k] == NULLOR:
         _, plus, minus = law.voltages[0]
-        remark = f"* {name} is an ideal op-amp: in circuitsim {head} OPAMP {nodes[plus]} {nodes[minus]}"
-        return [remark, f"{head} {nodes[plus]} {nodes[minus]} {exact(FINITE)}"]
+        comment = f"* {name} is an ideal op-amp: in circuitsim {head} OPAMP {nodes[plus]} {nodes[minus]}"
+        return [comment, f"{head} {nodes[plus]} {nodes[minus]} {exact(FINITE)}"]
     gain = 1.0 if values[k] != values[k] else values[k]
     which = name[:1].upper()
     if which == "B":

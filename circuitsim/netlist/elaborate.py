@@ -133,7 +133,7 @@ class Elaborator:
         self.check_names()
         columns = out.kind, out.first, out.second, out.value
         if out.alternatives:
-            controlled.settle(self, Circuit.from_columns(title, columns, out.names, out.node_names))
+            controlled.decide_formulas(self, Circuit.from_columns(title, columns, out.names, out.node_names))
         circuit = Circuit.from_columns(
             title, columns, out.names, out.node_names, Origins(out.lines, out.starts, out.files), out.devices,
             controlled.resolved(self),

@@ -10,7 +10,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Scope, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import ALIASES, FUNCTIONS, MAY_BE_EMPTY, UNSETTLED, Waveform, checked_waveform
+from circuitsim.netlist.waveform import ALIASES, EXTERNAL, FUNCTIONS, MAY_BE_EMPTY, Waveform, checked_waveform
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: F
         value = 0.0
     if value is None and wave is not None:
         known = tuple(v for v in wave.numbers if isinstance(v, float))
-        if wave.name in UNSETTLED or len(known) == len(wave.numbers):
+        if wave.name in EXTERNAL or len(known) == len(wave.numbers):
             checked_waveform(Waveform(wave.name, known), wave.offset)
         return wave.offset, wave, wave
     if value is None:
         parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
         value = 0.0
-    lasting = wave is not None and wave.name not in UNSETTLED and wave.numbers
-    return offset, value, wave if lasting else None
+    varies = wave is not None and wave.name not in EXTERNAL and wave.numbers
+    return offset, value, wave if varies else None
 
 
 def _words(
@@ -78,7 +78,7 @@ def _words(
             parts.no_effect(word, card, token.offset, name.text)
         elif word in ("load", "noiseless"):
             parts.no_effect(word, card, token.offset, name.text)
-        elif word in FUNCTIONS or word in UNSETTLED:
+        elif word in FUNCTIONS or word in EXTERNAL:
             stop = next((j for j in range(k, len(words)) if not numeric(words[j])), len(words))
             wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
             k = stop

@@ -128,7 +128,7 @@ FUNCTIONS: dict[str, tuple[int, int | None, Callable[[Sequence[float], float, Gr
 ALIASES = {"sine": "sin"}
 """Other names of functions; LTspice writes SINE."""
 
-UNSETTLED = frozenset(("external",))
+EXTERNAL = frozenset(("external",))
 MAY_BE_EMPTY = frozenset(("sin", "pulse", "exp", "sffm", "am"))
 """Functions that old decks name without numbers beside AC: they are 0 at DC."""
 
@@ -215,7 +215,7 @@ def checked_waveform(wave: Waveform, offset: int) -> float:
         Too few numbers, or a start before t = 0 (whose value at the operating point is not simply the first one).
     """
     shown = wave.name.upper()
-    if wave.name in UNSETTLED:
+    if wave.name in EXTERNAL:
         raise CardError("unsupported", f"{shown} has no value at the operating point", offset, "write its DC value")
     fewest, delay, _ = FUNCTIONS[wave.name]
     if len(wave.numbers) < fewest:

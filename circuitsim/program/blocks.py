@@ -1,4 +1,4 @@
-"""Blocks of a network: the edges that share a cycle. A block without a source is dead: nothing flows in it."""
+"""Blocks of a network: the edges that share a cycle. Source-free blocks carry no current."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     label = np.full(a.size, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
     stack = np.empty(a.size, dtype=np.int64)
-    kernel(_tarjan, max(n, a.size), alike=True)(ptr, position % max(a.size, 1), a, b, label, *work, stack)
+    kernel(_tarjan, max(n, a.size), bitwise_stable=True)(ptr, position % max(a.size, 1), a, b, label, *work, stack)
     return label
 
 

@@ -64,7 +64,7 @@ def _bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray)
             cycle = _predecessor_cycle(last, head)
             if cycle is not None:
                 return x, cycle
-    raise AssertionError("Bellman–Ford neither settled nor found a cycle")
+    raise AssertionError("Bellman–Ford neither converged nor found a cycle")
 
 
 def _predecessor_cycle(last: np.ndarray, head: np.ndarray) -> list[int] | None:
@@ -107,7 +107,7 @@ def _cycle_elements(
 
 
 def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
-    """Refuse circuits whose sources drive a current that has no way back.
+    """Refuse circuits whose sources drive a current without return path.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def _push(
 
 
 def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedError:
-    """The error for a set of nodes whose net source current (sign +: into it) has no way back."""
+    """The error for a set of nodes whose net source current (sign +: into it) has no return path."""
     circuit = structure.named
     _, first, second, value, _ = structure.arrays
     touched = np.zeros(inside.size, dtype=bool)
@@ -256,9 +256,9 @@ def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedErro
     net = float(np.where(inside[second[across]], value[across], -value[across]).sum())
     names = [circuit.names[k] for k in across.tolist()]
     shown = ", ".join(nodes[:8]) + (f" and {len(nodes) - 8} more" if len(nodes) > 8 else "")
-    way = "into" if sign > 0 else "out of"
+    direction = "into" if sign > 0 else "out of"
     return UnboundedError(
-        f"no steady state: the sources {', '.join(names[:8])} drive {abs(net):.6g} A {way} the nodes {shown}, "
+        f"no steady state: the sources {', '.join(names[:8])} drive {abs(net):.6g} A {direction} the nodes {shown}, "
         "and no resistor, source or diode lets it back; add a path (a large resistor to ground, say) or turn a diode",
         elements=names, nodes=nodes,
     )  # fmt: skip

@@ -31,7 +31,7 @@ class RootedForest(NamedTuple):
 def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
     kept = np.empty(min(n, edges.size), dtype=np.int64)
-    count = kernel(choose_forest, max(n, edges.size), alike=True)(n + 1, tail, head, edges, kept)
+    count = kernel(choose_forest, max(n, edges.size), bitwise_stable=True)(n + 1, tail, head, edges, kept)
     return kept[:count]
 
 
@@ -43,7 +43,7 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
     f = tail.size
     node, parent, edge, root, queue = (np.empty(n + 1, np.int64) for _ in range(5))
     tracks = Tracks(np.empty(n + 2, np.int64), np.empty(n + 1, np.int64), np.empty(2 * f, np.int64), queue)
-    grow = kernel(grow_forest, max(n, f), alike=True)
+    grow = kernel(grow_forest, max(n, f), bitwise_stable=True)
     found = grow(n + 1, f, tail, head, int(np.argmax(scale)), scale, tracks, node, parent, edge, root)
     node, parent, edge = node[:found], parent[:found], edge[:found]
     tree = root[node]
@@ -61,7 +61,8 @@ def forest_flow(n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, sc
     flow = np.zeros(tail.size)
     if tail.size:
         rest = need.copy()
-        kernel(_eliminate_leaves, max(n, tail.size), alike=True)(*rooted(n, tail, head, scale), tail, rest, flow)
+        eliminate = kernel(_eliminate_leaves, max(n, tail.size), bitwise_stable=True)
+        eliminate(*rooted(n, tail, head, scale), tail, rest, flow)
     return flow
 
 

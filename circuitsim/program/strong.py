@@ -24,7 +24,7 @@ def strong_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     ptr, position = by_node(n, tail)
     label = np.full(n, -1, dtype=np.int64)
     work = [np.full(n, -1, dtype=np.int64) for _ in range(5)]
-    kernel(_tarjan, max(n, tail.size), alike=True)(ptr, head[position], label, *work)
+    kernel(_tarjan, max(n, tail.size), bitwise_stable=True)(ptr, head[position], label, *work)
     return label
 
 

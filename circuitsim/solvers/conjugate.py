@@ -33,9 +33,9 @@ class Merged(NamedTuple):
     Attributes
     ----------
     row : (n + 1,) int array
-        Unknown of each node; −1 in earth's group.
+        Unknown of each node; −1 in ground's group.
     ptr, idx, w : int64, int32 and float arrays
-        Neighbours of each unknown but earth, and the scaled conductances between.
+        Neighbours of each unknown but ground, and the scaled conductances between.
     root : (k,) float array
         1 / √diagonal.
     """
@@ -48,15 +48,15 @@ class Merged(NamedTuple):
 
 
 def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v: np.ndarray) -> Merged:
-    """The network of conductances ``g`` between a–b with the nodes u–v shorted; n is earth.
+    """The network of conductances ``g`` between a–b with the nodes u–v shorted; n is ground.
 
-    Every node must have a path of conductances to earth.
+    Every node must have a path of conductances to ground.
     """
     group = component_labels(n + 1, u, v)
     row = np.cumsum(group == np.arange(n + 1)) - 1
     row = row[group]
-    earth = row[n]
-    row = np.where(row == earth, -1, row - (row > earth))
+    ground = row[n]
+    row = np.where(row == ground, -1, row - (row > ground))
     ptr, idx, w, diagonal = neighbours(int(row.max(initial=-1)) + 1, a, b, g, row)
     root = 1.0 / np.sqrt(diagonal)
     _scale(ptr, idx, w, root)
@@ -66,7 +66,7 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
 def solve(
     merged: Merged, current: np.ndarray, guess: np.ndarray | None, accuracy: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials for injected currents, each group at one potential and earth's at 0, and the currents they leave.
+    """Potentials for injected currents, each group at one potential and ground's at 0, and the currents they leave.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def solve(
 
 
 def at_nodes(merged: Merged, x: np.ndarray) -> np.ndarray:
-    """Of every node (n + 1,) what is known of the unknowns; 0 for earth's group."""
+    """Of every node (n + 1,) what is known of the unknowns; 0 for ground's group."""
     return _at_nodes(merged.row, x)
 
 
@@ -193,7 +193,7 @@ def small_diameter(ptr, idx, levels, widest):
 def neighbours(k, a, b, g, row):
     """Adjacency of ``k`` unknowns: ``ptr``, ``idx``, conductances, and the sum of all at each unknown.
 
-    ``row`` is the unknown of each end of the edges a–b of conductance g; −1 is earth. Parallel edges stay apart.
+    ``row`` is the unknown of each end of the edges a–b of conductance g; −1 is ground. Parallel edges stay apart.
     """
     ptr = np.zeros(k + 1, np.int64)
     diagonal = np.zeros(k)

@@ -1,4 +1,4 @@
-"""What approximate methods share: their protocol, and their result. The engine and its certificate judge it."""
+"""What approximate methods share: their protocol, and their result. The engine and the certificate decide."""
 
 from __future__ import annotations
 

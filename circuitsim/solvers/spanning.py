@@ -36,26 +36,26 @@ LONG = 8
 
 
 class Tree(NamedTuple):
-    """A Laplacian with groups of shorted nodes merged, numbered from earth outwards along its strongest spanning tree.
+    """A Laplacian with groups of shorted nodes merged, numbered from ground outwards along its strongest spanning tree.
 
-    Unknown 0 is earth. Inner unknowns come first, level by level, so that along parallel wires the parents of
+    Unknown 0 is ground. Inner unknowns come first, level by level, so that along parallel wires the parents of
     neighbours are neighbours too; unknowns without children follow.
 
     Attributes
     ----------
     row : (n + 1,) uint32 array
-        Unknown of each node; 0 in earth's group.
+        Unknown of each node; 0 in ground's group.
     node : (k + 1,) uint32 array
         A node of each unknown.
     further : int array
         The nodes shorted to those.
     up : (k + 1,) uint32 array
-        Parent of each unknown, always of a smaller number; that of earth is earth.
+        Parent of each unknown, always of a smaller number; that of ground is ground.
     runs : int64 array
         Where *runs* begin, and after the last one the first unknown outside of runs. Within a run the parents are as
         far away for all unknowns, and before the run.
     resistance : (k + 1,) float array
-        One over the conductance of the tree's edge to the parent; 0 for earth.
+        One over the conductance of the tree's edge to the parent; 0 for ground.
     one, other, g : (m,) uint32, uint32 and float arrays
         Ends and conductances of the edges off the tree.
     stretch : float
@@ -75,9 +75,9 @@ class Tree(NamedTuple):
 
 
 def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v: np.ndarray) -> Tree:
-    """The network of conductances ``g`` between a–b with the nodes u–v shorted; n is earth.
+    """The network of conductances ``g`` between a–b with the nodes u–v shorted; n is ground.
 
-    Every node must have a path of conductances to earth.
+    Every node must have a path of conductances to ground.
     """
     group = component_labels(n + 1, u, v) if u.size else np.arange(n + 1)
     a, b = group[a], group[b]
@@ -88,7 +88,7 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     at_earth[group[n]] = 1.0
     order, edge, parent = rooted(n, a[tree], b[tree], at_earth)
     if not order.size:
-        # Every node is shorted to earth: no edge leads anywhere.
+        # Every node is shorted to ground: no edge leads anywhere.
         order, edge, parent = group[n:], np.array([-1]), group[n:]
     inner = np.zeros(n + 1, dtype=bool)
     inner[parent] = True
@@ -189,7 +189,7 @@ class TreeFactored:
 
 
 def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials for injected currents, each group at one potential and earth's at 0, and the currents they leave.
+    """Potentials for injected currents, each group at one potential and ground's at 0, and the currents they leave.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ _SUMS = {"contract", "reassoc"}
 
 @jit()
 def _by_unknown(row, node, further, current):
-    """Currents (n,) injected at the nodes as those injected at the unknowns; 0 for earth."""
+    """Currents (n,) injected at the nodes as those injected at the unknowns; 0 for ground."""
     b = np.empty(node.size)
     for i in range(1, node.size):
         b[i] = current[node[i]]

@@ -45,7 +45,7 @@ def test_every_sample_is_the_operating_point_of_its_sources(case) -> None:
 @pytest.mark.parametrize("family", ["grid", "drn", "selectors", "erdos-renyi", "bridges"])
 def test_ports_and_single_settling_agree(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many samples go through the diodes' ports, but for bridges, which resistors alone do not hold."""
-    monkeypatch.setattr("circuitsim.analysis.batch.ROUNDS_ALIKE", np.inf)
+    monkeypatch.setattr("circuitsim.analysis.batch.WARM_ITERATIONS", np.inf)
     circuit = make(family, 70, 2)
     names, base = sources_of(circuit)
     x = base * np.random.default_rng(5).uniform(-1.5, 1.5, (40, len(names)))

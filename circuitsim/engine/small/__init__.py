@@ -1,1 +1,1 @@
-"""Small circuits and batches of them: the whole way from columns to certified potentials in one kernel."""
+"""Small circuits and batches of them: from columns to certified potentials in one kernel."""

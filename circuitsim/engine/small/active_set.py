@@ -17,8 +17,8 @@ NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
 TIGHT = 1e-12
 """Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
-ROUNDS = 40
-"""Most linear circuits to solve before the general solver's dual method takes over."""
+MAX_ITERATIONS = 40
+"""Most linear circuits to solve before the large driver takes over."""
 FEW = 50
 """Nodes up to which what is left over is always solved for once more: it takes a microsecond, and of so few numbers
 people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
@@ -114,7 +114,7 @@ def solve_linear(plan, space, factor):
     substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
 
 
-def solve_active_set(plan, injected, offset, rounds, space, closed, v, flow):
+def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, flow):
     """Find which diodes conduct, and the node potentials.
 
     Parameters
@@ -124,7 +124,7 @@ def solve_active_set(plan, injected, offset, rounds, space, closed, v, flow):
         Currents that flow into the nodes from current sources, A.
     offset : (n_nodes,) float array
         Potential of each node against its super-node's root, V.
-    rounds : int
+    max_iterations : int
         Most linear circuits to solve; 0: one, with the diodes as given.
     space : Workspace
         Has the conductances (`take_conductances`).
@@ -137,7 +137,7 @@ def solve_active_set(plan, injected, offset, rounds, space, closed, v, flow):
 
     Returns
     -------
-    status, rounds : int
+    status, iterations : int
         An `Outcome`: ``CONVERGED`` (whether uniquely is another question: `uniqueness`), ``MAX_ITERATIONS`` or
         ``NONCONVEX``; the linear circuits solved.
     """
@@ -157,13 +157,13 @@ def solve_active_set(plan, injected, offset, rounds, space, closed, v, flow):
                 floating_net_currents(plan, space, factor)
             wrong, rounded = finish(plan, injected, offset, forest, space, v, flow, closed, NOISE)
             rounded = rounded and v.size > FEW
-            if refined or rounded or (wrong and count <= rounds):
+            if refined or rounded or (wrong and count <= max_iterations):
                 break
             refined = True
-        if not wrong or count > rounds:
+        if not wrong or count > max_iterations:
             break
         copy(space.wanted, closed)
-    if rounds > 0:
+    if max_iterations > 0:
         stray = wrong
         for k in range(space.driven.size):
             stray = stray or space.driven[k] != 0.0
@@ -205,7 +205,7 @@ def nearly(v, anode, cathode, share):
     return v[cathode] - v[anode] <= share * max(abs(v[anode]), abs(v[cathode]))
 
 
-def solve_sample(plan, rounds, space, closed, v, merged):
+def solve_sample(plan, max_iterations, space, closed, v, merged):
     """The operating point of one sample, with the sources in the workspace.
 
     Diodes that are closed but carry nothing are opened in the end. Where conducting diodes close loops, the currents
@@ -215,20 +215,20 @@ def solve_sample(plan, rounds, space, closed, v, merged):
     Parameters
     ----------
     closed : (d,) bool array
-        The diodes to start with; where the rounds do not come to rest, they begin again with none. On return those of a
+        The diodes to start with; where the iterations do not end, they begin again with none. On return those of a
         forest that conduct.
     merged : bool
 
     Returns
     -------
-    status, rounds : int
+    status, iterations : int
         An `Outcome`; the linear circuits solved.
     """
     last, status, count, started = False, Outcome.MAX_ITERATIONS, 0, False
     for d in range(closed.size):
         started = started or closed[d]
     while True:  # one call of `solve_active_set`, since wherever it stands it is compiled anew
-        limit = 0 if last else rounds
+        limit = 0 if last else max_iterations
         rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
         if last:
             break

@@ -2,8 +2,8 @@
 
 Importing numba and the compiled kernels takes half a second, which a single small circuit is not worth; compiling them,
 where no cache has them yet, ten to thirty. So a process runs them interpreted until it has done enough of it. The
-arithmetic is the same to the last bit (no contraction, no reassociation; a test compares), so nobody can tell but by
-the clock.
+arithmetic is the same to the last bit (no contraction, no reassociation; a test compares), so only the time
+differs.
 """
 
 from __future__ import annotations

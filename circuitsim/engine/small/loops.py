@@ -1,7 +1,7 @@
 """Currents where conducting diodes close loops: of all that are possible, those of least norm.
 
 They are what wires of equal, vanishing resistance would carry: the operating point of a circuit in which each diode on
-a loop is 1 Ω in series with an ideal diode. Such circuits are small as a rule: planned and settled on the spot.
+a loop is 1 Ω in series with an ideal diode. Such circuits are small as a rule: planned and solved at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim._graphs import find
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.engine.small.active_set import NOISE, ROUNDS
+from circuitsim.engine.small.active_set import MAX_ITERATIONS, NOISE
 from circuitsim.engine.small.plan import UPDATES, plan
 from circuitsim.engine.small.samples import solve_samples
 from circuitsim.engine.steps import gather
@@ -222,12 +222,12 @@ def least_norm(first, second, one_way, need):
     made = plan(kind, a, b, value, n_nodes, np.zeros(n_nodes, np.bool_), UPDATES)
     v, current = np.empty((1, n_nodes)), np.empty((1, kind.size))
     worst, relative = np.empty((1, 7)), np.zeros((1, 8))
-    status, rounds = np.empty(1, np.int64), np.empty(1, np.int64)
+    status, iterations = np.empty(1, np.int64), np.empty(1, np.int64)
     good = made.resistor.size == m
     if good:
         solve_samples(
-            made, kind, a, b, value, np.zeros(0, np.int64), np.zeros((1, 0)), ROUNDS, False, 0, 1,
-            np.zeros((1, diodes), np.bool_), v, current, worst, relative, status, rounds,
+            made, kind, a, b, value, np.zeros(0, np.int64), np.zeros((1, 0)), MAX_ITERATIONS, False, 0, 1,
+            np.zeros((1, diodes), np.bool_), v, current, worst, relative, status, iterations,
         )  # fmt: skip
     for k in range(7):
         # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is

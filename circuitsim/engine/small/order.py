@@ -1,7 +1,7 @@
-"""In which order to eliminate: whoever is joined to the fewest others comes next.
+"""Order of elimination: the coordinate with the fewest neighbours comes next (minimum degree).
 
-Written for graphs of up to some thousand coordinates, where what counts is the way from one array to the next: lists of
-neighbours, no elements to be absorbed.
+Written for graphs of up to some thousand coordinates, where memory access counts most: lists of neighbours, no
+elements to be absorbed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ def eliminate(n, a, b, late, limit):
     """Minimum-degree order of a graph (edges a–b over 0 … n, n is ground) and the factor's pattern.
 
     Every coordinate has a list of those that it is joined to; one that outgrows its place moves to another twice as
-    long. Who is joined to nobody beyond the neighbours of the one just eliminated goes with it: no list changes for
-    that, since whoever reads one next sees who is gone. Coordinates marked ``late`` come after all others. Gives up
-    where a factorisation will take more than ``limit`` updates, as far as can be foreseen, or finding the order does.
+    long. A coordinate without neighbours beyond those of the one just eliminated is eliminated with it: no list changes
+    for that, since eliminated ones are skipped when a list is read. Coordinates marked ``late`` come after all others.
+    Gives up where a factorisation will take more than ``limit`` updates, as far as can be foreseen, or the order itself
+    does.
 
     Returns
     -------
@@ -37,10 +38,10 @@ def eliminate(n, a, b, late, limit):
     mark = np.full(n, n, np.uint32)
     gone = 4 * n
     degree = np.empty(n, np.int64)
-    alike = np.zeros(2 * n + 1, np.int64)  # coordinates of each degree
+    with_degree = np.zeros(2 * n + 1, np.int64)  # coordinates of each degree
     for k in range(n):
         degree[k] = count[k] + n * late[k]
-        alike[degree[k]] += 1
+        with_degree[degree[k]] += 1
     position = np.empty(n, np.int64)
     ptr = np.zeros(n + 1, np.int64)
     members = np.empty(2 * a.size + n, np.int64)
@@ -48,7 +49,7 @@ def eliminate(n, a, b, late, limit):
     fewer, waiting = np.empty(n, np.int64), 0
     turn, low, step, updates, read, ends = 0, 0, 0, 0, 0, count.sum()
     while step < n:
-        while alike[low] == 0:
+        while with_degree[low] == 0:
             low += 1
         while waiting > 0 and degree[fewer[waiting - 1]] != low:
             waiting -= 1
@@ -74,7 +75,7 @@ def eliminate(n, a, b, late, limit):
             put += degree[near[q]] < gone
         ptr[step + 1] = used + size
         position[k] = step
-        alike[low] -= 1
+        with_degree[low] -= 1
         degree[k] = gone
         ends -= size
         step += 1
@@ -84,7 +85,7 @@ def eliminate(n, a, b, late, limit):
         if size == 1:  # a leaf: its neighbour will see that it is gone
             j = members[used]
             ends -= 1
-            low, waiting = recount(j, degree[j] - 1, level, degree, alike, low, fewer, waiting)
+            low, waiting = recount(j, degree[j] - 1, level, degree, with_degree, low, fewer, waiting)
             continue
         for p in range(used, used + size):
             j = members[p]
@@ -111,7 +112,7 @@ def eliminate(n, a, b, late, limit):
             count[j] = kept - begin
             now = count[j] + n * late[j]
             ends += now - degree[j]
-            low, waiting = recount(j, now, level, degree, alike, low, fewer, waiting)
+            low, waiting = recount(j, now, level, degree, with_degree, low, fewer, waiting)
         begin, end = used, used + size
         for p in range(begin, end):
             j = members[p]
@@ -124,18 +125,18 @@ def eliminate(n, a, b, late, limit):
             for q in range(begin, end):
                 members[ptr[step] + q - begin] = members[q]
             ptr[step + 1] = ptr[step] + rest
-            alike[degree[j]] -= 1
+            with_degree[degree[j]] -= 1
             degree[j] = gone
             updates += rest * rest
             ends -= 2 * rest
             step += 1
             for q in range(begin, end):
                 i = members[q]
-                low, waiting = recount(i, degree[i] - 1, level, degree, alike, low, fewer, waiting)
+                low, waiting = recount(i, degree[i] - 1, level, degree, with_degree, low, fewer, waiting)
     return position, ptr, members[: ptr[n]]
 
 
-def recount(k, now, level, degree, alike, low, fewer, waiting):
+def recount(k, now, level, degree, with_degree, low, fewer, waiting):
     """Note by how many a coordinate is joined to others now, and that it waits if these are fewer than ``level``.
 
     Returns
@@ -143,9 +144,9 @@ def recount(k, now, level, degree, alike, low, fewer, waiting):
     low, waiting : int
         A bound for the least degree; how many wait.
     """
-    alike[degree[k]] -= 1
+    with_degree[degree[k]] -= 1
     degree[k] = now
-    alike[now] += 1
+    with_degree[now] += 1
     if now < level and waiting < fewer.size:
         fewer[waiting] = k
         waiting += 1

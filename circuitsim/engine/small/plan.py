@@ -1,4 +1,4 @@
-"""What a small circuit's topology settles once: coordinates, an order of elimination, and where every number goes.
+"""What follows once from a small circuit's topology: coordinates, an order of elimination, places of all numbers.
 
 A `Plan` is made of plain arrays and made by `plan`, which runs interpreted or compiled with the same bits
 (`circuitsim.engine.small.kernels`). It covers the *regular* circuits, which nearly all are: no loops of voltage

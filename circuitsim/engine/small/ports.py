@@ -99,7 +99,7 @@ def substitute_ports(square, count, b):
         b[p] = left / square[p, p]
 
 
-def complement(resistance, drop, closed, rounds, chosen, square, flow, b):
+def complement(resistance, drop, closed, max_iterations, chosen, square, flow, b):
     """Primal–dual active sets on the ports: which diodes conduct, and their currents.
 
     Parameters
@@ -110,7 +110,7 @@ def complement(resistance, drop, closed, rounds, chosen, square, flow, b):
         Drops with all diodes blocking, V.
     closed : (d,) bool array
         The first guess; on return the diodes that conduct.
-    rounds : int
+    max_iterations : int
         Most sets to try.
     chosen, square, b : (d,) int, (d, d), (d,) float arrays
         Left with the factor of the last set, for further solves.
@@ -124,7 +124,7 @@ def complement(resistance, drop, closed, rounds, chosen, square, flow, b):
     """
     d = drop.size
     after, size = np.empty(d), np.empty(d)
-    for tried in range(1, rounds + 1):
+    for tried in range(1, max_iterations + 1):
         count = 0
         for e in range(d):
             if closed[e]:
@@ -179,7 +179,7 @@ def hold(plan, made, count, chosen, square, b, need, v, space):
         x[k] += change[k]
 
 
-def solve_ports(plan, made, injected, offset, rounds, space, closed, v):
+def solve_ports(plan, made, injected, offset, max_iterations, space, closed, v):
     """The operating point of one sample by its ports; see `solve_active_set` for the arguments. 0: gave up."""
     d, n_nodes = plan.diode.size, v.size
     need, size, x, flow = space.need, space.size, space.x, space.flow
@@ -194,7 +194,7 @@ def solve_ports(plan, made, injected, offset, rounds, space, closed, v):
         v[k] = x[plan.coordinate[k]] + offset[k]
     for e in range(d):
         drop[e] = v[plan.anode[e]] - v[plan.cathode[e]]
-    tried, count = complement(made.resistance, drop, closed, rounds, chosen, square, flow, b)
+    tried, count = complement(made.resistance, drop, closed, max_iterations, chosen, square, flow, b)
     if tried == 0:
         return 0
     for p in range(count):

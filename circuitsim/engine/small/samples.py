@@ -69,7 +69,7 @@ def prove_sample(
 
 
 def solve_samples(
-    plan, kind, first, second, value, inputs, x, rounds, warm,
+    plan, kind, first, second, value, inputs, x, max_iterations, warm,
     begin, end, closed, v, current, worst, relative, status, count,
 ):  # fmt: skip
     """Solve samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
@@ -102,7 +102,7 @@ def solve_samples(
         clear = injections(kind, first, second, own, space.injected)
         if warm and s % BLOCK != 0 and status[s - 1] <= Outcome.NONUNIQUE_CURRENTS:
             copy(closed[s - 1], closed[s])
-        status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
+        status[s], count[s] = solve_sample(plan, max_iterations, space, closed[s], v[s], False)
         rest = status[s] <= Outcome.NONUNIQUE_CURRENTS
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
@@ -118,7 +118,7 @@ def clean(relative):
 
 
 def solve_by_ports(
-    plan, made, kind, first, second, value, inputs, x, rounds, warm,
+    plan, made, kind, first, second, value, inputs, x, max_iterations, warm,
     begin, end, closed, v, current, worst, relative, status, count,
 ):  # fmt: skip
     """The same through the circuit's ports ``made`` (`ports.Ports`), each sample that it cannot do well by
@@ -135,14 +135,14 @@ def solve_by_ports(
             copy(closed[s - 1], closed[s])
         guess = closed[s].copy()
         status[s] = Outcome.NONUNIQUE_CURRENTS
-        count[s] = solve_ports(plan, made, injected, offset, rounds, space, closed[s], v[s])
+        count[s] = solve_ports(plan, made, injected, offset, max_iterations, space, closed[s], v[s])
         relative[s, 7] = measure(
             plan, space, kind, first, second, own, closed[s], v[s], current[s], worst[s], relative[s]
         )
         if clear and count[s] > 0 and clean(relative[s]) and relative[s, 7] <= ACCURATE:
             continue
         copy(guess, closed[s])
-        status[s], count[s] = solve_sample(plan, rounds, space, closed[s], v[s], False)
+        status[s], count[s] = solve_sample(plan, max_iterations, space, closed[s], v[s], False)
         rest = status[s] <= Outcome.NONUNIQUE_CURRENTS
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]

@@ -53,7 +53,7 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
         at += arrays[k].size
     numbers, places, marks = workspace_size(made)
     entries = made.rows.size
-    packed = np.zeros(at + halves(3 * entries) + places + eighths(marks), np.int64)
+    packed = np.zeros(at + uint32_words(3 * entries) + places + bool_words(marks), np.int64)
     packed[N], packed[REGULAR], packed[ENTRIES] = made.n, made.regular, entries
     packed[PLACES], packed[MARKS], packed[NUMBERS] = places, marks, numbers + made.resistor.size
     packed[ARRAYS] = at
@@ -63,18 +63,18 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
         for e in range(arrays[k].size):
             packed[at + e] = arrays[k][e]
         at += arrays[k].size
-    fill = packed[at : at + halves(3 * entries)].view(np.uint32)
+    fill = packed[at : at + uint32_words(3 * entries)].view(np.uint32)
     for q in range(entries):
         fill[q], fill[entries + q], fill[2 * entries + q] = made.rows[q], made.row_col[q], made.row_slot[q]
     return packed
 
 
-def halves(count):
+def uint32_words(count):
     """Numbers of eight bytes that hold so many of four."""
     return (count + 1) // 2
 
 
-def eighths(count):
+def bool_words(count):
     """Numbers of eight bytes that hold so many of one."""
     return (count + 7) // 8
 
@@ -87,7 +87,7 @@ def part(packed, k):
 def unpack(packed):
     """The plan that `prepare` packed: views of its memory."""
     entries, at = packed[ENTRIES], packed[ARRAYS]
-    fill = packed[at : at + halves(3 * entries)].view(np.uint32)
+    fill = packed[at : at + uint32_words(3 * entries)].view(np.uint32)
     return Plan(
         int(packed[N]), bool(packed[REGULAR]), part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
         part(packed, 4), part(packed, 5), part(packed, 6), part(packed, 7), part(packed, 8), part(packed, 9),
@@ -98,7 +98,7 @@ def unpack(packed):
 
 def workspace_view(plan, packed, numbers):
     """The workspace in the memory that `prepare` laid out; the resistances in front of ``numbers`` are left out."""
-    places = packed[ARRAYS] + halves(3 * packed[ENTRIES])
+    places = packed[ARRAYS] + uint32_words(3 * packed[ENTRIES])
     marks = places + packed[PLACES]
     return workspace(plan, numbers[plan.resistor.size :], packed[places:marks], packed[marks:].view(np.bool_))
 
@@ -124,7 +124,7 @@ def take_values(plan, kind, values, ohms):
     return Outcome.CONVERGED, changed
 
 
-def solve_once(packed, numbers, guess, rounds, out):
+def solve_once(packed, numbers, guess, max_iterations, out):
     """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
 
     Parameters
@@ -135,7 +135,7 @@ def solve_once(packed, numbers, guess, rounds, out):
         Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the first guess; nothing: no diode conducts.
-    rounds : int
+    max_iterations : int
         Most linear circuits to solve; 0: one, since the guess is right.
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where all is unique, branch
@@ -168,7 +168,7 @@ def solve_once(packed, numbers, guess, rounds, out):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
     clear = injections(kind, first, second, values, space.injected)
-    status, count = solve_sample(plan, rounds, space, closed, v, True)
+    status, count = solve_sample(plan, max_iterations, space, closed, v, True)
     out[tail] = count
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]

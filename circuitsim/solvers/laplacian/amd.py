@@ -201,7 +201,7 @@ def amd(ptr, idx, dense, late):
     size = np.empty(n, np.int32)
     n_elem = np.zeros(n, np.int32)  # -1: is an element
     weight = np.ones(n, np.int32)
-    stamp = np.ones(n, np.int64)  # 0: dead element
+    stamp = np.ones(n, np.int64)  # 0: absorbed element
     degree = np.empty(n, np.int32)
     head = np.full(n + 1, -1, np.int32)
     after = np.full(n, -1, np.int32)

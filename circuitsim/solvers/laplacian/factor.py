@@ -37,7 +37,7 @@ class Factor:
     pivots : ndarray, shape (n,)
         In elimination order; zero at a pinned node.
     pinned : ndarray of int64
-        Nodes of components without a path to earth, one each, ascending; their potential is defined as zero.
+        Nodes of components without a path to ground, one each, ascending; their potential is defined as zero.
     """
 
     symbolic: Symbolic

@@ -9,12 +9,12 @@ from circuitsim._jit import jit
 
 @jit()
 def adjacency(n, a, b):
-    """Neighbours of every node, sorted, without earth, loops or repetitions.
+    """Neighbours of every node, sorted, without ground, loops or repetitions.
 
     Parameters
     ----------
     n : int
-        Number of nodes; node ``n`` is earth and leaves no trace here.
+        Number of nodes; node ``n`` is ground and leaves no trace here.
     a, b : ndarray of int64, shape (m,)
         Edge ends, in 0..n.
 

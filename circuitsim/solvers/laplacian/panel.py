@@ -1,7 +1,7 @@
 """Dense work on one panel: factor it, and let it update a later one.
 
 A panel is stored by columns, ``height`` values apart. Row i of column k below the diagonal is the weight between the
-i-th and the k-th node of the panel before elimination, and the share l_ik = w_ik / p_k after it. The last row is earth.
+i-th and the k-th node of the panel before elimination, the share l_ik = w_ik / p_k after it. The last row is ground.
 There is no subtraction anywhere, so every number is accurate to a few roundings of itself, whatever the weights.
 """
 

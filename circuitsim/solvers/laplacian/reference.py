@@ -6,7 +6,7 @@ import numpy as np
 
 
 def weight_matrix(n: int, a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Symmetric (n + 1) × (n + 1) matrix of summed weights, earth last, zero diagonal."""
+    """Symmetric (n + 1) × (n + 1) matrix of summed weights, ground last, zero diagonal."""
     matrix = np.zeros((n + 1, n + 1))
     np.add.at(matrix, (a, b), weights)
     np.add.at(matrix, (b, a), weights)
@@ -50,7 +50,7 @@ def substitute(shares: np.ndarray, pivots: np.ndarray, rhs: np.ndarray) -> tuple
 
 
 def fill_pattern(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Boolean lower-triangular pattern of the factor in elimination order, diagonal included, earth not."""
+    """Boolean lower-triangular pattern of the factor in elimination order, diagonal included, ground not."""
     linked = weight_matrix(n, a, b, np.ones(len(a)))[:n, :n] > 0
     linked = linked[np.ix_(order, order)]
     for k in range(n):

@@ -52,7 +52,7 @@ def solve(factor: Factor, rhs: np.ndarray, threads: int = 1) -> tuple[np.ndarray
 
 
 def residual(factor: Factor, rhs: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Current that is missing at each node, from the edge list, and the local scale to judge it by.
+    """Current that is missing at each node, from the edge list, and the local scale to compare it with.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def supernode_rows(ptr, idx, parent, count, first):
 
 @jit()
 def panel_rows(row_ptr, rows, first, cut, owner):
-    """Full row lists of the panels (cut supernodes): own columns, the rest of the supernode, rows below, earth."""
+    """Full row lists of the panels (cut supernodes): own columns, the rest of the supernode, rows below, ground."""
     n = cut[cut.size - 1]
     m = cut.size - 1
     ptr = np.zeros(m + 1, np.int64)
@@ -102,7 +102,7 @@ def panel_rows(row_ptr, rows, first, cut, owner):
 def updates(cut, ptr, rows):
     """Which panel updates which: for panel t, sources ``source[begin[t]:begin[t+1]]`` ascending, with row range lo..hi.
 
-    Rows ``lo:hi`` (local to the source) are columns of t; rows from ``lo`` to the end, earth included, are updated.
+    Rows ``lo:hi`` (local to the source) are columns of t; rows from ``lo`` to the end, ground included, are updated.
     """
     n = cut[cut.size - 1]
     m = cut.size - 1

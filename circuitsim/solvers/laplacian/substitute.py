@@ -35,7 +35,7 @@ def _tallest(row_ptr):
 
 @jit()
 def forward(first, row_ptr, rows, offset, values, x):
-    """x_j += l_kj x_k for each eliminated k: currents move to the nodes that are left (and to earth)."""
+    """x_j += l_kj x_k for each eliminated k: currents move to the nodes that are left (and to ground)."""
     moved = np.empty(_tallest(row_ptr), np.float64)
     for t in range(first.size - 1):
         width = first[t + 1] - first[t]

@@ -24,13 +24,13 @@ class Pattern:
     Attributes
     ----------
     n : int
-        Unknowns; index n is earth.
+        Unknowns; index n is ground.
     a, b : ndarray of int64
         Edge ends.
     order, position : ndarray of int64
         ``order[k]`` is eliminated k-th; ``position`` is its inverse.
     parent, count : ndarray
-        Elimination tree and column counts (diagonal included, earth not), in elimination order.
+        Elimination tree and column counts (diagonal included, ground not), in elimination order.
     fill : int
         Entries of the factor, without relaxation.
     flops : float
@@ -58,7 +58,7 @@ class Symbolic:
     """The panels of a factorisation, ready for numbers.
 
     A panel is a set of consecutive columns ``first[t]:first[t+1]`` with one list of rows: its own columns, rows below,
-    and earth last. Its values are stored by columns, ``height × width``, from ``offset[t]``.
+    and ground last. Its values are stored by columns, ``height × width``, from ``offset[t]``.
     """
 
     pattern: Pattern
@@ -111,7 +111,7 @@ def _ends(n: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     if not 0 <= n < 2**31 - 1:
         raise ValueError(f"number of nodes {n} out of range")
     if a.size and (min(a.min(), b.min()) < 0 or max(a.max(), b.max()) > n):
-        raise ValueError(f"edge ends must lie in 0..{n} ({n} is earth)")
+        raise ValueError(f"edge ends must lie in 0..{n} ({n} is ground)")
     return a, b
 
 
@@ -121,7 +121,7 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "
     Parameters
     ----------
     n : int
-        Unknowns 0..n-1; index n is earth.
+        Unknowns 0..n-1; index n is ground.
     a, b : array_like of int, shape (m,)
         Edge ends. Repeated edges add up, loops are ignored.
     ordering : str or array_like of int
@@ -144,12 +144,12 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "
 
 
 def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "auto") -> Symbolic:
-    """Symbolic factorisation of the Laplacian of a graph with earth.
+    """Symbolic factorisation of the Laplacian of a graph with ground.
 
     Parameters
     ----------
     n : int
-        Unknowns 0..n-1; index n is earth.
+        Unknowns 0..n-1; index n is ground.
     a, b : array_like of int, shape (m,)
         Edge ends. Repeated edges add up, loops are ignored.
     ordering : str or array_like of int
