@@ -97,7 +97,8 @@ def exchange(
     spares = spares[np.argsort(home, kind="stable")]
     carried, size = np.zeros(chosen.size), np.zeros(chosen.size)
     work = [np.empty(nodes.size, dtype=np.int64) for _ in range(5)]
-    kernel(_exchange_trees, max(group.size, tail.size))(
+    # Each swap walks the tree of its group anew.
+    kernel(_exchange_trees, chosen.size * (spares.size + 1))(
         np.append(first, nodes.size), offers, spares, ptr, position % chosen.size, a, b, need[nodes], scale[nodes],
         used, carried, size, *work,
     )  # fmt: skip

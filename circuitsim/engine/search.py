@@ -71,11 +71,12 @@ class Search:
                 self.share, self.idle = max(0.5 * self.share, 1e-9), 0
             self.fewest = min(self.fewest, violated)
             return Change.PART
-        if self.share == 1.0 and returned:
+        long = self.count > PATIENCE
+        if self.share == 1.0 and (returned or (long and not self.restarts)):
             self.share, self.count, self.idle = 0.5, 0, 0
             self.fewest = min(self.fewest, violated)
             return Change.PART
-        if self.share < 1.0 or self.count > PATIENCE:
+        if self.share < 1.0 or long:
             near = self.share < 1.0 and self.fewest <= NEAR
             self.seen.clear()
             self.fewest, self.count, self.share = float("inf"), 0, 1.0
