@@ -108,9 +108,21 @@ class Quick:
             certified = small_kernel("refine_once", self._nodes)(*memory, out, drops, loops) <= self.tolerance
         self._spare.append(memory)
         if certified:
+            if status == Outcome.NONUNIQUE_CURRENTS:
+                self._mark_carrying(out)
             out.setflags(write=False)
             return QuickPoint(self, out, drops)
         return self._candidate(out, status)
+
+    def _mark_carrying(self, out: np.ndarray) -> None:
+        """Which diodes on loops carry a current: more than the tolerance of the largest at their ends."""
+        _, first, second, _, n_nodes = self.circuit.arrays()
+        size, at_node = np.abs(out[self.currents]), np.zeros(n_nodes)
+        np.maximum.at(at_node, first, size)
+        np.maximum.at(at_node, second, size)
+        state, d = out[self.iterations + 1 :], self._diode
+        carries = size[d] > self.tolerance * np.maximum(at_node[first[d]], at_node[second[d]])
+        state[(state >= ON_LOOP) & carries] = ON_LOOP + CARRIES
 
     def _candidate(self, out: np.ndarray, status: int) -> Candidate:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)

@@ -30,6 +30,8 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.ISLANDS, 55984),
         # A part tied by a hundred-millionth of the current beside it; the reverse current of a diode outside all loops.
         (Regime.CURRENT_LOOPS, 60668), (Regime.CURRENT_LOOPS, 63458), (Regime.CURRENT_LOOPS, 65618),
+        # Parallel diodes that share a current below the rounding of the potentials around them.
+        (Regime.BRIDGES, 602007), (Regime.CHAINS, 605825), (Regime.SPREAD, 611410),
     ],
     ids=str,
 )  # fmt: skip
