@@ -37,7 +37,7 @@ def explain(point: OperatingPoint) -> list[str]:
         f"diodes: {diodes.size}, {int(np.count_nonzero(at_held))} of them with an end at a fixed potential; "
         f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free potentials",
         f"method: {name} ({why})" + (f"; its linear circuits by {linear}" if linear else ""),
-        f"work: {work or 'none told'}",
+        f"work: {work or 'not counted'}",
         f"certificate: worst violation {point.certificate.worst:.1e} of a local scale, allowed "
         f"{point.certificate.tolerance:.0e}",
     ]

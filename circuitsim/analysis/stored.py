@@ -14,12 +14,12 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 
 
-def stored_point(told: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
+def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
     """The operating point that ``circuitsim solve --format json`` has written, for a circuit of the same names.
 
     Parameters
     ----------
-    told : mapping
+    stored : mapping
         The JSON object.
     circuit : Circuit
         Its values may differ from those of the circuit that was solved.
@@ -30,7 +30,7 @@ def stored_point(told: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
         Not such an object, or one of another circuit.
     """
     try:
-        nodes, branches, old = told["nodes"], told["branches"], told["certificate"]
+        nodes, branches, old = stored["nodes"], stored["branches"], stored["certificate"]
         volts = np.array([_number(nodes.get(name, 0.0)) for name in map(str, circuit.node_names)])
         rows = [branches[name] for name in circuit.names]
         currents, drops = (np.array([_number(row[key]) for row in rows]) for key in ("current", "voltage"))

@@ -120,12 +120,12 @@ def read_start(path: str, circuit: Circuit) -> OperatingPoint:
 
     try:
         with open(path, encoding="utf-8") as file:
-            told = json.load(file)
+            stored = json.load(file)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{path} is no JSON: {error}") from None
-    return stored_point(told, circuit)
+    return stored_point(stored, circuit)
 
 
 def _formatted(point: dict, form: str) -> str:

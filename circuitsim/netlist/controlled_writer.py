@@ -10,7 +10,7 @@ from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.units import exact
 
 FINITE = 1e9
-"""Gain with which an ideal op-amp is written: ngspice knows none."""
+"""Gain with which an ideal op-amp is written: ngspice has none."""
 
 
 def letter(circuit: Circuit, k: int) -> str:

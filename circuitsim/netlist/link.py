@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import device_model
 from circuitsim.models import MODELS, ElementModel
-from circuitsim.netlist import amplifier, library, limits
+from circuitsim.netlist import amplifier, library, limits, refused
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.libraries import ADVICE
@@ -191,6 +191,10 @@ class Linker:
                     self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
                                         use.card, use.offset, self.elsewhere or f"define it: .model {short(use.model)} "
                                         "D, or leave the name out: diodes are ideal", [use.element])  # fmt: skip
+                elif model.type in refused.NUMERICAL:
+                    self.reporter.error("unsupported", f"{short(use.element)}: model {short(model.name)} is numerical "
+                                        f"({short(model.type)}): semiconductor equations on a mesh are not solved here",
+                                        use.card, use.offset, refused.NUMERICAL_HINT, [use.element])  # fmt: skip
                 elif model.type not in TYPES:
                     self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
                                         f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "

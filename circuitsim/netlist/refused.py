@@ -21,6 +21,15 @@ FOREIGN_HINT = (
 )
 """What a deck with such elements needs."""
 
+NUMERICAL = ("NUMD", "NBJT", "NUMOS")
+"""Types of the numerical models of ngspice (CIDER)."""
+
+NUMERICAL_HINT = (
+    "such a deck needs ngspice built with CIDER; or write the diode's law: .model NAME D(IS=… N=… RS=…), or points of "
+    "its measured curve: .model NAME PWL(v1 i1 v2 i2 …)"
+)
+"""What an element with a numerical model needs."""
+
 CARDS: dict[str, tuple[str, str]] = {
     ".if": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),
     ".elseif": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),

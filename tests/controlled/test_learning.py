@@ -90,54 +90,36 @@ def test_batches_agree_with_single_solves() -> None:
     np.testing.assert_allclose(found["out"], single, rtol=1e-14)
 
 
-SECTIONS = (
-    """first passive section
-*! input V1 V2
-*! output v(a) v(b)
-*! trainable R* min=10 max=1e6
-V1 x 0 0
-V2 y 0 0
-R1 x a 1k
+FIRST = """R1 x a 1k
 R2 y b 2k
 R3 a b 3k
 R4 a 0 4k
 R5 b 0 5k
 D1 0 a
 D2 b 0
-""",
-    """second passive section
-*! input VA VB
-*! output v(c)
-*! trainable R* min=10 max=1e6
-VA p 0 0
-VB q 0 0
-R6 p c 1k
-R7 q c 2k
-R8 c 0 3k
-D3 c 0
-""",
-)
+"""
 
-WHOLE = """both, joined by buffers
-*! input V1 V2
-*! output v(c)
-*! trainable R* min=10 max=1e6
-V1 x 0 0
-V2 y 0 0
-R1 x a 1k
-R2 y b 2k
-R3 a b 3k
-R4 a 0 4k
-R5 b 0 5k
-D1 0 a
-D2 b 0
-EA p 0 a 0 -3
-EB q 0 b 0 2
-R6 p c 1k
+SECOND = """R6 p c 1k
 R7 q c 2k
 R8 c 0 3k
 D3 c 0
 """
+
+ROLES = """{title}
+*! input {inputs}
+*! output {outputs}
+*! trainable R* min=10 max=1e6
+"""
+
+SECTIONS = (
+    ROLES.format(title="first passive section", inputs="V1 V2", outputs="v(a) v(b)") + "V1 x 0 0\nV2 y 0 0\n" + FIRST,
+    ROLES.format(title="second passive section", inputs="VA VB", outputs="v(c)") + "VA p 0 0\nVB q 0 0\n" + SECOND,
+)
+
+WHOLE = (
+    ROLES.format(title="both, joined by buffers", inputs="V1 V2", outputs="v(c)")
+    + "V1 x 0 0\nV2 y 0 0\n" + FIRST + "EA p 0 a 0 -3\nEB q 0 b 0 2\n" + SECOND
+)  # fmt: skip
 
 
 class Buffers(Stage):

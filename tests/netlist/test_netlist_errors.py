@@ -104,6 +104,7 @@ ERRORS = [
     # ---------------------------------------------------------------- models
     ("D1 a 0 dx", "model", 2, 8, ("D1",), "D1: no model is called 'dx'"),
     ("D1 a 0 m\n.model m NPN", "model", 2, 8, ("D1",), "D1: model m is of type NPN, not D"),
+    ("D1 a 0 m\n.model m numd level=1\n+ x.mesh loc=0 n=1", "unsupported", 2, 8, ("D1",), "D1: model m is numerical"),
     (".model m", "model", 2, 8, (), ".model needs a name and a type"),
     (".subckt s a\n.model loc D\nD1 a 0 loc\n.ends\nX1 a s\nD2 a 0 loc", "model", 7, 8, ("D2",), "no model is called"),
     # ---------------------------------------------------------------- sub-circuits
