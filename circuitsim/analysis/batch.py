@@ -463,4 +463,7 @@ def _elementary(
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
         plan = unpack(small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
+        branches = (columns[0] == DIODE) | ((columns[0] == RESISTOR) & (everything != 0.0))
+        if plan.resistor.size + plan.diode.size < branches.sum():
+            plan = None  # given up, since it takes too many updates: the engine solves the samples
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())
