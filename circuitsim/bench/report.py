@@ -11,6 +11,7 @@ import statistics
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from circuitsim._version import __version__
 from circuitsim.bench.competitors import OURS
 
 SHIFT = 1e-4
@@ -79,9 +80,9 @@ def as_csv(rows: list[dict[str, Any]]) -> str:
 
 def machine() -> str:
     """Machine, versions and load, in a line."""
-    found = []
+    found = [f"circuitsim {__version__}"]
     others = ("cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
-    for package in ("circuitsim", "numpy", "scipy", "numba", *others):
+    for package in ("numpy", "scipy", "numba", *others):
         try:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:

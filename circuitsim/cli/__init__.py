@@ -21,6 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
+    "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
+    "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),
     "forms": ("circuitsim.cli.forms", "which forms of ngspice, LTspice, Xyce and PSpice are read"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
@@ -34,8 +36,9 @@ EPILOG = """\
 exit codes: 0 solved; 2 bad usage or bad deck; 3 no steady state, or not converged; 130 interrupted; 1 internal error
 
 first steps:
+  circuitsim examples copy                            all bundled decks, into the folder netlists
   circuitsim solve netlists/rectifier-half-wave.cir
-  circuitsim check my.cir
+  circuitsim init rectifier                           a first deck of your own
   circuitsim COMMAND --help
 """
 

@@ -43,7 +43,7 @@ def _digits(directory: Path | None) -> ImageData:
         from sklearn.datasets import load_digits
     except ImportError as problem:
         raise UsageError(
-            "the digits come with scikit-learn, which is not installed: pip install scikit-learn"
+            "the digits come with scikit-learn, which is not installed: pip install 'circuitsim-exact[learn]'"
         ) from problem
     pixels, labels = load_digits(return_X_y=True)
     images = np.rint(pixels * (255 / 16)).astype(np.uint8)

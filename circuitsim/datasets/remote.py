@@ -69,6 +69,21 @@ def data_directory(given: str | os.PathLike[str] | None = None) -> Path:
     return platformdirs.user_cache_path("circuitsim", appauthor=False)
 
 
+def _pooch() -> Any:
+    """The package that fetches files, an extra.
+
+    Raises
+    ------
+    UsageError
+        It is not installed.
+    """
+    try:
+        import pooch
+    except ImportError:
+        raise UsageError("fetching data sets needs pooch: pip install 'circuitsim-exact[data]'") from None
+    return pooch
+
+
 def find(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
     """The folder that holds all files of a remote data set, gzipped or not; None if there is none.
 
@@ -107,14 +122,13 @@ def fetch(
     Raises
     ------
     UsageError
-        No such data set, a folder that cannot be written.
+        No such data set, a folder that cannot be written, or pooch is not installed.
     DownloadError
         No mirror delivered a file with the right content.
     """
     if name not in REMOTE:
         raise UsageError(f"there is no data set '{name}' to fetch; there is {', '.join(REMOTE)}")
-    import pooch
-
+    pooch = _pooch()
     pooch.get_logger().setLevel("ERROR")
     folder = data_directory(directory) / name
     try:
@@ -130,15 +144,12 @@ def fetch(
 
 
 def _is_right(path: Path, file: RemoteFile) -> bool:
-    import pooch
-
-    return path.is_file() and path.stat().st_size == file.size and pooch.file_hash(str(path)) == file.sha256
+    return path.is_file() and path.stat().st_size == file.size and _pooch().file_hash(str(path)) == file.sha256
 
 
 def _fetch_file(file: RemoteFile, folder: Path, mirrors: Sequence[str], progress: Callable[[str], None]) -> None:
     """One file from the first mirror that has it right."""
-    import pooch
-
+    pooch = _pooch()
     failures = []
     for mirror in mirrors:
         address = f"{mirror.rstrip('/')}/{file.name}.gz"

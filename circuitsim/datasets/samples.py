@@ -269,7 +269,8 @@ def bundled(name: str, roles: Roles) -> Samples:
     try:
         from sklearn import datasets
     except ImportError:
-        raise UsageError(f"the data set {name!r} comes with scikit-learn: pip install 'circuitsim[learn]'") from None
+        hint = "pip install 'circuitsim-exact[learn]'"
+        raise UsageError(f"the data set {name!r} comes with scikit-learn: {hint}") from None
     found = datasets.load_iris() if name == "iris" else datasets.load_digits()
     x = (found.data - _IRIS[0]) / _IRIS[1] if name == "iris" else found.data / 16.0
     n, m = x.shape[1], len(found.target_names)

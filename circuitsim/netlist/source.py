@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable
 from typing import BinaryIO
 
+from circuitsim import _bundled
 from circuitsim.errors import Location, NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.units import short
@@ -153,7 +154,8 @@ class Files:
         self._cache: dict[str, tuple[str, Problem | None]] = {}
 
     def find(self, path: str, including: Source) -> str:
-        """The real path of ``path``: relative to the including file, else in the folders to look in, by its name.
+        """The real path of ``path``: relative to the including file, else in the folders to look in, by its name; a
+        name without a folder last among the bundled sub-circuits.
 
         Raises
         ------
@@ -171,6 +173,9 @@ class Files:
                 other = os.path.realpath(os.path.join(folder, name))
                 if self.allowed(other) and os.path.isfile(other):
                     return other
+        bundled = os.path.join(_bundled.parts(), path)
+        if not re.search(r"[\\/]", path) and os.path.isfile(bundled):
+            return bundled
         if self.allowed(real):
             return real
         raise ValueError("lies outside the deck's folder")

@@ -1,0 +1,135 @@
+"""The bundled decks: names, places, copies.
+
+>>> from circuitsim import examples, load, solve
+>>> solve(load(examples.path("divider")))["out"]
+4.0
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from circuitsim import _bundled
+from circuitsim.errors import UsageError
+
+__all__ = ["Example", "copy", "examples", "path"]
+
+_INCLUDE = re.compile(r"^\s*\.inc(?:lude)?\s+[\"']?([^\"'\s]+)", re.IGNORECASE | re.MULTILINE)
+
+
+class Example(NamedTuple):
+    """One bundled deck.
+
+    Attributes
+    ----------
+    name : str
+        Its name without folder and ``.cir``; decks without a steady state begin with ``refused/``.
+    title : str
+        Its first line.
+    path : str
+        Its file.
+    """
+
+    name: str
+    title: str
+    path: str
+
+
+def examples() -> list[Example]:
+    """All bundled decks, by name; those without a steady state come last."""
+    root = _bundled.netlists()
+    found = []
+    for folder in ("", "refused"):
+        place = os.path.join(root, folder)
+        for file in sorted(os.listdir(place)):
+            if file.endswith(".cir"):
+                name = f"{folder}/{file[:-4]}" if folder else file[:-4]
+                found.append(Example(name, _title(os.path.join(place, file)), os.path.join(place, file)))
+    return found
+
+
+def path(name: str) -> str:
+    """The file of a bundled deck.
+
+    Parameters
+    ----------
+    name : str
+        As in `examples`; a part after the last ``/`` suffices.
+
+    Raises
+    ------
+    UsageError
+        There is no such deck; the message names the nearest ones.
+    """
+    by_name = {example.name: example.path for example in examples()}
+    by_name |= {full.split("/")[-1]: file for full, file in by_name.items()}
+    if name in by_name:
+        return by_name[name]
+    import difflib
+
+    near = difflib.get_close_matches(name, by_name, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "circuitsim examples list shows all"
+    raise UsageError(f"there is no bundled deck {name!r}; {hint}")
+
+
+def copy(names: Sequence[str], folder: str, replace: bool = False) -> list[str]:
+    """Copy bundled decks with the files they include and their training data.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As in `examples`; none: everything.
+    folder : str
+        Where to; made if it does not exist.
+    replace : bool
+        Whether files that differ may be replaced.
+
+    Returns
+    -------
+    list of str
+        The files written, decks before what belongs to them.
+
+    Raises
+    ------
+    UsageError
+        An unknown name, or a file that exists with other content.
+    """
+    from circuitsim._files import write_file
+
+    root = _bundled.netlists()
+    chosen = [path(name) for name in names] if names else [example.path for example in examples()]
+    contents: dict[str, bytes] = {}
+    for source in dict.fromkeys(file for deck in chosen for file in (deck, *_companions(deck))):
+        inside = os.path.basename(source) if names and source.endswith(".cir") else os.path.relpath(source, root)
+        with open(source, "rb") as file:
+            contents[os.path.join(folder, inside)] = file.read()
+    for target, content in contents.items():
+        if not replace and os.path.lexists(target) and not _holds(target, content):
+            raise UsageError(f"{target} exists with other content; --force replaces it, --output DIR names a folder")
+    for target, content in contents.items():
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        write_file(target, content)
+    return list(contents)
+
+
+def _companions(deck: str) -> list[str]:
+    """The files a bundled deck includes, and its training data."""
+    with open(deck, encoding="utf-8") as file:
+        included = [os.path.join(os.path.dirname(deck), name) for name in _INCLUDE.findall(file.read())]
+    data = f"{deck.removesuffix('.cir')}.csv"
+    return [os.path.normpath(file) for file in (*included, data) if os.path.isfile(file)]
+
+
+def _holds(target: str, content: bytes) -> bool:
+    if not os.path.isfile(target):
+        return False
+    with open(target, "rb") as file:
+        return file.read() == content
+
+
+def _title(file: str) -> str:
+    with open(file, encoding="utf-8") as deck:
+        return deck.readline().strip()
