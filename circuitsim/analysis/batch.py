@@ -341,7 +341,7 @@ class BatchSolver:
         head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
         kernel = small_kernel(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
         blocks = -(-count // block)
-        parts = max(1, min(threads or _processors(), blocks, nodes * count // SHARE))
+        parts = max(1, min(threads or processors(), blocks, nodes * count // SHARE))
         ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
         if parts == 1:
             kernel(*head, *shared, 0, count, *rows)
@@ -365,7 +365,7 @@ class BatchSolver:
         sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
         place = (np.cumsum(there) - 1)[sources]
         found = current if there.all() else np.empty((len(x), int(there.sum())))
-        made.solve(value[there], place, x, v, found, worst, relative, threads or _processors())
+        made.solve(value[there], place, x, v, found, worst, relative, threads or processors())
         if found is not current:
             current[:, there] = found
 
@@ -388,7 +388,7 @@ class BatchSolver:
         closed[s] = current[s, kind == DIODE] > 0.0
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

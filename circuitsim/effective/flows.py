@@ -1,0 +1,79 @@
+"""Passes over the resistors of a linear circuit, for several responses side by side: interpreted or compiled.
+
+Arrays of rows: one row a node, one column a response. `Branches` tells which rows a resistor joins.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Branches(NamedTuple):
+    """The resistors of a circuit.
+
+    Attributes
+    ----------
+    a, b : (r,) int arrays
+        Super-nodes of their ends (`circuitsim.program.structure`), n for fixed potentials.
+    at_a, at_b : (r,) int arrays
+        Rows of their ends among the nodes of super-nodes of several nodes; the last row, of zeros, for all others.
+    g : (r,) float array
+        Conductances, S.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    at_a: np.ndarray
+    at_b: np.ndarray
+    g: np.ndarray
+
+    def subset(self, which: np.ndarray) -> Branches:
+        """Some of them."""
+        return Branches(*(column[which] for column in self))
+
+
+def net_currents(branches, x, offset, net, size, at_net, at_size):
+    """Add up what resistors take from each super-node (``net``) and each node of one of several (``at_net``), A.
+
+    Parameters
+    ----------
+    branches : Branches
+    x : (n + 1, c) float array
+        Potentials of the super-nodes, V.
+    offset : (grouped + 1, c) float array
+        Potentials of nodes relative to their super-nodes, V; the last row is zero.
+    net, size : (n + 1, c) float arrays
+        Added to: net currents and the sums of their magnitudes, A.
+    at_net, at_size : (grouped + 1, c) float arrays
+        The same by node; the last row is of no meaning.
+    """
+    last = offset.shape[0] - 1
+    for e in range(branches.a.size):
+        a, b, p, q, g = branches.a[e], branches.b[e], branches.at_a[e], branches.at_b[e], branches.g[e]
+        for c in range(x.shape[1]):
+            flow = g * ((x[a, c] - x[b, c]) + (offset[p, c] - offset[q, c]))
+            net[a, c] += flow
+            net[b, c] -= flow
+            size[a, c] += abs(flow)
+            size[b, c] += abs(flow)
+        if p == last and q == last:
+            continue
+        for c in range(x.shape[1]):
+            flow = g * ((x[a, c] - x[b, c]) + (offset[p, c] - offset[q, c]))
+            at_net[p, c] += flow
+            at_net[q, c] -= flow
+            at_size[p, c] += abs(flow)
+            at_size[q, c] += abs(flow)
+
+
+def drop_products(branches, x, offset, y, y_offset, found):
+    """Add to ``found`` (r,) for each resistor the sum over all columns of the products of its drops, V²."""
+    for e in range(branches.a.size):
+        a, b, p, q = branches.a[e], branches.b[e], branches.at_a[e], branches.at_b[e]
+        total = 0.0
+        for c in range(x.shape[1]):
+            drop = (x[a, c] - x[b, c]) + (offset[p, c] - offset[q, c])
+            total += drop * ((y[a, c] - y[b, c]) + (y_offset[p, c] - y_offset[q, c]))
+        found[e] += total

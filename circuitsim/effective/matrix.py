@@ -1,0 +1,393 @@
+"""A linear circuit as a matrix: outputs = matrix · inputs + offset, with bounds on its errors and with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from circuitsim.analysis.batch import processors
+from circuitsim.analysis.probes import FORMS, Probe, parse_probes
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.effective.responses import EPSILON, PortNetwork, Reading, independent_sources
+from circuitsim.engine.network import Wiring
+from circuitsim.errors import ConvergenceError, TopologyError, UsageError
+from circuitsim.program.structure import Structure, analyse
+
+Output = str | tuple[str, str]
+T = TypeVar("T")
+
+GROUP = 32
+"""Ports that share one bound on their errors, at least: each group costs one solve."""
+
+
+class _Side(NamedTuple):
+    """Inputs or outputs.
+
+    Attributes
+    ----------
+    port : (f,) int array
+        Their ports.
+    sign : (f,) float array
+        −1 for currents that are read (SPICE signs), else 1.
+    constant : (ports,) float array or None
+        With inputs: values of all other sources, V, A, which together are one more input; 0 at all other ports.
+    n_ports : int
+    """
+
+    port: np.ndarray
+    sign: np.ndarray
+    constant: np.ndarray | None
+    n_ports: int
+
+    @property
+    def size(self) -> int:
+        """Their number, the constant sources counted as one."""
+        return self.port.size + (self.constant is not None)
+
+    def combined(self, weight: np.ndarray) -> np.ndarray:
+        """The drives (ports, c) that are combinations of theirs with weights (size, c)."""
+        drive = np.zeros((self.n_ports, weight.shape[1]))
+        np.add.at(drive, self.port, self.sign[:, None] * weight[: self.port.size])
+        if self.constant is not None:
+            drive += self.constant[:, None] * weight[-1]
+        return drive
+
+    def unit(self, columns: slice) -> np.ndarray:
+        """Some of their unit drives (ports, c)."""
+        return self.combined((np.arange(self.size)[:, None] == np.arange(self.size)[columns]).astype(float))
+
+    def read(self, value: np.ndarray) -> np.ndarray:
+        """What they show (size, c) of the responses of all ports (ports, c)."""
+        shown = self.sign[:, None] * value[self.port]
+        return shown if self.constant is None else np.concatenate([shown, (self.constant @ value)[None]])
+
+    def magnitudes(self, size: np.ndarray) -> np.ndarray:
+        """Sums of the magnitudes (size, c) of what they show."""
+        shown = size[self.port]
+        return shown if self.constant is None else np.concatenate([shown, (np.abs(self.constant) @ size)[None]])
+
+    def groups(self, most: int) -> np.ndarray:
+        """Group of each (size,), at most so many, of `GROUP` at least; the constant sources are one of their own."""
+        count = max(1, min(most, self.port.size // GROUP))
+        group = np.arange(self.port.size) * count // self.port.size
+        return group if self.constant is None else np.append(group, count)
+
+    def shares(self, group: np.ndarray) -> np.ndarray:
+        """How often each port counts in each group (ports, groups)."""
+        share = np.zeros((self.n_ports, group[-1] + 1))
+        np.add.at(share, (self.port, group[: self.port.size]), 1.0)
+        if self.constant is not None:
+            share[:, -1] = np.abs(self.constant)
+        return share
+
+
+class _Sides(NamedTuple):
+    """Inputs and outputs of a matrix."""
+
+    inputs: _Side
+    outputs: _Side
+
+    @property
+    def by_outputs(self) -> bool:
+        """Whether responses to the outputs are found, the fewer ones."""
+        return self.outputs.size <= self.inputs.size
+
+    @property
+    def near(self) -> _Side:
+        """The side that is driven."""
+        return self.outputs if self.by_outputs else self.inputs
+
+    @property
+    def far(self) -> _Side:
+        """The side that is read."""
+        return self.inputs if self.by_outputs else self.outputs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EffectiveMatrix:
+    """A linear circuit between its inputs and outputs; make it with `effective_matrix`.
+
+    Calling it with input values (samples, k) gives outputs (samples, q): one product of matrices.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    inputs : tuple of str
+        Sources, V or A.
+    outputs : tuple of str
+        What is read: ``v(a,b)``, V, or ``i(V1)``, A, in SPICE sign (into the source at its + terminal).
+    matrix : (q, k) float array
+        ∂output/∂input: S for currents from voltages, Ω for voltages from currents, else without unit.
+    offset : (q,) float array
+        Outputs with all inputs at zero, V or A: what the other sources cause.
+    error : (q, k + 1) float array
+        Bound on the error of each entry of matrix and offset.
+    relative_error : float
+        The largest of these bounds as a share of the largest entry of its row, or of its column where the inputs are
+        fewer than the outputs (voltages of opposite sign that cancel counted by magnitude); within the tolerance.
+    tolerance : float
+    """
+
+    circuit: Circuit
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    matrix: np.ndarray
+    offset: np.ndarray
+    error: np.ndarray
+    relative_error: float
+    tolerance: float
+    _network: PortNetwork
+    _sides: _Sides
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Outputs (samples, q), V or A, for input values (samples, k), V or A; one sample may be a vector.
+
+        Raises
+        ------
+        UsageError
+            Values of another width.
+        """
+        values = np.asarray(values)
+        if values.ndim not in (1, 2) or values.shape[-1] != len(self.inputs):
+            raise UsageError(f"{len(self.inputs)} input values a sample are needed, not an array of {values.shape}")
+        found: np.ndarray = values @ self.matrix.T + self.offset
+        return found
+
+    def __repr__(self) -> str:
+        q, k = self.matrix.shape
+        return f"EffectiveMatrix of {self.circuit.title!r}: {q} × {k}, relative error ≤ {self.relative_error:.1e}"
+
+    def at(self, values: np.ndarray | Mapping[str, float]) -> EffectiveMatrix:
+        """The matrix at other element values: all of them (m,), Ω, V, A, or some by name. The analysis is shared.
+
+        Raises
+        ------
+        TopologyError
+            Values out of range; a resistance that becomes zero, or ceases to be.
+        """
+        circuit = self.circuit
+        if not isinstance(values, Mapping):
+            values = circuit.changes(circuit.column(values))
+        changed = circuit.with_values(values)
+        own, arrays = circuit.arrays(), changed.arrays()
+        if ((own.value == 0.0) != (arrays.value == 0.0))[own.kind == RESISTOR].any():
+            raise TopologyError("resistances must stay positive (or zero): make a new effective_matrix")
+        network = replace(self._network, arrays=arrays)
+        inputs = self._sides.inputs
+        sides = self._sides._replace(inputs=inputs._replace(constant=_constant(network, inputs.port)))
+        return _found(changed, self.inputs, self.outputs, network, sides, self.tolerance)
+
+    def vjp(self, cotangent: np.ndarray, offset_cotangent: np.ndarray | None = None) -> np.ndarray:
+        """Derivatives of a loss with respect to all conductances, from those with respect to the matrix.
+
+        Parameters
+        ----------
+        cotangent : (q, k) float array
+            ∂loss/∂matrix. For outputs y of samples x: ``cotangent = (∂loss/∂y).T @ x``.
+        offset_cotangent : (q,) float array, optional
+            ∂loss/∂offset: ``(∂loss/∂y).sum(0)``.
+
+        Returns
+        -------
+        (m,) float array
+            ∂loss/∂g of each resistor, in units of the loss by S; 0 for all other elements and for shorts.
+
+        Raises
+        ------
+        UsageError
+            Arrays of other shapes.
+
+        Notes
+        -----
+        ∂matrix/∂g = ± Δv_o Δv_i for the drops of the resistor at a unit drive of output and input (Cohn 1950): twice as
+        many solves as the matrix took, whatever the number of resistors.
+        """
+        q, k = self.matrix.shape
+        outer = np.zeros(q) if offset_cotangent is None else np.asarray(offset_cotangent, dtype=np.float64)
+        cotangent = np.asarray(cotangent, dtype=np.float64)
+        if cotangent.shape != (q, k) or outer.shape != (q,):
+            have = f"{cotangent.shape} and {outer.shape}"
+            raise UsageError(f"cotangents of shape {(q, k)} and {(q,)} are needed, not {have}")
+        full = np.concatenate([cotangent, outer[:, None]], axis=1)
+        network, sides = self._network, self._sides
+        weight = np.ascontiguousarray(full.T if sides.by_outputs else full)
+
+        def part(columns: slice) -> np.ndarray:
+            found = np.zeros(network.resistors.size)
+            one = network.respond(sides.near.unit(columns))
+            network.products(one, network.respond(sides.far.combined(weight[:, columns])), found)
+            return found
+
+        gradient = np.zeros(len(self.circuit))
+        for found in _side_by_side(part, sides.near.size, network.width):
+            gradient[network.resistors] += found
+        return gradient
+
+
+def effective_matrix(
+    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[Output], tolerance: float = TOLERANCE
+) -> EffectiveMatrix:
+    """A linear circuit as a matrix, from one factor of its nodal matrix and as few solves as it has inputs or outputs.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Of resistors and independent sources (inductors: shorts, capacitors: open).
+    inputs : sequence of str
+        Voltage and current sources.
+    outputs : sequence of str or (str, str)
+        Nodes, pairs of nodes, ``v(a,b)``, or currents of voltage sources, ``i(V1)``.
+    tolerance : float
+        Largest error of an entry as a share of the largest entry of its row (column, where inputs are fewer).
+
+    Returns
+    -------
+    EffectiveMatrix
+
+    Raises
+    ------
+    TopologyError
+        An element that is not linear, unknown names, loops of voltage sources, nodes without a path to ground.
+    UsageError
+        Inputs that are no sources; outputs that are neither voltages nor currents of voltage sources.
+    ConvergenceError
+        The bounds on errors exceed the tolerance: `circuitsim.prepared` solves such circuits one input at a time.
+
+    Examples
+    --------
+    >>> from circuitsim import effective_matrix, loads
+    >>> divider = loads('''divider
+    ... V1 in 0 1
+    ... I1 0 out 0
+    ... R1 in out 1k
+    ... R2 out 0 3k
+    ... ''')
+    >>> effective_matrix(divider, ["V1", "I1"], ["out", "i(V1)"]).matrix.round(6)
+    array([[ 7.5e-01,  7.5e+02],
+           [-2.5e-04,  7.5e-01]])
+    """
+    if not 0.0 < tolerance < 1.0:
+        raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
+    structure = _linear(circuit)
+    arrays = structure.arrays
+    sources = independent_sources(arrays)
+    port = dict(zip(sources.tolist(), range(sources.size)))
+    driven = []
+    for name in inputs:
+        k = circuit.element_index(name)
+        if k not in port:
+            raise UsageError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
+        driven.append(port[k])
+    probes = [_probe(output, circuit) for output in outputs]
+    if not driven or not probes:
+        raise UsageError("a matrix needs at least one input and one output")
+    volts = [p for p in probes if p.kind == "v"]
+    pairs = [(circuit.node_index(p.first), 0 if p.second is None else circuit.node_index(p.second)) for p in volts]
+    network = PortNetwork(Wiring(structure), arrays, sources, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    pair = iter(range(sources.size, network.n_ports))
+    read = []
+    for probe in probes:
+        place = next(pair) if probe.kind == "v" else port.get(circuit.element_index(probe.first), -1)
+        if place < 0 or (probe.kind == "i" and not network.is_voltage[place]):
+            raise UsageError(
+                f"{probe}: currents are read from voltage sources; read the voltage of a resistor, or put a source of "
+                "0 V in series"
+            )
+        read.append(place)
+    sign = np.array([1.0 if p.kind == "v" else -1.0 for p in probes])
+    chosen = np.array(driven, dtype=np.int64)
+    driving = _Side(chosen, np.ones(chosen.size), _constant(network, chosen), network.n_ports)
+    sides = _Sides(driving, _Side(np.array(read, dtype=np.int64), sign, None, network.n_ports))
+    names = tuple(circuit.names[k] for k in sources[chosen].tolist())
+    return _found(circuit, names, tuple(map(str, probes)), network, sides, tolerance)
+
+
+def _linear(circuit: Circuit) -> Structure:
+    """The structure of a circuit that is a matrix between its ports, else an error that names the cause."""
+    named = [circuit.names[k] for k in np.flatnonzero(circuit.arrays().kind == DIODE).tolist()[:3]]
+    if named or circuit.devices or circuit.laws or circuit.amplified:
+        what = f"diodes ({', '.join(named)})" if named else "devices, amplifiers or controlled sources"
+        raise TopologyError(f"an effective matrix needs a circuit of resistors and independent sources, without {what}")
+    structure = analyse(circuit)
+    if structure.forest.closing.size:
+        k = int(structure.voltage_edges[structure.forest.closing[0]])
+        raise TopologyError(f"{circuit.names[k]} closes a loop of voltage sources and shorts: no unique current")
+    islands = structure.derived.islands[structure.coordinate]
+    apart = np.flatnonzero(islands != islands[0])
+    apart = structure.references if structure.references.size else apart
+    if apart.size:
+        name = circuit.node_names[int(apart[0])]
+        raise TopologyError(f"no path of resistors and voltage sources leads from node {name} to ground")
+    return structure
+
+
+def _probe(output: Output, circuit: Circuit) -> Probe:
+    """What an output names."""
+    if not isinstance(output, str):
+        first, second = output
+        return Probe("v", *(circuit.node_names[circuit.node_index(name)] for name in (first, second)))
+    found = parse_probes(output, circuit)
+    if len(found) != 1 or not isinstance(found[0], Probe) or found[0].kind not in ("v", "i"):
+        raise UsageError(f"{output!r} is no output of a matrix; {FORMS.split(', p(')[0]}")
+    return found[0]
+
+
+def _constant(network: PortNetwork, inputs: np.ndarray) -> np.ndarray:
+    """Values of the sources that are no inputs (ports,)."""
+    constant = np.zeros(network.n_ports)
+    constant[: network.sources.size] = network.arrays.value[network.sources]
+    constant[inputs] = 0.0
+    return constant
+
+
+def _found(
+    circuit: Circuit, inputs: tuple[str, ...], outputs: tuple[str, ...], network: PortNetwork, sides: _Sides,
+    tolerance: float,
+) -> EffectiveMatrix:  # fmt: skip
+    """The matrix, from responses to the outputs or to the inputs, whichever are fewer."""
+    by_outputs, near, far = sides.by_outputs, sides.near, sides.far
+    group = far.groups(near.size // 8)
+    weight = network.weights(far.shares(group))
+
+    def part(columns: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return _entries(network.read(network.respond(near.unit(columns)), weight), far, group)
+
+    parts = _side_by_side(part, near.size, network.width)
+    entry, bound, size = (np.concatenate(columns, axis=1) for columns in zip(*parts))
+    # The constant sources are one more input: their column is held against its own magnitude.
+    scale = np.empty_like(bound)
+    if by_outputs:
+        scale[:-1], scale[-1] = size[:-1].max(axis=0), size[-1]
+    else:
+        scale[:] = size.max(axis=0)
+    worst = float(np.divide(bound, scale, out=np.where(bound > 0.0, np.inf, 0.0), where=scale > 0.0).max())
+    if not worst <= tolerance:
+        raise ConvergenceError(
+            f"an entry of the matrix is known to {worst:.1e} only (tolerance {tolerance:.0e}): solve the circuit input "
+            "by input with circuitsim.prepared, or accept less with a larger tolerance"
+        )
+    if by_outputs:
+        entry, bound = entry.T, bound.T
+    matrix, offset = np.ascontiguousarray(entry[:, :-1]), np.ascontiguousarray(entry[:, -1])
+    return EffectiveMatrix(circuit, inputs, outputs, matrix, offset, bound, worst, tolerance, network, sides)
+
+
+def _entries(reading: Reading, far: _Side, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the other side reads, bounds on the errors, and sums of magnitudes (f, c)."""
+    entry, magnitude = far.read(reading.value), far.magnitudes(reading.size)
+    return entry, 16.0 * EPSILON * magnitude + reading.bound[group], magnitude
+
+
+def _side_by_side(part: Callable[[slice], T], count: int, width: int) -> Iterator[T]:
+    """Results of ``part`` for ranges of ``width`` columns, in their order, as many at once as there are processors."""
+    ranges = [slice(k, min(k + width, count)) for k in range(0, count, width)]
+    if len(ranges) == 1:
+        return iter([part(ranges[0])])
+    with ThreadPoolExecutor(processors()) as pool:
+        return iter(list(pool.map(part, ranges)))

@@ -1,0 +1,290 @@
+"""Responses of a linear circuit at its ports, from one factor of its nodal matrix.
+
+A port is a voltage source, a current source, or a pair of nodes that is read (a current source of 0 A). With drives d
+of the ports (V, A) the least energy of the circuit, E(d) = min ½ Σ g Δv² + Σ I Δv, is a quadratic form ½ dᵀ K d. The
+response of port p is ∂E/∂d_p: the current a voltage source delivers, the voltage across a current source. So K is
+symmetric, and ∂K_pq/∂g = Δv_p Δv_q, with the drops of the resistor at unit drives of p and of q (Cohn 1950).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.effective import flows
+from circuitsim.effective.flows import Branches
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.network import Wiring
+from circuitsim.program.structure import Structure
+from circuitsim.solvers.linear import Factored
+
+ENTRIES = 3_000_000
+"""Entries of one block of responses: so many nodes times columns."""
+EPSILON = 2.0**-52
+SAFETY = 1.01
+"""For rounding in bounds: sums of positive numbers, right to many digits."""
+WEAK = 1e-4
+"""A response below this share of the largest voltage (current) in the circuit is held against that share."""
+
+
+class Response(NamedTuple):
+    """Potentials for some drives.
+
+    Attributes
+    ----------
+    drive : (ports, c) float array
+        V, A.
+    x : (n + 1, c) float array
+        Potentials of super-nodes, V.
+    offset : (grouped + 1, c) float array
+        Potentials of nodes of super-nodes of several nodes relative to it, V.
+    injected : (n + 1, c) float array
+        What current drives inject into super-nodes, A.
+    """
+
+    drive: np.ndarray
+    x: np.ndarray
+    offset: np.ndarray
+    injected: np.ndarray
+
+
+class Reading(NamedTuple):
+    """What ports show.
+
+    Attributes
+    ----------
+    value : (ports, c) float array
+        Responses, A at voltage sources, V at all other ports.
+    size : (ports, c) float array
+        Sum of the magnitudes that each is a sum of, at least `WEAK` times the largest voltage or current.
+    bound : (k, c) float array
+        For each row of weights: bound on the sum of the errors of its ports' responses, for exact reading.
+    """
+
+    value: np.ndarray
+    size: np.ndarray
+    bound: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PortNetwork:
+    """A linear circuit with its ports; every node has a path to ground, no voltage sources form a loop.
+
+    Attributes
+    ----------
+    wiring : Wiring
+        What all values of one topology share.
+    arrays : CircuitArrays
+        At the present values.
+    sources : (s,) int array
+        Elements that are voltage or current sources: the first ports.
+    pairs : (q, 2) int array
+        Nodes of the other ports.
+    """
+
+    wiring: Wiring
+    arrays: CircuitArrays
+    sources: np.ndarray
+    pairs: np.ndarray
+
+    @property
+    def structure(self) -> Structure:
+        """Super-nodes."""
+        return self.wiring.structure
+
+    @property
+    def n_ports(self) -> int:
+        """Sources and pairs."""
+        return self.sources.size + len(self.pairs)
+
+    @property
+    def width(self) -> int:
+        """Responses to find side by side."""
+        return min(32, max(8, ENTRIES // (self.structure.n + 1)))
+
+    @cached_property
+    def is_voltage(self) -> np.ndarray:
+        """Which ports are voltage sources (ports,)."""
+        found = np.zeros(self.n_ports, dtype=bool)
+        found[: self.sources.size] = self.arrays.kind[self.sources] == VOLTAGE
+        return found
+
+    @cached_property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and second node of each port (ports,)."""
+        arrays, sources = self.arrays, self.sources
+        return (
+            np.concatenate([arrays.first[sources], self.pairs[:, 0]]),
+            np.concatenate([arrays.second[sources], self.pairs[:, 1]]),
+        )
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """Row of each node among those of super-nodes of several nodes; the last, of zeros, for all others."""
+        grouped = self.structure.derived.ends.grouped
+        row = np.full(self.arrays.n_nodes, grouped.size, dtype=np.int64)
+        row[grouped] = np.arange(grouped.size)
+        return row
+
+    @cached_property
+    def tree_port(self) -> np.ndarray:
+        """Port of each constraint of voltage; the number of ports for shorts."""
+        port = np.full(self.arrays.kind.size, self.n_ports, dtype=np.int64)
+        port[self.sources] = np.arange(self.sources.size)
+        return port[self.structure.voltage_edges]
+
+    @cached_property
+    def branches(self) -> Branches:
+        """The resistors, shorts and those between a node and itself apart."""
+        r = self.resistors
+        first, second, coordinate = self.arrays.first[r], self.arrays.second[r], self.structure.coordinate
+        g = 1.0 / self.arrays.value[r]
+        return Branches(coordinate[first], coordinate[second], self.row[first], self.row[second], g)
+
+    @cached_property
+    def resistors(self) -> np.ndarray:
+        """Elements of `branches`."""
+        r = self.structure.resistors
+        return r[self.arrays.first[r] != self.arrays.second[r]]
+
+    @cached_property
+    def _held(self) -> Branches:
+        """Resistors at nodes of super-nodes of several nodes: voltage sources drive these."""
+        last = self.structure.derived.ends.grouped.size
+        return self.branches.subset((self.branches.at_a < last) | (self.branches.at_b < last))
+
+    @cached_property
+    def factored(self) -> Factored:
+        """The nodal matrix."""
+        pattern = self.wiring.pattern
+        g = 1.0 / self.arrays.value[self.structure.derived.ends.r]
+        return pattern.solver(g, direct=True).factor(np.zeros(0, dtype=np.int64))
+
+    @cached_property
+    def _rounding(self) -> np.ndarray:
+        """Share of the sum of magnitudes that a net current may be off by, from its number of summands (n + 1,)."""
+        n = self.structure.n + 1
+        degree = np.bincount(self.branches.a, minlength=n) + np.bincount(self.branches.b, minlength=n)
+        return EPSILON * (degree + 6.0)
+
+    # ------------------------------------------------------------------ responses
+    def respond(self, drive: np.ndarray) -> Response:
+        """Potentials for the drives (ports, c), V and A."""
+        offset, injected = self._offsets(drive), self._injected(drive)
+        return Response(drive, self._solved(injected - self._taken(offset)), offset, injected)
+
+    def read(self, response: Response, weight: np.ndarray) -> Reading:
+        """Responses of all ports, with a bound on their errors from the residuals of Kirchhoff's current law.
+
+        An error δ of the potentials with residual currents r changes the response of port p by φ_p · r, where φ_p are
+        the potentials at a unit drive of p (reciprocity): Σ_p |φ_p · r| ≤ ``weight`` · |r| for `weights` of the ports.
+        """
+        drive, x, offset, injected = response
+        net, size = np.zeros_like(x), np.zeros_like(x)
+        at_net, at_size = np.zeros_like(offset), np.zeros_like(offset)
+        count = self.branches.a.size * x.shape[1]
+        kernel(flows.net_currents, count)(self.branches, x, offset, net, size, at_net, at_size)
+        left = np.abs(injected - net) + self._rounding[:, None] * (size + np.abs(injected))
+        bound = SAFETY * (weight @ left[:-1])
+        self._add_currents(drive, at_net, at_size)
+        value, magnitude = np.zeros((2, *drive.shape))
+        self._voltages(x, offset, value, magnitude)
+        self._delivered(at_net, at_size, value, magnitude)
+        largest = np.abs(x).max(axis=0) + np.abs(offset).max(axis=0)
+        magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], size.max(axis=0), largest))
+        return Reading(value, magnitude, bound)
+
+    def products(self, one: Response, other: Response, found: np.ndarray) -> None:
+        """Add Σ over columns of Δv Δv' of each resistor to ``found`` (resistors,), V²."""
+        kernel(flows.drop_products, found.size * one.x.shape[1])(
+            self.branches, one.x, one.offset, other.x, other.offset, found
+        )
+
+    def weights(self, share: np.ndarray) -> np.ndarray:
+        """(k, n) bounds on Σ_p share_p |φ_p| at each super-node, each from one response to shares ≥ 0 (ports, k).
+
+        Potentials at a unit drive of a source at ground lie between 0 and 1 V, and add up; those of a current are at
+        most those of its two ends, as currents from ground, together; those of a voltage source within a part that
+        only resistors join to ground lie between −1 and 1 V.
+        """
+        first, second = (self.structure.coordinate[end] for end in self.ends)
+        fixed = self.is_voltage & (first == self.structure.n)
+        injected = -self._taken(self._offsets(np.where(fixed[:, None], share, 0.0), magnitudes=True))
+        driven = ~self.is_voltage & (first != second)
+        for end in (first, second):
+            np.add.at(injected, end[driven], share[driven])
+        found = self._solved(injected)[:-1] + share[self.is_voltage & ~fixed].sum(axis=0)
+        return np.ascontiguousarray(found.T)
+
+    # ------------------------------------------------------------------ parts of a response
+    def _solved(self, injected: np.ndarray) -> np.ndarray:
+        if not self.structure.n:
+            return np.zeros_like(injected)
+        return self.factored.solve(injected[:-1])
+
+    def _offsets(self, drive: np.ndarray, magnitudes: bool = False) -> np.ndarray:
+        """Potentials of nodes relative to their super-nodes (grouped + 1, c), V; ``magnitudes`` ignores signs."""
+        forest, row = self.structure.forest, self.row
+        held = np.concatenate([drive, np.zeros((1, drive.shape[1]))])
+        offset = np.zeros((self.structure.derived.ends.grouped.size + 1, drive.shape[1]))
+        for start, stop in zip(forest.level[:-1], forest.level[1:]):
+            nodes = forest.order[start:stop]
+            sign = np.ones(nodes.size) if magnitudes else forest.sign[nodes]
+            step = sign[:, None] * held[self.tree_port[forest.edge[nodes]]]
+            offset[row[nodes]] = offset[row[forest.parent[nodes]]] + step
+        return offset
+
+    def _taken(self, offset: np.ndarray) -> np.ndarray:
+        """Currents (n + 1, c), A, that resistors take from super-nodes of potential zero with these offsets."""
+        taken, x, size = np.zeros((3, self.structure.n + 1, offset.shape[1]))
+        at, held = np.zeros((2, *offset.shape)), self._held
+        kernel(flows.net_currents, held.a.size * offset.shape[1])(held, x, offset, taken, size, *at)
+        return taken
+
+    def _injected(self, drive: np.ndarray) -> np.ndarray:
+        """Currents that current drives inject into super-nodes (n + 1, c), A."""
+        injected = np.zeros((self.structure.n + 1, drive.shape[1]))
+        first, second = self.ends
+        current = ~self.is_voltage & drive.any(axis=1)
+        np.subtract.at(injected, self.structure.coordinate[first[current]], drive[current])
+        np.add.at(injected, self.structure.coordinate[second[current]], drive[current])
+        return injected
+
+    def _add_currents(self, drive: np.ndarray, at_net: np.ndarray, at_size: np.ndarray) -> None:
+        """What current drives take from nodes of super-nodes of several nodes."""
+        current = ~self.is_voltage & drive.any(axis=1)
+        for node, sign in zip(self.ends, (1.0, -1.0)):
+            np.add.at(at_net, self.row[node[current]], sign * drive[current])
+            np.add.at(at_size, self.row[node[current]], np.abs(drive[current]))
+
+    def _voltages(self, x: np.ndarray, offset: np.ndarray, value: np.ndarray, size: np.ndarray) -> None:
+        """Voltages across current sources and pairs."""
+        a, b = (end[~self.is_voltage] for end in self.ends)
+        coordinate, row = self.structure.coordinate, self.row
+        between = x[coordinate[a]] - x[coordinate[b]], offset[row[a]] - offset[row[b]]
+        value[~self.is_voltage] = between[0] + between[1]
+        size[~self.is_voltage] = (
+            np.abs(x[coordinate[a]]) + np.abs(x[coordinate[b]]) + np.abs(offset[row[a]]) + np.abs(offset[row[b]])
+        )
+
+    def _delivered(self, at_net: np.ndarray, at_size: np.ndarray, value: np.ndarray, size: np.ndarray) -> None:
+        """Currents that voltage sources deliver: what the nodes beyond them take, up the trees of sources."""
+        forest, row = self.structure.forest, self.row
+        for start, stop in zip(forest.level[-2::-1], forest.level[:0:-1]):
+            nodes = forest.order[start:stop]
+            port = self.tree_port[forest.edge[nodes]]
+            source = port < self.n_ports
+            value[port[source]] = (forest.sign[nodes][:, None] * at_net[row[nodes]])[source]
+            size[port[source]] = at_size[row[nodes]][source]
+            for total in (at_net, at_size):
+                np.add.at(total, row[forest.parent[nodes]], total[row[nodes]])
+
+
+def independent_sources(arrays: CircuitArrays) -> np.ndarray:
+    """Elements that are voltage or current sources."""
+    return np.flatnonzero((arrays.kind == VOLTAGE) | (arrays.kind == CURRENT))
