@@ -4,10 +4,10 @@
 
 Part one: a 784 × 256 and a 256 × 10 crossbar, from their conductances to the outputs of all images (generated: four
 fifths of the pixels dark), seconds of one run, compiled kernels loaded before. Part two: the currents of eight inputs
-by `circuitsim.CrossbarLayer`, by badcrossbar (extra ``bench-crossbar``; a sparse factor of all nodes for each call), and by the
-fixed-point iteration common in simulators of crossbars (currents → voltage drops by cumulative sums → currents, with
-relaxation, until no device's voltage changes by 2e-4 of the largest input). Errors are against operating points
-certified to 1e-9, as shares of the largest current.
+by `circuitsim.CrossbarLayer`, by badcrossbar (extra ``bench-crossbar``; a sparse factor of all nodes for each call),
+and by the fixed-point iteration common in simulators of crossbars (currents → voltage drops by cumulative sums →
+currents, with relaxation, until no device's voltage changes by 2e-4 of the largest input). Errors are against operating
+points certified to 1e-9, as shares of the largest current.
 """
 
 from __future__ import annotations
