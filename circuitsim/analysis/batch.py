@@ -429,8 +429,11 @@ def with_tangents(
     inner, smooth = _elementary(expansion.circuit, inputs, outputs, tolerance), smooth_devices(circuit, expansion)
     if smooth is None:
         return inner
-    assert isinstance(inner, BatchSolver)
-    return TangentBatch(inner, smooth)
+    if isinstance(inner, BatchSolver):
+        return TangentBatch(inner, smooth)
+    from circuitsim.analysis.smooth_controlled_batch import SmoothControlledBatch
+
+    return SmoothControlledBatch(inner.ready, inner.inputs, inner.outputs, circuit, expansion, smooth)
 
 
 def _elementary(

@@ -18,6 +18,7 @@ from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
 from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import Equations, equations, right_side
 from circuitsim.controlled.linear import Factor, Pair, Pattern
+from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
@@ -144,8 +145,9 @@ class PreparedControlled:
         right = right_side(arrays, circuit.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             if system.regular:
-                found = _only(system, circuit, right, start, self.tolerance)
-                if found is not None:
+                found = _changed(system, circuit, right, start, self.tolerance)
+                if found is not None and found.certificate.certified:
+                    found.uniqueness = Uniqueness.UNIQUE
                     return found
             before = None if start is None else _unknowns(system.eq, start)
             outcome = Search(system.pattern, system.order, right, before).run()
@@ -153,6 +155,19 @@ class PreparedControlled:
                 raise _none(system, outcome)
             points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]
         return _judged(system, circuit, outcome, points, self.tolerance)
+
+    def near(self, column: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint:
+        """An operating point for values of all elements, near ``start`` where one is; see `solve` for errors.
+
+        Without a search for others: its verdict is None unless the search was needed. Its certificate may fail: a step
+        of Newton's method needs none.
+        """
+        circuit = self.circuit.with_column(column)
+        system = self.system(circuit.arrays())
+        right = right_side(circuit.arrays(), circuit.laws, system.eq)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            found = _changed(system, circuit, right, start, self.tolerance)
+        return self.solve(column, start) if found is None else found
 
     @cached_property
     def sections(self) -> Sections | None:
@@ -182,6 +197,38 @@ class PreparedControlled:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = _System(self.circuit, arrays)
         return self._known[key]
+
+
+def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
+    """Whether it is proven that a circuit has at most one operating point, whatever its sources are and whatever
+    monotone curves its diodes have; curves that rise strictly where ``strict`` (d,) says so.
+
+    Raises
+    ------
+    NoOperatingPointError
+        Its equations do not determine currents and voltages.
+    """
+    system = _System(circuit, circuit.arrays())
+    return all_regular(system.eq, system.pattern.terms(None), system.raw, strict)
+
+
+def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
+    """The circuit seen from its diodes, the resistances ρ (Ω), and the diodes' places; None where that is singular, or
+    has more than ``most`` of them."""
+    arrays = circuit.arrays()
+    system = _System(circuit, arrays)
+    eq = system.eq
+    if eq.diode.size > most:
+        return None
+    chosen, unit = np.arange(eq.diode.size), np.zeros((eq.size, eq.diode.size))
+    unit[eq.own[eq.diode], chosen] = 1.0
+    try:
+        factor = system.factor(None)
+    except ArithmeticError:
+        return None
+    v0, i0 = port_values(eq, chosen, factor.rough(right_side(arrays, circuit.laws, eq)))
+    p, q = port_values(eq, chosen, factor.rough(unit))
+    return Ports(v0, i0, p, q, np.zeros(v0.size), np.zeros(v0.size)), eq.load, eq.diode
 
 
 def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlled:
@@ -235,7 +282,10 @@ def _point(
         try:
             x = system.factor(conducting).solve(right)
         except ArithmeticError:
-            x = _loaded(system, right, choice)
+            try:
+                x = _loaded(system, right, choice)
+            except ArithmeticError:
+                return None
         for share in (0.0, NOISE):
             point = _measured(system, circuit, x, conducting, (tolerance, share))
             if point.certificate.certified:
@@ -249,10 +299,10 @@ def _point(
     return None
 
 
-def _only(
+def _changed(
     system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
 ) -> OperatingPoint | None:
-    """The only operating point, by changing all diodes in a wrong state at once; None where that does not end."""
+    """An operating point, by changing all diodes in a wrong state at once; None where that does not end."""
     diode = system.eq.diode
     conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
     for _ in range(CHANGES):
@@ -265,12 +315,13 @@ def _only(
         if not wrong.any():
             break
         conducting = conducting ^ wrong
+    else:
+        return None
     for share in (0.0, NOISE):
         point = _measured(system, circuit, x, conducting, (tolerance, share))
         if point.certificate.certified:
-            point.uniqueness = Uniqueness.UNIQUE
-            return point
-    return None
+            break
+    return point
 
 
 def _loaded(system: _System, right: np.ndarray, choice: Choice) -> Pair:
@@ -303,14 +354,14 @@ def _measured(
     nodal = (kind == RESISTOR) & ~inside
     currents[nodal] = drops[nodal] / value[nodal]
     currents[kind == CURRENT] = value[kind == CURRENT]
-    ohmic = (kind == RESISTOR) & inside
-    drops[ohmic] = value[ohmic] * currents[ohmic]
     held = kind == VOLTAGE
     drops[held] = value[held]
     drops[eq.diode[conducting]] = 0.0
     currents[eq.diode[~conducting]] = 0.0
     least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * _least_conductance(circuit))
     currents[np.abs(currents) < least] = 0.0
+    ohmic = (kind == RESISTOR) & inside
+    drops[ohmic] = value[ohmic] * currents[ohmic]
     certificate = certify_controlled(circuit.arrays(), circuit.laws, voltages, currents, drops, tolerance, low)
     info: dict[str, object] = {
         "name": "complementary-pivoting", "why": "controlled sources have no energy function",
@@ -318,9 +369,11 @@ def _measured(
     }  # fmt: skip
     pinned = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
     warnings = (*circuit.notes, *pinned)
-    return OperatingPoint(
+    point = OperatingPoint(
         circuit, voltages, currents, {}, np.ones(kind.size, dtype=bool), certificate, info, warnings, drops
     )
+    point.low = low
+    return point
 
 
 def _least_conductance(circuit: Circuit) -> float:
@@ -343,7 +396,7 @@ def _judged(
     point = good[0]
     if len(good) > 1 and not _same_point(good[0], good[1]):
         point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
-        point.warnings = (*point.warnings, _several(point, good[1]))
+        point.warnings = (*point.warnings, several(point, good[1]))
     elif outcome.proven and len(points) == 1:
         point.uniqueness = Uniqueness.UNIQUE
     else:
@@ -358,7 +411,7 @@ def _same_point(a: OperatingPoint, b: OperatingPoint) -> bool:
     return all(bool((np.abs(x - y) <= 1e-7 * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
 
 
-def _several(point: OperatingPoint, other: OperatingPoint) -> Problem:
+def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
     """The warning of a second operating point, with the node that differs most."""
     k = int(np.argmax(np.abs(point.voltages - other.voltages)))
     name = point.circuit.node_names[k]
@@ -374,4 +427,4 @@ def _jump(system: _System, jumped: tuple[Block, ...]) -> Problem:
                    "operating point has jumped", names=names)  # fmt: skip
 
 
-__all__ = ["PreparedControlled", "prepared_controlled"]
+__all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled", "several"]

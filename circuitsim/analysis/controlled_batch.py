@@ -76,25 +76,41 @@ class ControlledBatch:
             column = own.value.copy()
             column[self.inputs] = row
             try:
-                point = self.ready.solve(column)
+                point = self.point(column)
             except CircuitError:
                 continue  # no operating point, or none that is certified: the sample stays uncertified
-            v[s], current[s], relative[s], iterations[s] = point.voltages, point.currents, point.certificate.worst, 1
+            v[s], current[s], relative[s], iterations[s] = *point, 1
         output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         closed = current[:, own.kind == DIODE] > 0.0
         certified = relative <= self.ready.tolerance
         return BatchSolution(self.circuit, v, current, closed, relative, certified, output, iterations, 0.0)
+
+    def point(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Potentials (V), currents (A) and the worst relative violation for values of all elements.
+
+        Raises
+        ------
+        CircuitError
+            No certified operating point.
+        """
+        point = self.ready.solve(column)
+        return point.voltages, point.currents, point.certificate.worst
+
+    def column(self, solution: BatchSolution, s: int) -> np.ndarray:
+        """The values with which sample ``s`` is linear."""
+        return self.circuit.arrays().value
 
     def adjoint(
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Response of the transposed equations at a solution, in the signs of `BatchSolver.adjoint`."""
         own = self.circuit.arrays()
-        system = self.ready.system(own)
-        eq, n = system.eq, own.n_nodes
+        n = own.n_nodes
         response, currents = np.zeros((len(solution), n)), np.zeros((len(solution), own.kind.size))
-        inside = eq.own >= 0
         for s, closed in enumerate(solution.closed):
+            system = self.ready.system(own._replace(value=self.column(solution, s)))
+            eq = system.eq
+            inside = eq.own >= 0
             wanted = np.zeros(n)
             np.add.at(wanted, self.outputs[:, 0], cotangent[s])
             np.add.at(wanted, self.outputs[:, 1], -cotangent[s])

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.newton import Smooth, Start, iterate, smooth_devices
+from circuitsim.analysis.newton import Found, Smooth, Start, Way, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.solution_warnings import BY_KIND
 from circuitsim.analysis.tangent_batch import TangentBatch
-from circuitsim.circuit import Circuit
+from circuitsim.certificate import Certificate
+from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
 from circuitsim.models import Device
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from circuitsim.analysis.batch import BatchSolution, BatchSolver
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.controlled_batch import ControlledBatch
+    from circuitsim.analysis.smooth_controlled import SmoothControlled
     from circuitsim.analysis.solve import Prepared
+
+
+Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
+"""The certificate of the last step of Newton's method (`circuitsim.analysis.smooth_proof.proof`)."""
 
 
 class PreparedExpanded(NamedTuple):
@@ -43,6 +49,8 @@ class PreparedExpanded(NamedTuple):
         What certificate and laws are held to, relative to local scales.
     smooth : Smooth or None
         The devices that Newton's method linearises.
+    controlled : SmoothControlled or None
+        Where there are such devices beside controlled sources: what solves them.
     """
 
     circuit: Circuit
@@ -51,6 +59,7 @@ class PreparedExpanded(NamedTuple):
     solver: str
     tolerance: float
     smooth: Smooth | None
+    controlled: SmoothControlled | None = None
 
     def solve(
         self,
@@ -82,8 +91,10 @@ class PreparedExpanded(NamedTuple):
         try:
             if smooth is None:
                 return collapsed(circuit, self.expansion, self.inner.solve(changed, inner), self.tolerance)
-            near = None if start is None or inner is None else smooth.start(start, inner)
             column = self._column(changed)
+            if self.controlled is not None:
+                return self.controlled.solve(circuit, smooth, column, start)
+            near = None if start is None or inner is None else smooth.start(start, inner)
             return from_tangents(circuit, self.expansion, smooth, self.inner.solve, column, near, self.tolerance)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
@@ -99,7 +110,7 @@ class PreparedExpanded(NamedTuple):
 
 def from_tangents(
     circuit: Circuit, expansion: Expansion, smooth: Smooth, step: Callable[..., OperatingPoint], column: np.ndarray,
-    start: Start | None, tolerance: float,
+    start: Start | None, tolerance: float, way: Way | None = None, prove: Prove = proof,
 ) -> OperatingPoint:  # fmt: skip
     """The operating point of a circuit with smooth devices, with their part of the certificate.
 
@@ -110,10 +121,10 @@ def from_tangents(
     UnboundedError
         Devices pass less than a current without another path.
     """
-    found = iterate(step, expansion.circuit, smooth, column, start, tolerance)
+    found = iterate(step, expansion.circuit, smooth, column, start, tolerance, way)
     if not found.distance.max() <= tolerance:
         unsolved(circuit, expansion, smooth, found, column, tolerance)
-    certificate = proof(found, expansion.circuit.arrays(), smooth)
+    certificate = prove(found, expansion.circuit.arrays(), smooth)
     if not certificate.certified:
         raise ConvergenceError(
             f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
@@ -206,6 +217,8 @@ class ExpandedBatch:
         smooth = smooth_devices(circuit, self.expansion)
         if isinstance(inner, TangentBatch) and smooth is not None:
             inner = TangentBatch(inner.inner, smooth)
+        elif smooth is not None:
+            inner = inner.with_devices(circuit, smooth)  # type: ignore[union-attr]
         return ExpandedBatch(circuit, self.expansion, inner)
 
     def solve(

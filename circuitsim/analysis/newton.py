@@ -17,7 +17,7 @@ import numpy as np
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.errors import ConvergenceError, TopologyError
+from circuitsim.errors import ConvergenceError
 from circuitsim.models.curve import Junction, curves
 from circuitsim.models.smooth import SmoothDevice
 
@@ -70,6 +70,18 @@ class Solved(Protocol):
 
 Solve = Callable[[np.ndarray, Any], Any]
 """From values of all elements and the operating point before to an operating point (`Solved`)."""
+
+
+Seen = Callable[[np.ndarray, Any, np.ndarray], np.ndarray]
+"""From values of all elements, a solution and the conductances of the tangents to the resistance of the rest of the
+circuit as each device sees it, Ω (s,)."""
+
+
+class Way(NamedTuple):
+    """How the iteration goes: the resistances of load lines, and the most steps."""
+
+    seen: Seen
+    steps: int
 
 
 class Group(NamedTuple):
@@ -136,22 +148,10 @@ class Found(NamedTuple):
 
 
 def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
-    """The smooth devices of a circuit; None if there are none.
-
-    Raises
-    ------
-    TopologyError
-        Smooth devices beside controlled sources.
-    """
+    """The smooth devices of a circuit; None if there are none."""
     places = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
     if not places:
         return None
-    if circuit.laws:
-        name, source = circuit.names[places[0]], circuit.names[min(circuit.laws)]
-        raise TopologyError(
-            f"{name} is a smooth device and {source} a controlled source: together they are not solved yet; piecewise-"
-            "linear devices and --diodes ideal are"
-        )
     laws: dict[Junction, list[int]] = {}
     rows = []
     for d, k in enumerate(places):
@@ -181,9 +181,10 @@ def project(
 
 
 def iterate(
-    solve: Solve, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float
-) -> Found:
-    """Newton's method from zero volts or from a start, until all devices lie on their curves or `STEPS` are done.
+    solve: Solve, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float,
+    way: Way | None = None,
+) -> Found:  # fmt: skip
+    """Newton's method from zero volts or from a start, until all devices lie on their curves or the steps are done.
 
     Parameters
     ----------
@@ -193,13 +194,16 @@ def iterate(
         Of elementary elements.
     column : (m,) float array
         Their values; those of the tangents are replaced.
+    way : Way, optional
+        Where the resistances of load lines come from, and the most steps; `Ports` and `STEPS` if it is left out.
     """
     arrays = circuit.arrays()
     zero = np.zeros(smooth.slope.size)
     state = project(smooth, zero, zero, zero, zero) if start is None else start.state(smooth)
     point = None if start is None else start.point
-    ports, best, found = Ports(circuit, smooth), np.inf, None
-    for step in range(1, STEPS + 1):
+    seen, steps = (Ports(circuit, smooth).resistances, STEPS) if way is None else way
+    best, found = np.inf, None
+    for step in range(1, steps + 1):
         conductance = np.maximum(tangents(state, column, smooth), OPEN)
         point = _solved(solve, column, smooth, point)
         voltage = column[smooth.touch] + point.drops[smooth.slope]
@@ -214,7 +218,7 @@ def iterate(
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             break
         best = min(best, worst)
-        resistance = ports.resistances(column, point, conductance)
+        resistance = seen(column, point, conductance)
         if step > PATIENT:
             resistance = _nearer(resistance, conductance, step)
         share = 1.0 if step <= CIRCLING else 0.5 if step <= 2 * CIRCLING else 0.25

@@ -74,6 +74,8 @@ class OperatingPoint:
         unique but for ``intervals`` and ``unique``.
     other : OperatingPoint or None
         A second operating point, where one was found.
+    low : (n_nodes,) float array or None
+        With controlled sources: what rounding the potentials to doubles leaves over, V.
     """
 
     regions: Mapping[int, Region] = MappingProxyType({})
@@ -83,6 +85,7 @@ class OperatingPoint:
     transformed: OperatingPoint | None = None
     uniqueness: Uniqueness | None = None
     other: OperatingPoint | None = None
+    low: np.ndarray | None = None
 
     def __init__(
         self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,

@@ -159,7 +159,13 @@ def prepared(
         expansion = expanded(circuit)
         inner = _elementary(expansion.circuit, solver, float(tolerance))
         smooth = smooth_devices(circuit, expansion)
-        return PreparedExpanded(circuit, expansion, inner, solver, float(tolerance), smooth)
+        beside = None
+        if smooth is not None and circuit.laws:
+            from circuitsim.analysis.smooth_controlled import SmoothControlled
+
+            assert not isinstance(inner, (Prepared, PreparedAmplified))
+            beside = SmoothControlled(expansion, inner, float(tolerance))
+        return PreparedExpanded(circuit, expansion, inner, solver, float(tolerance), smooth, beside)
     return _elementary(circuit, solver, float(tolerance))
 
 

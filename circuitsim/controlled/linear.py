@@ -138,11 +138,17 @@ class Factor:
 
     def __init__(self, terms: Terms) -> None:
         from scipy.sparse import diags
+        from scipy.sparse.csgraph import structural_rank
         from scipy.sparse.linalg import splu
 
         self.terms, matrix = terms, terms.matrix()
         self.left, self.right = scales(matrix)
         scaled = (diags(self.left) @ matrix @ diags(self.right)).tocsc()
+        scaled.eliminate_zeros()
+        if not np.isfinite(scaled.data).all():
+            raise ArithmeticError("beyond the range of doubles")
+        if structural_rank(scaled) < scaled.shape[0]:
+            raise ArithmeticError("singular")  # SuperLU may end the process here
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

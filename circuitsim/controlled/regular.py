@@ -14,18 +14,23 @@ from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Terms
 from circuitsim.controlled.matrices import MARGIN, is_p_matrix
 from circuitsim.controlled.ports import Ports, hybrid
+from circuitsim.controlled.strict import strictly_one
 
 LARGEST = 300
 """Most unknowns of a block that is inverted here."""
 
 
-def all_regular(eq: Equations, terms: Terms, blocks: Sequence[RawBlock]) -> bool:
-    """Whether the ports of every block are proven to have a P-matrix.
+def all_regular(
+    eq: Equations, terms: Terms, blocks: Sequence[RawBlock], strict: np.ndarray | None = None
+) -> bool:
+    """Whether the ports of every block are proven to have a P-matrix, or to be a pair as in `strictly_one`.
 
     Parameters
     ----------
     terms : Terms
         Of the matrix with all ports loaded.
+    strict : (d,) bool array, optional
+        Which diodes stand for devices whose curves rise strictly; none if it is left out.
     """
     groups: dict[int, list[RawBlock]] = {}
     for block in blocks:
@@ -35,12 +40,12 @@ def all_regular(eq: Equations, terms: Terms, blocks: Sequence[RawBlock]) -> bool
         return False
     local = np.full(eq.size, -1, dtype=np.int64)
     owner_row, owner_column = np.full(eq.size, -1), np.full(eq.size, -2)
-    return all(_group(eq, terms, group, local, owner_row, owner_column) for group in groups.values())
+    return all(_group(eq, terms, group, local, owner_row, owner_column, strict) for group in groups.values())
 
 
 def _group(
     eq: Equations, terms: Terms, group: list[RawBlock], local: np.ndarray, owner_row: np.ndarray,
-    owner_column: np.ndarray,
+    owner_column: np.ndarray, strict: np.ndarray | None,
 ) -> bool:  # fmt: skip
     """`all_regular` for blocks of one size."""
     size, count = group[0].rows.size, len(group)
@@ -66,7 +71,11 @@ def _group(
     if not np.abs(inverse).max() * size < 1e15:
         return False
     inverse = inverse * right.transpose(0, 2, 1) * left.transpose(0, 2, 1)
-    return all(_one(eq, b, inverse[k], place, local, owner_column, k) for k, b in enumerate(group))
+    return all(
+        _one(eq, b, inverse[k], place, local, owner_column, k)
+        or (strict is not None and strictly_one(eq, terms, b, strict))
+        for k, b in enumerate(group)
+    )
 
 
 def _one(

@@ -50,14 +50,14 @@ def contradicts(block: Block, terms: Terms, conducting: np.ndarray, x: np.ndarra
         for other in left:
             if pivot in rows[other]:
                 factor = rows[other][pivot] / rows[k][pivot]
-                rows[other] = _less(rows[other], rows[k], factor)
+                rows[other] = less(rows[other], rows[k], factor)
                 wanted[other] -= factor * wanted[k]
                 sizes[other] += abs(factor) * sizes[k]
         solved.append((pivot, rows[k], wanted[k]))
     return _wrong_sign(block, conducting, _back(solved), x)
 
 
-def _exact(value: float, ohm: float) -> Fraction:
+def exact_value(value: float, ohm: float) -> Fraction:
     """A value, or the conductance of a resistance, without rounding."""
     if ohm != ohm:
         return Fraction(value)
@@ -74,7 +74,7 @@ def _rows(
         total = Fraction(float(right[r]))
         size = abs(total)
         for at in range(terms.ends[r], terms.ends[r + 1]):
-            column, value = int(terms.column[at]), _exact(float(terms.value[at]), float(terms.ohm[at]))
+            column, value = int(terms.column[at]), exact_value(float(terms.value[at]), float(terms.ohm[at]))
             if column in inside:
                 row[column] = row.get(column, Fraction(0)) + value
             else:
@@ -86,7 +86,8 @@ def _rows(
     return rows, wanted, sizes
 
 
-def _less(row: Row, other: Row, factor: Fraction) -> Row:
+def less(row: Row, other: Row, factor: Fraction) -> Row:
+    """row − factor · other."""
     result = dict(row)
     for c, v in other.items():
         result[c] = result.get(c, Fraction(0)) - factor * v

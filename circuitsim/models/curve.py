@@ -63,7 +63,7 @@ def load_line(junction, p, c, k, u):
         new = 0.5 * (low + high)
         if abs(h) < np.inf:
             left, step = c - u, -h / (1.0 + k * g)
-            if j * left > 0.0 and abs(step) * g > 0.5 * abs(j):
+            if j * left > 0.0 and k * j / left > 0.0 and abs(step) * g > 0.5 * abs(j):
                 step = -math.log(k * j / left) / (g / j + 1.0 / left)
             if low < u + step < high:
                 new = u + step

@@ -41,6 +41,10 @@ class SmoothDevice(Device):
     def limits(self) -> Limits:
         """The currents that it approaches."""
 
+    def rises(self) -> bool:
+        """Whether its current rises everywhere with the voltage, without level pieces."""
+        return True
+
     def junction_energy(self, voltage: float) -> float:
         """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature where no formula is stated."""
         import numpy as np

@@ -68,6 +68,10 @@ class Table(SmoothDevice):
         least = points[0][1] if points[0][1] == points[1][1] else -math.inf
         return Limits(least, points[-1][1] if points[-1][1] == points[-2][1] else math.inf)
 
+    def rises(self) -> bool:
+        """Whether no two of its currents are equal."""
+        return all(i < j for (_, i), (_, j) in pairwise(self.points()))
+
     def junction_energy(self, voltage: float) -> float:
         """Trapezia between the points."""
         row, knees = self.row(), [v for v, _ in self.points()]

@@ -14,9 +14,9 @@ CONDUCTING, OFF = Region("conducting", True), Region("off", False)
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
     """Current (A) and slope (S); p: resistance, current at the nominal voltage, that voltage, exponent."""
-    if u == 0.0:
-        return 0.0, (p[1] / p[2] if p[3] == 1.0 else 0.0)
     size = abs(u) / p[2]
+    if size == 0.0:
+        return 0.0, (p[1] / p[2] if p[3] == 1.0 else 0.0)
     if p[3] * math.log(size) > 650.0:
         return (math.inf if u > 0.0 else -math.inf), math.inf
     current = p[1] * size ** p[3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from circuitsim import Circuit
@@ -12,14 +14,19 @@ from circuitsim.controlled.elements import (
     voltage_by_current,
     voltage_by_voltage,
 )
+from circuitsim.models import Device
 
 OHMS = (1e2, 1e3, 4.7e3, 1e4, 1e5)
 GAINS = (-1e5, -10.0, -2.0, -0.5, 0.5, 1.0, 2.0, 10.0, 1e5)
 
 
-def random_circuit(seed: int, most_nodes: int = 12, most_diodes: int = 6) -> Circuit:
-    """A connected circuit of two nodes and more, with one to five controlled sources."""
-    random = np.random.default_rng(seed)
+def random_circuit(
+    seed: int, most_nodes: int = 12, most_diodes: int = 6,
+    device: Callable[[np.random.Generator], Device] | None = None, ideal: float = 0.2,
+) -> Circuit:  # fmt: skip
+    """A connected circuit of two nodes and more, with one to five controlled sources; with ``device`` all but a share
+    ``ideal`` of the diodes are devices that it makes."""
+    random, of_devices = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     n = int(random.integers(3, most_nodes + 1))
     circuit = Circuit(f"random circuit {seed}")
     names = ["0", *(f"n{k}" for k in range(1, n))]
@@ -34,7 +41,11 @@ def random_circuit(seed: int, most_nodes: int = 12, most_diodes: int = 6) -> Cir
     for k in range(int(random.integers(0, n))):
         circuit.resistor(f"RX{k}", *pair(), float(random.choice(OHMS)))
     for k in range(int(random.integers(0, most_diodes + 1))):
-        circuit.diode(f"D{k}", *pair())
+        ends = pair()
+        if device is None or of_devices.random() < ideal:
+            circuit.diode(f"D{k}", *ends)
+        else:
+            circuit.device(f"D{k}", *ends, device(of_devices))
     if random.random() < 0.5:
         circuit.current_source("I1", *pair(), float(random.choice([-1e-3, 1e-3, 2e-3])))
     held = list(random.permutation(np.arange(2, n)))

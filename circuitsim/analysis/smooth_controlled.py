@@ -1,0 +1,372 @@
+"""Smooth devices beside controlled sources: Newton's method, and what is proven about other operating points.
+
+A step is an operating point of the circuit of tangents (`circuitsim.analysis.controlled`). There is no energy, so
+nothing says that the steps converge, or that there is one operating point. It is the only one where the circuit with an
+ideal diode in place of every device has P-matrices: for two operating points the products Δv Δi of all monotone
+devices are not negative, which a P-matrix excludes (Sandberg & Willson 1969).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, several
+from circuitsim.analysis.expanded import from_tangents
+from circuitsim.analysis.newton import NOTHING, STEPS, Found, Smooth, Start, Way, project
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.smooth_ports import MOST, Waves
+from circuitsim.certificate import Certificate
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import Expansion
+from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
+from circuitsim.models.smooth import SmoothDevice
+
+STARTS, FEW = 32, 6
+"""Starts of the search for a second operating point; on a branch that is followed."""
+
+PATIENCE = 25
+"""Most steps of Newton's method from a start that is near an operating point if there is one."""
+
+COLUMNS = 256
+"""Right-hand sides that are solved at a time."""
+
+HALVINGS = 4
+"""How often the way from a start to new values is halved where it seems to jump."""
+
+APART = 1e-6
+"""Distance from the curves, relative, that the middle of two operating points has at least."""
+
+FIXED = 1e-9
+"""Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothControlled:
+    """A circuit with smooth devices and controlled sources, ready for many solves.
+
+    Attributes
+    ----------
+    expansion : Expansion
+        The circuit of elementary elements.
+    inner : PreparedControlled
+        That circuit, analysed.
+    tolerance : float
+    """
+
+    expansion: Expansion
+    inner: PreparedControlled
+    tolerance: float
+    _proven: dict[bytes, bool] = field(default_factory=dict)
+
+    def solve(
+        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None
+    ) -> OperatingPoint:
+        """The operating point with its verdict.
+
+        Parameters
+        ----------
+        circuit : Circuit
+            With the values that are meant.
+        column : (m,) float array
+            Values of the elementary elements.
+        start : OperatingPoint, optional
+            Its branch is continued to the new values.
+
+        Raises
+        ------
+        NoOperatingPointError
+            None was found, or the equations do not determine currents and voltages.
+        """
+        search = _Search(self, circuit, smooth)
+        if self._one(circuit, smooth, column):
+            point = search.first(column, start)
+            point.uniqueness = Uniqueness.UNIQUE
+            return point
+        if start is None:
+            point, jumped = search.first(column, None), False
+        else:
+            point, jumped = search.followed(_values(start, column), column, start, HALVINGS)
+        other = point.other
+        if other is None:
+            other = search.second(column, point, STARTS if start is None else FEW)
+        point.other, point.uniqueness = other, Uniqueness.UNKNOWN if other is None else Uniqueness.SEVERAL
+        if other is not None:
+            point.warnings = (*point.warnings, several(point, other))
+        if jumped:
+            point.warnings = (*point.warnings, _jump(circuit, smooth))
+        return point
+
+    def certified(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> OperatingPoint:
+        """A certified operating point without a verdict; see `solve`."""
+        return _Search(self, circuit, smooth).first(column, None)
+
+    def _one(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> bool:
+        """Whether it is proven that there is at most one operating point, whatever sources and laws are."""
+        value = self._open(circuit, smooth, column)
+        kind = self.expansion.circuit.arrays().kind
+        key = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, value).tobytes()
+        if key not in self._proven:
+            self._proven.clear()
+            made = _with_diodes(self.expansion.circuit, smooth, value)
+            rising = smooth.slope[[_rises(circuit, k) for k in smooth.elements.tolist()]]
+            strict = np.isin(np.flatnonzero(made.arrays().kind == DIODE), rising)
+            self._proven[key] = always_one(made, strict)
+        return self._proven[key]
+
+    def _open(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> np.ndarray:
+        """Values of the elementary elements with an ideal diode and a resistance in place of each smooth device."""
+        value = column.copy()
+        series = np.array([_resistance(circuit, k) for k in smooth.elements.tolist()])
+        value[smooth.slope], value[smooth.touch], value[smooth.rest] = np.nan, series, 0.0
+        return value
+
+    def waves(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> Waves | None:
+        """The circuit as its ports see it; None where that is singular, or has too many ports."""
+        made = _with_diodes(self.expansion.circuit, smooth, self._open(circuit, smooth, column))
+        place = {int(k): d for d, k in enumerate(smooth.slope)}
+        with np.errstate(all="ignore"):
+            ports = loaded_ports(made, MOST)
+        if ports is None:
+            return None
+        found, load, diode = ports
+        device = np.array([place.get(int(k), -1) for k in diode])
+        return Waves(found.v0 + found.i0, found.p + found.q, load, device)
+
+
+def _resistance(circuit: Circuit, k: int) -> float:
+    """The resistance in series with a device's junction, Ω."""
+    device = circuit.devices[k]
+    assert isinstance(device, SmoothDevice)
+    return device.row()[0]
+
+
+def _rises(circuit: Circuit, k: int) -> bool:
+    """Whether the curve of a device rises everywhere, without level pieces."""
+    device = circuit.devices[k]
+    assert isinstance(device, SmoothDevice)
+    return device.rises()
+
+
+def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circuit:
+    """The circuit with an ideal diode and a resistance in series in place of each smooth device."""
+    kind, first, second, numbers = elementary.columns()
+    kind, numbers = kind[:], numbers[:]
+    for slope, touch in zip(smooth.slope.tolist(), smooth.touch.tolist()):
+        kind[slope], kind[touch] = DIODE, RESISTOR
+    for k, number in enumerate(value.tolist()):
+        numbers[k] = number
+    names, nodes = [str(n) for n in elementary.names], [str(n) for n in elementary.node_names]
+    return Circuit.from_columns("", (kind, first[:], second[:], numbers), names, nodes, laws=dict(elementary.laws))
+
+
+def _values(start: OperatingPoint, column: np.ndarray) -> np.ndarray:
+    """Values of the elementary elements at a start; those of now where it does not tell."""
+    if start.elementary is None or len(start.elementary.circuit) != column.size:
+        return column
+    return start.elementary.circuit.arrays().value
+
+
+class _Search:
+    """Operating points of one circuit by Newton's method."""
+
+    def __init__(self, ready: SmoothControlled, circuit: Circuit, smooth: Smooth) -> None:
+        self.ready, self.circuit, self.smooth = ready, circuit, smooth
+
+    def newton(self, column: np.ndarray, start: Start | None, steps: int = STEPS) -> OperatingPoint | None:
+        """Newton's method from one start; None where it does not lead to a certified operating point."""
+        ready = self.ready
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return from_tangents(
+                    self.circuit, ready.expansion, self.smooth, ready.inner.near, column.copy(), start,
+                    ready.tolerance, Way(self._resistances, steps), self._proof,
+                )  # fmt: skip
+        except (ConvergenceError, NoSteadyStateError):
+            return None  # of the circuit of tangents: it says nothing about the circuit itself
+
+    def _proof(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
+        """The certificate with each device as a source of its own current at its own voltage, and its distance from
+        its curve; nothing of its tangent is left in it. As in the steps, noise counts as zero where nothing else does.
+        """
+        made = self._held(found, arrays, smooth)
+        if made.certified:
+            return made
+        v, i = found.voltage, found.current
+        quiet = (np.abs(v) <= NOISE * np.abs(found.point.drops).max()) | (
+            np.abs(i) <= NOISE * np.abs(found.point.currents).max()
+        )
+        zero = np.where(quiet, 0.0, v), np.where(quiet, 0.0, i)
+        near = project(smooth, *zero, np.ones(v.size), np.zeros(v.size))
+        exact = quiet & (near.points[0] == 0.0) & (near.points[1] == 0.0)
+        v[exact], i[exact], found.distance[exact] = 0.0, 0.0, 0.0
+        found.state.points[:2, exact] = 0.0
+        return self._held(found, arrays, smooth)
+
+    def _held(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
+        """The laws of all elements, and Kirchhoff's, with the devices as sources."""
+        point, column = found.point, found.point.circuit.arrays().value.copy()
+        voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
+        low = np.zeros(voltages.size) if point.low is None else point.low.copy()
+        slope, touch, rest = smooth.slope, smooth.touch, smooth.rest
+        inside, outside = arrays.second[slope], arrays.first[slope]
+        voltages[inside], low[inside] = voltages[outside], low[outside]
+        drops[slope], currents[slope] = 0.0, 0.0
+        drops[touch], currents[touch], column[touch] = found.voltage, 0.0, found.voltage
+        drops[rest], currents[rest], column[rest] = found.voltage, found.current, found.current
+        made = certify_controlled(
+            arrays._replace(value=column), self.ready.expansion.circuit.laws, voltages, currents, drops,
+            self.ready.tolerance, low,
+        )  # fmt: skip
+        gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
+        return made._replace(relative={**made.relative, "devices": float(found.distance.max())},
+                             device_gap=float(gap.sum()))  # fmt: skip
+
+    def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
+        """An operating point: from ``start``, else from zero volts, else from currents through the devices.
+
+        Raises
+        ------
+        NoOperatingPointError
+            No start leads to one.
+        """
+        own = [] if start is None else [self._start(start)]
+        for one in chain(own, [None], self._starts(column)):
+            point = self.newton(column, one, STEPS if one is None else PATIENCE)
+            if point is not None:
+                return point
+        raise self._none()
+
+    def second(self, column: np.ndarray, point: OperatingPoint, count: int) -> OperatingPoint | None:
+        """Another operating point, if one is found from ``count`` starts."""
+        for start in chain(self._beside(point), self._starts(column, count)):
+            other = self.newton(column, start, PATIENCE)
+            if other is not None and self._apart(point, other):
+                return other
+        return None
+
+    def followed(
+        self, before: np.ndarray, column: np.ndarray, start: OperatingPoint, halvings: int
+    ) -> tuple[OperatingPoint, bool]:
+        """The operating point on the branch of ``start``, which has the values ``before``; and whether that ended.
+
+        On a branch the way back leads to the start. Where it does not, the way is halved.
+        """
+        point = self.newton(column, self._start(start), PATIENCE)
+        if point is not None:
+            back = start if before is column else self.newton(before, self._start(point), PATIENCE)
+            if back is not None and not self._apart(back, start):
+                return point, False
+        if halvings == 0:
+            return self.first(column, start), True
+        middle = np.where(before == column, column, 0.5 * (before + column))
+        between, early = self.followed(before, middle, start, halvings - 1)
+        last, late = self.followed(middle, column, between, halvings - 1)
+        return last, early or late
+
+    def _beside(self, point: OperatingPoint) -> list[Start]:
+        """The second operating point of the circuit of tangents, if it has one."""
+        elementary = point.elementary
+        assert elementary is not None
+        try:
+            other = self.ready.inner.solve(elementary.circuit.arrays().value).other
+        except (ConvergenceError, NoSteadyStateError):
+            return []
+        if other is None:
+            return []
+        smooth = self.smooth
+        return [Start(other, other.drops[smooth.rest], other.currents[smooth.slope] + other.currents[smooth.rest])]
+
+    def _start(self, point: OperatingPoint) -> Start:
+        """Newton's start at an operating point."""
+        elementary = point.elementary
+        if elementary is not None and len(elementary.circuit) != len(self.ready.expansion.circuit):
+            elementary = None  # with other parameters its devices consisted of other elements
+        places = self.smooth.elements
+        return Start(elementary, point.drops[places], point.currents[places])
+
+    def _starts(self, column: np.ndarray, count: int = STARTS) -> Iterator[Start]:
+        """Solutions at the ports; without ports currents through all devices, forward and in reverse, and none."""
+        waves = self.ready.waves(self.circuit, self.smooth, column)
+        if waves is not None:
+            yield from waves.starts(self.smooth, count)
+            return
+        kind = self.ready.expansion.circuit.arrays().kind
+        own = np.isin(np.arange(column.size), self.smooth.slope)
+        ohms = column[(kind == RESISTOR) & (column > 0.0) & ~own]
+        typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
+        volts = float(np.abs(column[kind == VOLTAGE]).max(initial=0.0)) or 1.0
+        zero, line = np.zeros(own.sum()), np.full(own.sum(), 1e3 * typical)
+        for sign in (1.0, -1.0):
+            state = project(self.smooth, zero, np.full(zero.size, sign * volts / typical), line, zero)
+            yield Start(None, state.points[0], state.points[1])
+        yield Start(None, zero, zero)
+
+    def _apart(self, one: OperatingPoint, other: OperatingPoint) -> bool:
+        """Whether two operating points differ beyond rounding: the middle of them is none."""
+        v, i = (0.5 * (a[self.smooth.elements] + b[self.smooth.elements])
+                for a, b in ((one.drops, other.drops), (one.currents, other.currents)))  # fmt: skip
+        size = (np.abs(v) + 1e-12 * np.abs(one.voltages).max() + NOTHING,
+                np.abs(i) + 1e-12 * np.abs(one.currents).max() + NOTHING)  # fmt: skip
+        near = project(self.smooth, v, i, size[0] / size[1], v)
+        if (np.maximum(np.abs(near.points[0] - v) / size[0], np.abs(near.points[1] - i) / size[1]) > APART).any():
+            return True
+        a, b = one.elementary, other.elementary
+        assert a is not None and b is not None
+        d = a.circuit.arrays().kind == DIODE
+        reach, most = np.abs(a.voltages).max(), np.abs(a.currents).max()
+        changed = (a.drops[d] * (b.currents[d] > APART * most) < -APART * reach) | (
+            b.drops[d] * (a.currents[d] > APART * most) < -APART * reach
+        )
+        return bool(changed.any())
+
+    def _none(self) -> NoOperatingPointError:
+        """The error of a search without a result."""
+        names = [self.circuit.names[k] for k in self.smooth.elements.tolist()]
+        names += [self.circuit.names[k] for k in self.circuit.laws]
+        listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        return NoOperatingPointError(
+            "no operating point was found (which is no proof that there is none): Newton's method did not end on the "
+            f"curves of the devices and the laws of the sources, {listed}", names
+        )  # fmt: skip
+
+    def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
+        """See `circuitsim.analysis.newton.Seen`: from the factors of the step; where the rest of the circuit has no
+        positive resistance, that of the tangent."""
+        inner, smooth = self.ready.inner, self.smooth
+        arrays = inner.circuit.with_column(column).arrays()
+        system = inner.system(arrays)
+        first, second = (ends[smooth.rest] - 1 for ends in (arrays.first, arrays.second))
+        with np.errstate(all="ignore"):
+            try:
+                factor = system.factor(point.currents[system.eq.diode] > 0.0)
+            except ArithmeticError:
+                return np.asarray(1.0 / conductance)
+            total = np.empty(first.size)
+            for begin in range(0, first.size, COLUMNS):
+                part = np.arange(begin, min(begin + COLUMNS, first.size))
+                a, b, at = first[part], second[part], np.arange(part.size)
+                injected = np.zeros((system.eq.size + 1, part.size))  # the last row is ground's
+                injected[a, at] += 1.0
+                injected[b, at] -= 1.0
+                injected[system.eq.pinned - 1] = 0.0
+                answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, part.size))])
+                total[part] = answer[a, at] - answer[b, at]
+            rest = 1.0 / total - conductance
+            seen = 1.0 / np.maximum(rest, FIXED * conductance)
+        return np.where((rest > -FIXED * conductance) & np.isfinite(seen), seen, 1.0 / conductance)
+
+
+def _jump(circuit: Circuit, smooth: Smooth) -> Problem:
+    names = [circuit.names[k] for k in smooth.elements.tolist()]
+    return Problem("jump", "the branch of operating points ended on the way here: the operating point has jumped",
+                   names=names[:8])  # fmt: skip
+
+
+__all__ = ["SmoothControlled"]
