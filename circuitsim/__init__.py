@@ -37,8 +37,10 @@ _HOMES = {
     "load": "circuitsim.netlist",
     "loads": "circuitsim.netlist",
     "prepared": "circuitsim.analysis",
+    "sensitivity": "circuitsim.analysis.sensitivity",
     "solve": "circuitsim.analysis",
     "sweep": "circuitsim.analysis",
+    "transfer_function": "circuitsim.analysis.transfer",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.analysis import OperatingPoint, Sweep
+    from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.transient import TransientResult
     from circuitsim.transient.table import Table
 
@@ -46,6 +47,13 @@ def draw_sweep(sweep: Sweep, path: str) -> None:
     from circuitsim.plotting import plot_sweep
 
     _save(plot_sweep(sweep), path)
+
+
+def draw_sensitivity(found: Sensitivity, path: str) -> None:
+    """Plot the effects of 1 % of each number into a file."""
+    from circuitsim.plotting.bars import plot_sensitivity
+
+    _save(plot_sensitivity(found), path)
 
 
 def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:

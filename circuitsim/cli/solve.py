@@ -77,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     asked = dict.fromkeys(word for analysis in deck.analyses if (word := sweeping(analysis, circuit)))
     if asked:
         print(f"note: run by circuitsim sweep {args.deck}: {', '.join(asked)}", file=sys.stderr)
+    if any(small_signal(analysis) for analysis in deck.analyses):
+        print(f"note: run by circuitsim sensitivity {args.deck}: .tf, .sens", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
 
@@ -87,6 +89,13 @@ def run(args: argparse.Namespace) -> int:
 
         draw(point, args.plot)
     return 0
+
+
+def small_signal(analysis: Analysis) -> bool:
+    """Whether it is ``.tf`` or ``.sens``."""
+    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
+
+    return isinstance(analysis, (SensitivityRequest, TransferRequest))
 
 
 def sweeping(analysis: Analysis, circuit: Circuit) -> str:

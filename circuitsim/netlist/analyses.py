@@ -1,4 +1,4 @@
-"""Analysis cards: ``.op .dc .step .tran .temp .print .plot .save``, evaluated after all parameters and elements."""
+"""Analysis cards (``.op .dc .step .tran .temp .tf .sens .print``), evaluated after all parameters and elements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from circuitsim.netlist.deck import (
     DcRange,
     DcSweep,
     OperatingPointRequest,
+    SensitivityRequest,
     Step,
     TableRange,
     Target,
     Temperature,
+    TransferRequest,
     Transient,
 )
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -66,6 +68,8 @@ class Analyses:
             return OperatingPointRequest(place)
         if word in OUTPUTS:
             return output(card, word, start + len(word))
+        if word in (".tf", ".sens"):
+            return self.small_signal(card, word, start + len(word))
         found = tokens(card, start + len(word))
         words = merged(found)
         if word == ".temp":
@@ -75,6 +79,22 @@ class Analyses:
         if word == ".dc":
             return DcSweep(self.dc(card, words), place)
         return Step(self.step(card, words), place)
+
+    def small_signal(self, card: Card, word: str, after: int) -> TransferRequest | SensitivityRequest:
+        """``.tf v(out) V1`` or ``.sens v(out)``; what stands behind ``AC`` is left out, with a warning."""
+        requests = output(card, word, after).requests
+        place = card.place(card.start())
+        if word == ".tf":
+            if len(requests) != 2:
+                raise CardError("syntax", ".tf needs an output and an input source", max(len(card.text) - 1, 0),
+                                ".tf v(out) V1")  # fmt: skip
+            return TransferRequest(*requests, place)
+        modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
+        wanted = requests[: modes[0]] if modes else requests
+        if not wanted or (modes and requests[modes[0]].lower() == "ac"):
+            self.reporter.warning("analysis", ".sens: only sensitivities of the operating point are computed", card,
+                                  card.start(), ".sens v(out) i(V1)")  # fmt: skip
+        return SensitivityRequest(wanted, place)
 
     def number(self, card: Card, token: Token) -> float:
         value = value_of(token, card, self.scope)

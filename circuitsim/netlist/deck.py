@@ -125,7 +125,24 @@ class Output(NamedTuple):
     location: Location
 
 
-Analysis = OperatingPointRequest | DcSweep | Step | Transient | Temperature | Output
+class TransferRequest(NamedTuple):
+    """``.tf``: output and input source, as written."""
+
+    output: str
+    source: str
+    location: Location
+
+
+class SensitivityRequest(NamedTuple):
+    """``.sens``: quantities, as written."""
+
+    outputs: tuple[str, ...]
+    location: Location
+
+
+Analysis = (
+    OperatingPointRequest | DcSweep | Step | Transient | Temperature | Output | TransferRequest | SensitivityRequest
+)
 
 
 class Directive(NamedTuple):

@@ -55,16 +55,14 @@ OPTIONS = frozenset((".option", ".options", ".opt"))
 """Spellings of the card of options."""
 
 ADVICE: dict[str, str] = {
-    ".tf": "v(out) per volt of V1: circuitsim sweep DECK --vary V1=0,1 --columns 'v(out)'",
-    ".sens": "the effect of a value: circuitsim sweep DECK --vary R1=1k,1.01k",
     ".mc": "circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand",
     ".wcase": "circuitsim sweep DECK --vary R1=0.95k,1.05k --vary R2=… takes all combinations of the limits",
 }
 """What does instead, of the analyses that are functions of operating points."""
 
 OTHER_ANALYSES: dict[str, str] = {
-    ".ac": "small-signal", ".noise": "noise", ".tf": "transfer-function",
-    ".disto": "distortion", ".pz": "pole-zero", ".sens": "sensitivity", ".sp": "scattering-parameter",
+    ".ac": "small-signal", ".noise": "noise",
+    ".disto": "distortion", ".pz": "pole-zero", ".sp": "scattering-parameter",
     ".pss": "periodic-steady-state", ".hb": "harmonic-balance", ".mc": "Monte Carlo", ".wcase": "worst-case",
     ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",
 }  # fmt: skip

@@ -34,7 +34,8 @@ def test_the_readme_holds_the_figures():
     [
         ("R1 in 0 1k", Outcome.READ),
         ("R1 in 0 1k tol=1", Outcome.NOTED),
-        (".tf v(out) Vbase", Outcome.APPROXIMATED),
+        (".tf v(out) Vbase", Outcome.READ),
+        (".noise v(out) Vbase dec 10 1 1k", Outcome.APPROXIMATED),
         ("Q1 a b c npn", Outcome.REFUSED),
     ],
 )

@@ -249,7 +249,7 @@ WARNINGS = [
     (".tran 1n 1u\nR1 a 0 1\nC1 a 0 1u", "tran", 2, 1, (), ".tran: C1 stores energy"),
     (".ac dec 10 1 1k\nR1 a 0 1", "analysis", 2, 1, (), ".ac: a small-signal analysis is not done"),
     (".noise v(a) V1 dec 1 1 1\nR1 a 0 1", "analysis", 2, 1, (), ".noise: a noise analysis is not done"),
-    (".tf v(a) V1\nR1 a 0 1", "analysis", 2, 1, (), ".tf: a transfer-function analysis is not done"),
+    (".sens v(a) ac dec 1 1 1\nR1 a 0 1", "analysis", 2, 1, (), ".sens: only sensitivities of the operating point"),
 ]
 NOTES = [
     ("R1 a 0 1 l=1u w=2u", "no-effect", 2, 12, ("R1",), "l has no effect"),

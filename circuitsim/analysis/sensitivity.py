@@ -1,0 +1,314 @@
+"""Sensitivities: derivatives of voltages, currents and powers by every number of the circuit, from one adjoint each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.parameters import DependsOn, dependencies
+from circuitsim.analysis.probes import Formula, Probe, parse_probes
+from circuitsim.analysis.small_signal import Change, SmallSignal, Weights, elementary_point
+from circuitsim.analysis.solve import solve
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.expansion import expanded
+from circuitsim.errors import NoSteadyStateError, UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from circuitsim.netlist.deck import Deck
+
+EQUAL = 1e-9
+"""Largest difference of the one-sided derivatives, of the larger, at which they count as one."""
+
+
+class Row(NamedTuple):
+    """The derivative of one quantity by one number.
+
+    Attributes
+    ----------
+    name : str
+        Of the element, or ``D1.vfwd``.
+    value : float
+        The number at the operating point.
+    unit : str
+        Its unit.
+    derivative : float
+        In units of the quantity per unit of the number; nan where the one-sided ones differ.
+    per_percent : float
+        Change of the quantity by 1 % of the number, to first order: value · derivative / 100.
+    below, above : float
+        One-sided derivatives; nan on a side without a steady state.
+    """
+
+    name: str
+    value: float
+    unit: str
+    derivative: float
+    per_percent: float
+    below: float
+    above: float
+
+    @property
+    def kink(self) -> bool:
+        """Whether the one-sided derivatives differ."""
+        return bool(np.isnan(self.derivative))
+
+
+class Sensitivity:
+    """Derivatives of quantities at an operating point.
+
+    Attributes
+    ----------
+    point : OperatingPoint
+    outputs : tuple of str
+        The quantities.
+    values : (q,) float array
+        Their values, V, A or W.
+    units : tuple of str
+    names : tuple of str
+        Element values and device parameters.
+    numbers : (p,) float array
+        Their values.
+    number_units : tuple of str
+    below, above : (q, p) float arrays
+        Derivatives towards smaller and larger numbers; equal but at kinks.
+    derivative : (q, p) float array
+        The derivatives; nan where the one-sided ones differ.
+    error : float
+        Worst relative violation of the equations that gave them.
+    """
+
+    def __init__(
+        self, point: OperatingPoint, probes: Sequence[Probe], by: Sequence[DependsOn], values: np.ndarray,
+        below: np.ndarray, above: np.ndarray, error: float,
+    ) -> None:  # fmt: skip
+        self.point, self.values, self.error = point, values, error
+        self.outputs, self.units = tuple(map(str, probes)), tuple(probe.unit for probe in probes)
+        self.names, self.number_units = tuple(b.name for b in by), tuple(b.unit for b in by)
+        self.numbers = np.array([b.value for b in by])
+        self.below, self.above = below, above
+        size = np.maximum(np.abs(below), np.abs(above))
+        one = np.abs(above - below) <= EQUAL * size
+        self.derivative = np.where(one, 0.5 * (below + above), np.nan)
+
+    def __getitem__(self, key: tuple[str, str]) -> float:
+        """``s["v(out)", "R1"]``: the derivative of an output by a number; nan at a kink."""
+        q, p = (_place(self.outputs, key[0]), _place(self.names, key[1]))
+        return float(self.derivative[q, p])
+
+    def rows(self, output: str | int = 0) -> list[Row]:
+        """The derivatives of one output, that of the largest effect of 1 % first."""
+        q = output if isinstance(output, int) else _place(self.outputs, output)
+        found = [
+            Row(name, number, unit, derivative, number * derivative / 100.0, below, above)
+            for name, number, unit, derivative, below, above in zip(
+                self.names, self.numbers.tolist(), self.number_units, self.derivative[q].tolist(),
+                self.below[q].tolist(), self.above[q].tolist(),
+            )
+        ]  # fmt: skip
+        return sorted(found, key=_influence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: the JSON object of ``circuitsim sensitivity --format json``."""
+        outputs = {}
+        for q, name in enumerate(self.outputs):
+            rows = {
+                row.name: {
+                    "value": row.value, "unit": row.unit, "derivative": _number(row.derivative),
+                    "per_percent": _number(row.per_percent), "kink": row.kink,
+                    "below": _number(row.below), "above": _number(row.above),
+                }
+                for row in self.rows(q)
+            }  # fmt: skip
+            outputs[name] = {"value": float(self.values[q]), "unit": self.units[q], "by": rows}
+        return {
+            "schema": 2, "title": self.point.circuit.title, "outputs": outputs, "error": self.error,
+            "certificate": self.point.certificate.to_dict(),
+        }  # fmt: skip
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row an output and a number: output, name, value, unit, derivative, per_percent, below, above, kink."""
+        import pandas
+
+        rows = [
+            {"output": name, **row._asdict(), "kink": row.kink}
+            for q, name in enumerate(self.outputs) for row in self.rows(q)
+        ]  # fmt: skip
+        return pandas.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        kinks = int(np.isnan(self.derivative).sum())
+        flagged = f", {kinks} at kinks" if kinks else ""
+        return f"Sensitivity of {', '.join(self.outputs)} by {len(self.names)} numbers{flagged}"
+
+
+def sensitivity(
+    source: Circuit | Deck | OperatingPoint, outputs: str | Sequence[str], tolerance: float = TOLERANCE
+) -> Sensitivity:
+    """Derivatives of voltages, currents and powers by all element values and device parameters.
+
+    Parameters
+    ----------
+    source : Circuit, Deck or OperatingPoint
+        A circuit is solved first.
+    outputs : str or sequence of str
+        Quantities: ``"v(out) v(a,b) i(R1) p(R1)"``.
+    tolerance : float
+        As for `circuitsim.solve`.
+
+    Returns
+    -------
+    Sensitivity
+        Exact derivatives (adjoint method), not difference quotients. At a kink, where a diode has neither current nor
+        voltage, both one-sided derivatives.
+
+    Raises
+    ------
+    UsageError
+        No such quantity; one whose value is not unique; a circuit with bidirectional amplifiers.
+    NoSteadyStateError, ConvergenceError
+        As `circuitsim.solve`.
+
+    Examples
+    --------
+    >>> import circuitsim
+    >>> deck = circuitsim.loads('''divider
+    ... V1 in 0 10
+    ... R1 in out 1k
+    ... R2 out 0 3k
+    ... ''')
+    >>> s = circuitsim.sensitivity(deck, "v(out)")
+    >>> round(s["v(out)", "V1"], 12), round(s["v(out)", "R1"] * 1e3, 12)
+    (0.75, -1.875)
+    """
+    point = source if isinstance(source, OperatingPoint) else _solved(source, tolerance)
+    probes = [_linear(probe) for probe in parse_probes(_text(outputs), point.circuit)]
+    if not probes:
+        raise UsageError("no output: name at least one, for instance v(out)")
+    return derivatives(point, probes, dependencies(point))
+
+
+def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Sequence[DependsOn]) -> Sensitivity:
+    """The derivatives of ``probes`` by the numbers ``by``; see `sensitivity`."""
+    near = SmallSignal(elementary_point(point))
+    values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by))), point.certificate.worst
+    forms = [_weights(probe, point, near) for probe in probes]
+    for q, (probe, (value, weights, own)) in enumerate(zip(probes, forms)):
+        values[q] = value
+        try:
+            adjoint = near.adjoint(weights)
+        except NoSteadyStateError:
+            raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point") from None
+        by_value = near.gradient(weights, adjoint)
+        drop = adjoint.potentials[near.first] - adjoint.potentials[near.second]
+        table[q] = [_along(b.change, by_value, drop, own) for b in by]
+        error = max(error, adjoint.error)
+    if not near.kinks.any():
+        return Sensitivity(point, probes, by, values, table, table, error)
+    below, above = (_one_sided(near, forms, by, sign) for sign in (-1.0, 1.0))
+    return Sensitivity(point, probes, by, values, below, above, error)
+
+
+def _along(change: Change, by_value: np.ndarray, drop: np.ndarray, own: dict[int, float]) -> float:
+    """The derivative in one direction from those by the elementary values."""
+    total = sum(amount * by_value[k] for k, amount in change.values)
+    total += sum(amount * (drop[k] + own.get(k, 0.0)) for k, amount in change.currents)
+    return float(total)
+
+
+def _one_sided(
+    near: SmallSignal, forms: Sequence[tuple[float, Weights, dict[int, float]]], by: Sequence[DependsOn], sign: float
+) -> np.ndarray:
+    """The derivatives (q, p) towards smaller (−1) or larger (1) numbers."""
+    table = np.full((len(forms), len(by)), np.nan)
+    for p, (_, _, _, change) in enumerate(by):
+        turned = Change([(k, sign * x) for k, x in change.values], [(k, sign * x) for k, x in change.currents])
+        try:
+            potentials, currents = near.response(turned)
+        except NoSteadyStateError:
+            continue  # nothing on this side
+        for q, (_, weights, own) in enumerate(forms):
+            added = sum(amount * own.get(k, 0.0) for k, amount in turned.currents)
+            table[q, p] = sign * (weights.potentials @ potentials + weights.currents @ currents + added)
+    return table
+
+
+def _weights(probe: Probe, point: OperatingPoint, near: SmallSignal) -> tuple[float, Weights, dict[int, float]]:
+    """Value and linear form of a quantity, and its weights by currents of the circuit's own elements."""
+    weights = Weights(np.zeros(near.n_nodes), np.zeros(near.kind.size))
+    circuit = point.circuit
+    if probe.kind == "v":
+        plus = circuit.node_index(probe.first)
+        minus = None if probe.second is None else circuit.node_index(probe.second)
+        weights.potentials[plus] += 1.0
+        if minus is not None:
+            weights.potentials[minus] -= 1.0
+        return float(point.voltages[plus] - (0.0 if minus is None else point.voltages[minus])), weights, {}
+    k = circuit.element_index(probe.first)
+    if not point.unique[k]:
+        raise UsageError(f"{probe} has no derivatives: the current is not unique at the operating point")
+    current, drop = float(point.currents[k]), float(point.drops[k])
+    share = 1.0 if probe.kind == "i" else drop
+    for e, sign in _carriers(circuit, k):
+        weights.currents[e] += share * sign
+    if probe.kind == "p":
+        first, second = circuit.arrays().first[k], circuit.arrays().second[k]
+        weights.potentials[first] += current
+        weights.potentials[second] -= current
+        return current * drop, weights, {k: share}
+    return current, weights, {k: share}
+
+
+def _carriers(circuit: Circuit, k: int) -> list[tuple[int, float]]:
+    """The elementary elements whose currents are that of element ``k``."""
+    device = circuit.devices.get(k)
+    if device is None:
+        return [(k, 1.0)]
+    places = expanded(circuit).parts[k]
+    return [(places[p], sign) for p, sign in device.entering(device.expand())]
+
+
+def _linear(probe: Probe | Formula) -> Probe:
+    if isinstance(probe, Formula) or probe.kind not in ("v", "i", "p"):
+        raise UsageError(f"{probe}: sensitivities are those of v(node), v(a,b), i(element) and p(element)")
+    return probe
+
+
+def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
+    return solve(source if isinstance(source, Circuit) else source.circuit, tolerance=tolerance)
+
+
+def _text(outputs: str | Sequence[str]) -> str:
+    return outputs if isinstance(outputs, str) else " ".join(outputs)
+
+
+def _place(names: Sequence[str], name: str) -> int:
+    """Position of a name; case does not matter.
+
+    Raises
+    ------
+    UsageError
+        No such name.
+    """
+    for k, own in enumerate(names):
+        if own.lower() == name.lower():
+            return k
+    raise UsageError(f"nothing is called {name!r}; there are {', '.join(names)[:300]}")
+
+
+def _influence(row: Row) -> tuple[float, float, str]:
+    """Key by which rows are sorted: largest effect of 1 % first, then largest derivative."""
+    steepest = np.nanmax([abs(row.below), abs(row.above), 0.0])
+    return -abs(row.value) * steepest, -steepest, row.name
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+__all__ = ["Row", "Sensitivity", "derivatives", "sensitivity"]

@@ -1,0 +1,176 @@
+"""Small-signal transfer function at zero frequency (``.tf``): gain, input resistance, output resistance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.parameters import DependsOn
+from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.analysis.sensitivity import Sensitivity, derivatives
+from circuitsim.analysis.small_signal import Change
+from circuitsim.analysis.solve import solve
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+TEST = "i_output_test"
+"""Name of the source of 0 A across the output; with more underscores where the circuit has the name."""
+
+
+class TwoSided(NamedTuple):
+    """A number at an operating point, or its values towards smaller and larger sources at a kink."""
+
+    below: float
+    above: float
+
+    @property
+    def value(self) -> float:
+        """The number; nan at a kink."""
+        same = self.below == self.above or abs(self.above - self.below) <= 1e-9 * max(abs(self.below), abs(self.above))
+        return 0.5 * (self.below + self.above) if same else float("nan")
+
+    @property
+    def kink(self) -> bool:
+        """Whether the sides differ."""
+        return self.value != self.value
+
+
+class Transfer(NamedTuple):
+    """The linear two-port that a circuit is for small changes of one source.
+
+    Attributes
+    ----------
+    output, source : str
+    gain : TwoSided
+        Derivative of the output by the source.
+    gain_unit : str
+    input_resistance : TwoSided
+        Resistance that the source sees, Ω; infinite where its current does not change.
+    output_resistance : TwoSided
+        Resistance seen at the output, all sources at constant values, Ω.
+    point : OperatingPoint
+    """
+
+    output: str
+    source: str
+    gain: TwoSided
+    gain_unit: str
+    input_resistance: TwoSided
+    output_resistance: TwoSided
+    point: OperatingPoint
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; None where infinite, or at a kink."""
+        found: dict[str, Any] = {"output": self.output, "source": self.source, "gain_unit": self.gain_unit}
+        for name, number in (
+            ("gain", self.gain), ("input_resistance", self.input_resistance),
+            ("output_resistance", self.output_resistance),
+        ):  # fmt: skip
+            found[name] = {
+                "value": _finite(number.value), "kink": number.kink, "below": _finite(number.below),
+                "above": _finite(number.above),
+            }  # fmt: skip
+        return found
+
+
+def transfer_function(
+    source: Circuit | Deck, output: str, input_source: str, tolerance: float = TOLERANCE
+) -> Transfer:
+    """Gain, input and output resistance for small changes of a source, as ``.tf`` has them.
+
+    Parameters
+    ----------
+    source : Circuit or Deck
+    output : str
+        ``v(out)``, ``v(a,b)`` or ``i(V2)``, the current of a voltage source.
+    input_source : str
+        An independent source.
+    tolerance : float
+        As for `circuitsim.solve`.
+
+    Raises
+    ------
+    UsageError
+        Another output; no such source.
+
+    Examples
+    --------
+    >>> import circuitsim
+    >>> deck = circuitsim.loads('''divider
+    ... V1 in 0 10
+    ... R1 in out 1k
+    ... R2 out 0 3k
+    ... ''')
+    >>> tf = circuitsim.transfer_function(deck, "v(out)", "V1")
+    >>> tf.gain.value, round(tf.input_resistance.value, 6), round(tf.output_resistance.value, 6)
+    (0.75, 4000.0, 750.0)
+    """
+    circuit = source if isinstance(source, Circuit) else source.circuit
+    probes = parse_probes(output, circuit)
+    if len(probes) != 1:
+        raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")
+    probe, kind = probes[0], circuit.arrays().kind
+    k = circuit.element_index(input_source)
+    if kind[k] not in (VOLTAGE, CURRENT):
+        raise UsageError(f"{circuit.names[k]} is a {circuit[k].kind}: the input is an independent source")
+    if not isinstance(probe, Probe) or not _readable(probe, circuit):
+        raise UsageError(f"{probe}: the output is v(node), v(a,b), or i(V2) of a voltage source")
+    tested, by = _tested(circuit, k, probe)
+    at_input = Probe("i", circuit.names[k]) if kind[k] == VOLTAGE else _across(circuit, k)
+    at_output = probe
+    found = derivatives(solve(tested, tolerance=tolerance), [probe, at_input, at_output], by)
+    from_input = _resistance(found, 1, 0, kind[k] == VOLTAGE)
+    from_output = _resistance(found, 2, 1, probe.kind == "i")
+    unit = f"{probe.unit}/{by[0].unit}"
+    gain = TwoSided(float(found.below[0, 0]), float(found.above[0, 0]))
+    return Transfer(str(probe), circuit.names[k], gain, unit, from_input, from_output, found.point)
+
+
+def _readable(probe: Probe, circuit: Circuit) -> bool:
+    if probe.kind == "v":
+        return True
+    return probe.kind == "i" and circuit.arrays().kind[circuit.element_index(probe.first)] == VOLTAGE
+
+
+def _tested(circuit: Circuit, k: int, probe: Probe) -> tuple[Circuit, list[DependsOn]]:
+    """The circuit with a source of 0 A out of the output's first node, and what is changed: the input, that source, or
+    the voltage source whose current is the output."""
+    value = circuit.arrays().value
+    first = DependsOn(circuit.names[k], float(value[k]), (circuit[k].kind.startswith("v") and "V") or "A", _one(k))
+    if probe.kind == "i":
+        e = circuit.element_index(probe.first)
+        return circuit, [first, DependsOn(probe.first, float(value[e]), "V", _one(e))]
+    copy, name = circuit.with_values({}), TEST
+    while name in circuit:
+        name += "_"
+    copy.current_source(name, probe.first, probe.second or "0", 0.0)
+    return copy, [first, DependsOn(name, 0.0, "A", _one(len(copy) - 1))]
+
+
+def _one(k: int) -> Change:
+    return Change(((k, 1.0),))
+
+
+def _across(circuit: Circuit, k: int) -> Probe:
+    return Probe("v", circuit[k].first, circuit[k].second)
+
+
+def _resistance(found: Sensitivity, output: int, by: int, held: bool) -> TwoSided:
+    """−dv/di at a source, where a held voltage is changed and its current read, or the other way round."""
+    sides = []
+    for table in (found.below, found.above):
+        slope = -float(table[output, by])
+        sides.append(slope + 0.0 if not held else (1.0 / slope if slope else float("inf")))
+    return TwoSided(*sides)
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+__all__ = ["Transfer", "TwoSided", "transfer_function"]

@@ -1,0 +1,165 @@
+"""``circuitsim sensitivity``: derivatives by every value, and the transfer function of a source."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.solving import TOLERANCE, tolerance
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.sensitivity import Row, Sensitivity
+    from circuitsim.analysis.transfer import Transfer, TwoSided
+    from circuitsim.netlist.deck import Deck
+
+EPILOG = """\
+The derivative of each output by every resistance, source, gain and device parameter, from one adjoint solution an
+output: exact, not difference quotients. "for 1 %" is the change of the output for 1 % of the value, to first order;
+the table is sorted by it. At a kink (a diode without current and without voltage) the derivatives towards smaller and
+larger values differ, and both are shown.
+
+Outputs are those of --observe, else those of the deck's .sens. --input SOURCE (or .tf OUTPUT SOURCE in the deck) adds
+gain, input resistance and output resistance.
+
+examples:
+  circuitsim sensitivity my.cir --observe 'v(out) i(R1)'
+  circuitsim sensitivity my.cir --observe 'v(out)' --input V1 --top 0
+  circuitsim sensitivity my.cir --observe 'v(out)' --plot bars.png --format csv > table.csv
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``sensitivity``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--observe", metavar="LIST", help="outputs: v(node), v(a,b), i(element), p(element)")
+    parser.add_argument("--input", metavar="SOURCE", help="also gain and resistances from this source to each output")
+    parser.add_argument("--top", metavar="N", type=int, help="of the table, the N values of largest effect")
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
+                        help="of the operating point's certificate (default %(default)g)")  # fmt: skip
+    add_output(parser)
+    parser.add_argument("--plot", metavar="FILE", help="also draw the largest effects as bars (.png, .svg or .pdf)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute and print derivatives and transfer functions."""
+    from circuitsim.analysis.sensitivity import sensitivity
+    from circuitsim.analysis.transfer import transfer_function
+
+    check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    if args.top is not None and args.top < 0:
+        raise UsageError(f"--top must be at least 0, not {args.top}")
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    outputs, pairs = asked(deck, args.observe, args.input)
+    transfers = [transfer_function(deck, output, source, args.tolerance) for output, source in pairs]
+    found = sensitivity(deck, outputs, args.tolerance) if outputs else None
+    kinks = [t for t in transfers for number in t[2:6] if getattr(number, "kink", False)]
+    if kinks or (found is not None and any(row.kink for q in range(len(found.outputs)) for row in found.rows(q))):
+        print("note: a diode has neither current nor voltage: derivatives differ on both sides", file=sys.stderr)
+    deliver(_formatted(found, transfers, args.format, args.top), args.output)
+    if args.plot and found is not None:
+        from circuitsim.cli.drawing import draw_sensitivity
+
+        draw_sensitivity(found, args.plot)
+    return 0
+
+
+def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, list[tuple[str, str]]]:
+    """Outputs of the derivatives, and pairs of output and source of transfer functions."""
+    from circuitsim.analysis.probes import parse_probes
+    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
+
+    requests = [word for a in deck.analyses if isinstance(a, SensitivityRequest) for word in a.outputs]
+    outputs = observe or " ".join(requests)
+    if source is not None and outputs:
+        return outputs, [(str(probe), source) for probe in parse_probes(outputs, deck.circuit)]
+    pairs = [] if observe else [(a.output, a.source) for a in deck.analyses if isinstance(a, TransferRequest)]
+    if source is not None or not (outputs or pairs):
+        raise UsageError("no output: the deck has no .sens and no .tf; give --observe, for instance --observe 'v(out)'")
+    return outputs, pairs
+
+
+def _formatted(found: Sensitivity | None, transfers: list[Transfer], form: str, top: int | None) -> str:
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        content: dict[str, Any] = found.to_dict() if found is not None else {"schema": 2, "outputs": {}}
+        return dumps(content | {"transfer": [t.to_dict() for t in transfers]})
+    if form == "csv":
+        return _csv(found, transfers, top)
+    blocks = [_transfer_table(t) for t in transfers]
+    if found is not None:
+        blocks += [_table(found, q, top) for q in range(len(found.outputs))]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _csv(found: Sensitivity | None, transfers: list[Transfer], top: int | None) -> str:
+    from circuitsim.formats.columns import Cell, csv
+
+    header = ["output", "name", "value", "unit", "derivative", "per_percent", "below", "above", "kink"]
+    rows: list[list[Cell]] = []
+    for q, name in enumerate(() if found is None else found.outputs):
+        assert found is not None
+        rows += [
+            [name, r.name, r.value, r.unit, r.derivative, r.per_percent, r.below, r.above, r.kink]
+            for r in found.rows(q)[:top]
+        ]
+    for t in transfers:
+        rows += [
+            [f"{t.output} / {t.source}", name, n.value, "", None, None, n.below, n.above, n.kink]
+            for name, n in _numbers(t)
+        ]
+    return csv(header, rows)
+
+
+def _numbers(t: Transfer) -> list[tuple[str, TwoSided]]:
+    return [("gain", t.gain), ("input resistance", t.input_resistance), ("output resistance", t.output_resistance)]
+
+
+def _transfer_table(t: Transfer) -> list[str]:
+    from circuitsim.formats.columns import table
+
+    rows = []
+    for (name, number), unit in zip(_numbers(t), (t.gain_unit, "Ω", "Ω")):
+        sides = [number.below, number.above] if number.kink else [number.value]
+        rows.append([name, *(_text(value, unit) for value in sides)])
+    width = max(map(len, rows))
+    header = [f"{t.output} by {t.source}", *(("below", "above") if width == 3 else ("",))]
+    return table(header, [row + [row[-1]] * (width - len(row)) for row in rows])
+
+
+def _table(found: Sensitivity, q: int, top: int | None) -> list[str]:
+    from circuitsim.formats.columns import quantity, table
+
+    unit, rows = found.units[q], found.rows(q)
+    shown = [_row(row, unit) for row in rows[:top]]
+    left = len(rows) - len(shown)
+    head = f"{found.outputs[q]} = {quantity(float(found.values[q]), unit)}"
+    lines = table([head, "value", f"derivative, {unit} per unit", "for 1 %", ""], shown)
+    return lines + [f"… and {left} of smaller effect"] * (left > 0)
+
+
+def _row(row: Row, unit: str) -> list[str]:
+    from circuitsim.formats.columns import quantity
+
+    note = f"kink: {row.below:.6g} below, {row.above:.6g} above" if row.kink else ""
+    derivative = "-" if row.kink else f"{row.derivative:.6g}"
+    return [row.name, quantity(row.value, row.unit), derivative, quantity(row.per_percent, unit), note]
+
+
+def _text(value: float, unit: str) -> str:
+    from circuitsim.formats.columns import quantity
+
+    if abs(value) == float("inf"):
+        return "infinite"
+    return f"{value:.9g} {unit}" if "/" in unit else quantity(value, unit)
