@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
     "sensitivity": ("circuitsim.cli.sensitivity", "derivatives by every value (.sens), gain and resistances (.tf)"),
+    "curve": ("circuitsim.cli.curve", "current over voltage of a device or between two nodes"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.analysis import OperatingPoint, Sweep
+    from circuitsim.analysis.curve import Curve
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.transient import TransientResult
     from circuitsim.transient.table import Table
@@ -61,6 +62,13 @@ def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:
     from circuitsim.plotting.transient import plot_waveforms
 
     _save(plot_waveforms(result, table), path)
+
+
+def draw_curve(curve: Curve, path: str) -> None:
+    """Draw a curve of current over voltage into a file."""
+    from circuitsim.plotting.curve import plot_curve
+
+    _save(plot_curve(curve), path)
 
 
 def _save(figure: Figure, path: str) -> None:

@@ -103,11 +103,22 @@ def _named(text: str) -> tuple[str, tuple[float, ...]]:
     name, equals, values = text.partition("=")
     if not equals or not name.strip() or not values.strip():
         raise UsageError(f"--vary {text!r}: write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1")
+    return name.strip(), ranged("--vary", values.strip(), text)
+
+
+def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
+    """The numbers of ``start:stop:step`` or ``a,b,c``; ``text`` is what an error shows in place of them.
+
+    Raises
+    ------
+    UsageError
+        Neither.
+    """
     try:
-        return name.strip(), _values(values.strip())
+        return _values(values)
     except (UsageError, ValueError) as error:
         hint = getattr(error, "hint", "") or "start:stop:step, for instance 0:5:0.1, or a,b,c"
-        raise UsageError(f"--vary {text!r}: {error}\n    hint: {hint}") from None
+        raise UsageError(f"{option} {(text or values)!r}: {error}\n    hint: {hint}") from None
 
 
 def _values(text: str) -> tuple[float, ...]:

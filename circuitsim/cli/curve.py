@@ -1,0 +1,109 @@
+"""``circuitsim curve``: the current of a two-terminal circuit over its voltage."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.curve import Curve
+
+EPILOG = """\
+The voltage lies between the nodes --between names, from the first to the second; the current flows into the first.
+Sources of the deck keep their values; --without leaves the one out that drives these nodes. --device takes one element
+alone, with the parameters it has in the deck.
+
+Piecewise-linear circuits (resistors, ideal and piecewise-linear diodes, sources) have exact breakpoints: --breakpoints
+prints them, with the slopes on both sides.
+
+examples:
+  circuitsim curve my.cir --device D1 --volts -6:1:0.01 --plot diode.png
+  circuitsim curve netlists/limiter-two-sided.cir --between out 0 --without V1 --volts -10:10:0.5 --breakpoints
+  circuitsim curve my.cir --between a b --volts 0:5:0.1 --format json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``curve``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--between", metavar="NODE", nargs=2, help="the two nodes")
+    parser.add_argument("--device", metavar="NAME", help="one element alone, in place of --between")
+    parser.add_argument(
+        "--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a list a,b,c; default: %(default)s"
+    )
+    parser.add_argument(
+        "--without", metavar="NAME", action="append", default=[], help="leave an element out (repeatable)"
+    )
+    parser.add_argument("--breakpoints", action="store_true", help="show the breakpoints instead of the points")
+    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
+    parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificates; default: 1e-9")
+    add_output(parser)
+    parser.add_argument("--plot", metavar="FILE", help="also draw the curve (.png, .svg or .pdf)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the curve and print it."""
+    from circuitsim.analysis.curve import curve, device_curve
+    from circuitsim.cli.sweep import ranged
+
+    check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    if (args.between is None) == (args.device is None):
+        raise UsageError("name two nodes, --between a b, or one element, --device D1")
+    if args.device and args.without:
+        raise UsageError("--device takes one element alone: --without has no meaning there")
+    volts = ranged("--volts", args.volts)
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    if args.device:
+        found = device_curve(deck.circuit, args.device, volts, args.tolerance)
+    else:
+        found = curve(deck.circuit, tuple(args.between), volts, args.without, args.tolerance)
+    report(w for w in found.points.warnings if w not in deck.problems and w not in deck.notes)
+    if args.breakpoints and found.breakpoints is None:
+        raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
+    deliver(_formatted(found, args), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import draw_curve
+
+        draw_curve(found, args.plot)
+    return 0
+
+
+def _formatted(found: Curve, args: argparse.Namespace) -> str:
+    if args.format == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        return dumps(_object(found))
+    from circuitsim.formats import columns
+
+    header, units, rows = found.points.header, ["V", "", "A"], [*found.points.rows()]
+    if args.breakpoints:
+        header, units = ["v", "i", "below", "above"], ["V", "A", "S", "S"]
+        rows = [list(bend) for bend in found.breakpoints or ()]
+    if args.format == "csv":
+        return columns.csv(header, rows)
+    cells = [
+        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, units)]
+        for row in rows
+    ]
+    return "\n".join([found.points.title, "", *columns.table(header, cells)]).lstrip("\n") + "\n"
+
+
+def _object(found: Curve) -> dict[str, Any]:
+    """The JSON object; a vertical slope is null."""
+    bends = None
+    if found.breakpoints is not None:
+        bends = [
+            {"voltage": b.voltage, "current": b.current, "slopes": [None if s == float("inf") else s for s in b[2:]]}
+            for b in found.breakpoints
+        ]
+    return {**found.points.to_dict(), "between": list(found.between), "breakpoints": bends}
