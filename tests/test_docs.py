@@ -11,11 +11,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
 WITH_EXAMPLES = [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")]
+NEEDED = {"frameworks.md": ("torch", "jax")}
+"""Packages of a page's examples that are no dependencies: the page is skipped where one is absent."""
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
 def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples see the bundled decks as ``netlists/…`` and write, if they write, into a folder of their own."""
+    for package in NEEDED.get(page.name, ()):
+        pytest.importorskip(package, reason=f"{package} is not installed")
     (tmp_path / "netlists").symlink_to(ROOT / "netlists", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -167,6 +168,15 @@ class LayeredBlock:
             self.parameters[f"{self.weight_name}{index}"] = spec.draw(rng).astype(dtype)
         for index, layer in enumerate(self._layers, start=1):
             self.parameters[f"bias{index}"] = np.full(layer.shape[-1], self._first_bias(layer), dtype)
+
+    def at(self, parameters: Mapping[str, Array]) -> Self:
+        """The same network with parameters of its own, copies of those given in the types of its present ones."""
+        other = copy(self)
+        other.parameters = {
+            name: namespace(own).asarray(parameters[name], dtype=own.dtype, copy=True)
+            for name, own in self.parameters.items()
+        }
+        return other
 
     def _first_bias(self, layer: Layer) -> float:
         """Initial bias of a layer."""

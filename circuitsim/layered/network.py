@@ -115,6 +115,13 @@ class DeepResistiveNetwork:
         """``weights.1`` (2 inputs, units; rows of +x first), ``weights.2``, …, S; ``biases.1``, …, A."""
         return self._parameters
 
+    def at(self, parameters: Mapping[str, np.ndarray]) -> DeepResistiveNetwork:
+        """The same network with parameters of its own, copies of those given."""
+        dtype = self._parameters["weights.1"].dtype
+        return DeepResistiveNetwork(
+            self.architecture, parameters, sweeps=self.sweeps, tolerance=self.tolerance, dtype=dtype
+        )
+
     @property
     def n_inputs(self) -> int:
         """Inputs, counted once."""

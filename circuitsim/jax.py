@@ -1,0 +1,183 @@
+"""Circuits as functions of JAX (extra ``jax``).
+
+    layer = circuit_layer("netlists/learn-divider.cir")
+    volts = layer.apply(layer.parameters, jax.numpy.array([[2.0], [-1.0]]))
+
+The steady states are computed by numpy on the processor (`jax.pure_callback`), in double precision; results have the
+type of the inputs. `jax.jit`, `jax.grad` and `jax.vmap` work; derivatives are of first order and in reverse mode.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.blocks.protocol import Arrays
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.errors import UsageError
+from circuitsim.learning.function import DifferentiableBlock, Evaluation, circuit_block, evaluate
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError("circuitsim.jax needs JAX: pip install 'circuitsim[jax]'") from error
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+__all__ = ["Layer", "circuit_layer", "energy_layer"]
+
+_Arguments = tuple[dict[str, jax.Array], jax.Array]
+
+
+class Layer(NamedTuple):
+    """A block as a pure function.
+
+    Attributes
+    ----------
+    apply : callable
+        ``apply(parameters, x)``: (…, inputs) → (…, outputs).
+    parameters : dict of str to jax.Array
+        The initial ones: ``conductance`` (S) and ``current`` (A), for circuits.
+    block : DifferentiableBlock
+    """
+
+    apply: Callable[[Mapping[str, jax.Array], jax.Array], jax.Array]
+    parameters: dict[str, jax.Array]
+    block: DifferentiableBlock
+
+
+def circuit_layer(
+    deck: str | os.PathLike[str] | Deck | Circuit,
+    inputs: str | Sequence[str] | None = None,
+    outputs: str | Sequence[str] | None = None,
+    trainable: str | Sequence[str] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Layer:
+    """A circuit as a function of JAX.
+
+    Parameters
+    ----------
+    deck : path, Deck or Circuit
+    inputs, outputs, trainable : str or sequence of str, optional
+        ``"V1 V2"``, ``"v(out) v(p,q)"``, ``"R* min=1k max=1MEG"``; the deck's own directives if not given.
+    tolerance : float
+        Of the certificates, relative to local scales.
+
+    Raises
+    ------
+    NetlistError, UsageError
+        A deck that cannot be read; roles that are missing or wrong.
+    """
+    return energy_layer(circuit_block(deck, inputs, outputs, trainable, tolerance))
+
+
+def energy_layer(block: DifferentiableBlock) -> Layer:
+    """An energy-based block (`CircuitBlock`, `DeepResistiveNetwork`, `ResistiveBlock` …) as a function of JAX.
+
+    Notes
+    -----
+    Parameters beyond their bounds count as the bound. At a kink (a diode without current and voltage) the derivative is
+    one element of the generalised Jacobian. Samples without a certified steady state are errors; JAX reports what a
+    callback raises as an error of its runtime.
+    """
+    host = _Host(block)
+
+    @jax.custom_vjp
+    def apply(parameters: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
+        if x.ndim == 0 or x.shape[-1] != block.n_inputs or not jnp.issubdtype(x.dtype, jnp.floating):
+            raise UsageError(
+                f"inputs must be floating-point numbers, {block.n_inputs} along the last axis, not {x.dtype}{x.shape}"
+            )
+        shape = jax.ShapeDtypeStruct((*x.shape[:-1], block.n_outputs), x.dtype)
+        return jax.pure_callback(host.outputs, shape, dict(parameters), x, vmap_method="expand_dims")
+
+    def forward(parameters: Mapping[str, jax.Array], x: jax.Array) -> tuple[jax.Array, _Arguments]:
+        return apply(parameters, x), (dict(parameters), x)
+
+    def backward(known: _Arguments, cotangent: jax.Array) -> _Arguments:
+        parameters, x = known
+        shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (parameters, x))
+        return jax.pure_callback(host.pullback, shapes, parameters, x, cotangent, vmap_method="expand_dims")
+
+    apply.defvjp(forward, backward)
+    initial = {name: jnp.asarray(own) for name, own in block.parameters.items()}
+    return Layer(apply, initial, block)
+
+
+class _Host:
+    """What the callbacks compute. The last evaluation is kept for the backward pass of the same arguments.
+
+    `jax.vmap` puts axes in front: of length 1 where an argument has no such axis.
+    """
+
+    def __init__(self, block: DifferentiableBlock) -> None:
+        self.block = block
+        self._last: Evaluation | None = None
+
+    def outputs(self, parameters: Mapping[str, jax.Array], x: jax.Array) -> np.ndarray:
+        """(…, outputs)."""
+        own, rows, axes = self._host(parameters, x)
+        shape = np.broadcast_shapes(axes, rows.shape[: len(axes)]) + rows.shape[len(axes) : -1]
+        if math.prod(axes) == 1:
+            flat = {name: array.reshape(self.block.parameters[name].shape) for name, array in own.items()}
+            found = self._evaluate(flat, rows).output
+        else:
+            found = np.concatenate([self._evaluate(p, part).output for p, part in self._elements(own, rows, axes)])
+        return found.reshape(*shape, self.block.n_outputs).astype(x.dtype)
+
+    def pullback(
+        self, parameters: Mapping[str, jax.Array], x: jax.Array, cotangent: jax.Array
+    ) -> tuple[Arrays, np.ndarray]:
+        """Derivatives with respect to parameters and inputs, for each element along the axes of `jax.vmap`."""
+        own, rows, axes = self._host(parameters, x)
+        given = np.asarray(cotangent, dtype=np.float64)
+        full = np.broadcast_shapes(axes, rows.shape[: len(axes)], given.shape[: len(axes)])
+        given = np.broadcast_to(given, full + given.shape[len(axes) :]).reshape(math.prod(full), -1, given.shape[-1])
+        pulled = [
+            self._evaluate(p, part).pullback(part_given)
+            for (p, part), part_given in zip(self._elements(own, rows, axes, full), given, strict=True)
+        ]
+        by_parameter = {
+            name: np.stack([found[name] for found, _ in pulled]).reshape(full + array.shape[len(axes) :])
+            for name, array in own.items()
+        }
+        by_input = np.stack([found for _, found in pulled]).reshape(full + rows.shape[len(axes) :])
+        return (
+            {name: found.astype(parameters[name].dtype) for name, found in by_parameter.items()},
+            by_input.astype(x.dtype),
+        )
+
+    def _host(self, parameters: Mapping[str, jax.Array], x: jax.Array) -> tuple[Arrays, np.ndarray, tuple[int, ...]]:
+        """Arguments in double precision, and the axes in front of the parameters."""
+        own = {name: np.asarray(parameters[name], dtype=np.float64) for name in self.block.parameters}
+        count = {array.ndim - self.block.parameters[name].ndim for name, array in own.items()}
+        axes = np.broadcast_shapes(*(array.shape[: max(count)] for array in own.values()))
+        return own, np.asarray(x, dtype=np.float64), axes
+
+    def _elements(
+        self, own: Arrays, rows: np.ndarray, axes: tuple[int, ...], full: tuple[int, ...] | None = None
+    ) -> Iterator[tuple[Arrays, np.ndarray]]:
+        """Parameters and inputs of each element along the axes in front."""
+        n = len(axes)
+        full = np.broadcast_shapes(axes, rows.shape[:n]) if full is None else full
+        x = np.broadcast_to(rows, full + rows.shape[n:])
+        every = {name: np.broadcast_to(array, full + array.shape[n:]) for name, array in own.items()}
+        for place in np.ndindex(full):
+            yield {name: array[place] for name, array in every.items()}, x[place]
+
+    def _evaluate(self, parameters: Arrays, x: np.ndarray) -> Evaluation:
+        rows, last = x.reshape(-1, x.shape[-1]), self._last
+        if last is None or not np.array_equal(last.x, rows) or not _equal(last.given, parameters):
+            self._last = last = evaluate(self.block, rows, parameters)
+        return last
+
+
+def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
+    return all(np.array_equal(array, other[name]) for name, array in one.items())

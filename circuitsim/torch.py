@@ -1,0 +1,213 @@
+"""Circuits as layers of PyTorch (extra ``torch``).
+
+    layer = CircuitLayer("netlists/learn-divider.cir")
+    volts = layer(torch.tensor([[2.0], [-1.0]]))
+
+Forward passes are exact, certified operating points in double precision on the processor; backward passes are one
+adjoint solve a sample. Tensors of other devices and precisions are converted, and results return to them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.errors import UsageError
+from circuitsim.learning.function import DifferentiableBlock, Evaluation, circuit_block, evaluate
+
+try:
+    import torch
+    from torch.autograd.function import once_differentiable
+except ImportError as error:
+    raise ImportError("circuitsim.torch needs PyTorch: pip install 'circuitsim[torch]'") from error
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+__all__ = ["CircuitLayer", "EnergyLayer", "steady_state"]
+
+
+class _SteadyState(torch.autograd.Function):
+    """Outputs of a block at its steady states; derivatives by the adjoint."""
+
+    @staticmethod
+    def forward(ctx: Any, block: DifferentiableBlock, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+        """Rows of outputs for rows of inputs."""
+        own = {name: _array(p) for name, p in zip(block.parameters, parameters, strict=True)}
+        ctx.evaluation = evaluate(block, _array(x), own)
+        ctx.like = [(tensor.dtype, tensor.device) for tensor in (x, *parameters)]
+        return _tensor(ctx.evaluation.output, x.dtype, x.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, cotangent: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Derivatives with respect to inputs and parameters."""
+        parameters, inputs = ctx.evaluation.pullback(_array(cotangent))
+        arrays = [inputs, *(parameters[name] for name in ctx.evaluation.block.parameters)]
+        needed = ctx.needs_input_grad[1:]
+        return None, *(_tensor(a, *like) if need else None for a, like, need in zip(arrays, ctx.like, needed))
+
+
+@torch.compiler.disable
+def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torch.Tensor) -> torch.Tensor:
+    """Outputs of a block as a function of its inputs and parameters, for parametrisations of your own.
+
+    Parameters
+    ----------
+    block : DifferentiableBlock
+        A `CircuitBlock`, `DeepResistiveNetwork`, `ResistiveBlock` …; it is not changed.
+    x : (…, inputs) tensor
+        V or A, for circuits. No inputs are possible: then ``(…, 0)``.
+    **parameters : tensor
+        By the names in ``block.parameters``, in their shapes; those left out are the block's own. Values beyond
+        bounds count as the bound.
+
+    Returns
+    -------
+    (…, outputs) tensor
+        Of the type and on the device of ``x``. It can be differentiated once. At a kink (a diode without current and
+        voltage) the derivative is one element of the generalised Jacobian.
+
+    Raises
+    ------
+    UsageError
+        Unknown parameters, arrays of another shape.
+    ConvergenceError
+        Samples without a certified steady state.
+    """
+    unknown = sorted(set(parameters) - set(block.parameters))
+    if unknown:
+        raise UsageError(f"the block has no parameter {unknown[0]!r}, only {', '.join(block.parameters)}")
+    if not x.dtype.is_floating_point:
+        raise UsageError(f"inputs must be real numbers in floating point, not {x.dtype}: convert them with x.float()")
+    if x.ndim == 0 or x.shape[-1] != block.n_inputs:
+        raise UsageError(f"the last axis must have {block.n_inputs} inputs; the shape is {tuple(x.shape)}")
+    given = [
+        parameters[name] if name in parameters else torch.from_numpy(own) for name, own in block.parameters.items()
+    ]
+    rows = _SteadyState.apply(block, x.reshape(-1, x.shape[-1]), *given)
+    return rows.reshape(*x.shape[:-1], block.n_outputs)
+
+
+class EnergyLayer(torch.nn.Module):
+    """An energy-based block as a module: its outputs at the steady state.
+
+    Parameters
+    ----------
+    block : DifferentiableBlock
+        `CircuitBlock`, `DeepResistiveNetwork`, `ResistiveBlock`, `DeepHopfieldBlock` …; the module does not change it.
+    device, dtype : optional
+        Of the parameters; torch's defaults if not given.
+
+    Attributes
+    ----------
+    conductance, current, … : torch.nn.Parameter
+        One for each of ``block.parameters``, by its name with ``_`` for dots: S and A, for circuits.
+    """
+
+    def __init__(self, block: DifferentiableBlock, device: Any = None, dtype: torch.dtype | None = None) -> None:
+        super().__init__()
+        self.block = block
+        self._names = {name: name.replace(".", "_") for name in block.parameters}
+        dtype = torch.get_default_dtype() if dtype is None else dtype
+        for name, attribute in self._names.items():
+            own = torch.tensor(block.parameters[name], dtype=dtype, device=device)
+            self.register_parameter(attribute, torch.nn.Parameter(own))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(…, outputs) for inputs (…, inputs); see `steady_state`."""
+        own = {name: getattr(self, attribute) for name, attribute in self._names.items()}
+        return steady_state(self.block, x, **own)
+
+    def evaluate(self, x: torch.Tensor) -> Evaluation:
+        """The steady states (potentials, currents, certificates) as numpy arrays, for rows (batch, inputs)."""
+        own = {name: _array(getattr(self, attribute)) for name, attribute in self._names.items()}
+        return evaluate(self.block, _array(x), own)
+
+    def kinks(self, x: torch.Tensor) -> torch.Tensor:
+        """(batch,) units or diodes at a kink, where the derivative is one of several, for rows (batch, inputs)."""
+        found = self.evaluate(x)
+        count = getattr(found.block, "kinks", None)
+        if count is None:
+            raise UsageError(f"{type(found.block).__name__} does not count kinks")
+        return torch.from_numpy(np.asarray(count(found.state)[0]))
+
+    @torch.no_grad()
+    def project_(self) -> EnergyLayer:
+        """Move the parameters to their nearest allowed values, in place; returns the layer."""
+        own = {name: _array(getattr(self, attribute)) for name, attribute in self._names.items()}
+        here = self.block.at(own)
+        here.project()
+        for name, attribute in self._names.items():
+            parameter = getattr(self, attribute)
+            parameter.copy_(_tensor(here.parameters[name], parameter.dtype, parameter.device))
+        return self
+
+    def extra_repr(self) -> str:
+        """Numbers of inputs and outputs."""
+        return f"{type(self.block).__name__}, inputs={self.block.n_inputs}, outputs={self.block.n_outputs}"
+
+
+class CircuitLayer(EnergyLayer):
+    """A circuit as a module: input sources → voltages between output nodes.
+
+    Parameters
+    ----------
+    deck : path, Deck or Circuit
+    inputs : str or sequence of str, optional
+        Sources whose values are the inputs, V or A (``"V1 V2"``); the deck's own ``*! input`` if not given.
+    outputs : str or sequence of str, optional
+        Node pairs (``"v(out) v(p,q)"``); the deck's own ``*! output`` if not given.
+    trainable : str or sequence of str, optional
+        Resistors and current sources with bounds (``"R* min=1k max=1MEG"``); the deck's own ``*! trainable`` if not
+        given.
+    tolerance : float
+        Of the certificates, relative to local scales.
+    device, dtype : optional
+        Of the parameters; torch's defaults if not given.
+
+    Attributes
+    ----------
+    conductance : torch.nn.Parameter (resistors,)
+        S, in the order of the circuit's elements. There where resistors are trainable.
+    current : torch.nn.Parameter (sources,)
+        A, SPICE sign. There where current sources are trainable.
+
+    Raises
+    ------
+    NetlistError, UsageError
+        A deck that cannot be read; roles that are missing or wrong.
+    """
+
+    def __init__(
+        self,
+        deck: str | os.PathLike[str] | Deck | Circuit,
+        inputs: str | Sequence[str] | None = None,
+        outputs: str | Sequence[str] | None = None,
+        trainable: str | Sequence[str] | None = None,
+        *,
+        tolerance: float = TOLERANCE,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(circuit_block(deck, inputs, outputs, trainable, tolerance), device, dtype)
+
+    def trained(self) -> Circuit:
+        """The circuit at the present parameters, within its bounds."""
+        assert isinstance(self.block, CircuitBlock)
+        return self.block.at({name: _array(getattr(self, name)) for name in self._names}).trained()
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    """Double precision on the processor, without a copy where it is that already."""
+    return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()
+
+
+def _tensor(array: np.ndarray, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array)).to(dtype=dtype, device=device)
