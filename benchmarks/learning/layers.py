@@ -129,6 +129,7 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     load()
+    measure(ours, mesh(5), 1, 1)  # imports and kernels
     print("# Layers of PyTorch: the circuit beside cvxpylayers\n")
     print(f"Seconds; load {os.getloadavg()[0]:.1f}. Difference: of outputs and derivatives, relative to the largest.\n")
     print("| nodes | diodes | batch | layer | construct | forward | backward | difference |")

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sensitivity": ("circuitsim.cli.sensitivity", "derivatives by every value (.sens), gain and resistances (.tf)"),
     "curve": ("circuitsim.cli.curve", "current over voltage of a device or between two nodes"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
+    "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),
     "forms": ("circuitsim.cli.forms", "which forms of ngspice, LTspice, Xyce and PSpice are read"),

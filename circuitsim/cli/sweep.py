@@ -38,6 +38,8 @@ examples:
 """
 
 PARAMETER, TEMPERATURE, TIME = "param:", "temp", "time"
+STEADY, OVER_TIME = ("", "dc", "op"), ("", "tran")
+"""Analyses that output cards may name."""
 """Names of `circuitsim.analysis.sweep`, whose import takes time (a test holds them equal)."""
 
 
@@ -75,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     line = _ProgressLine()
     try:
         asked = vary or _asked(deck)
-        columns = args.columns or printed(deck, TIME in asked)
+        columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
         found = sweep(deck, asked, columns, args.solver, args.tolerance, line.update)
     finally:
         line.close()
@@ -187,11 +189,10 @@ def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequenc
     return name, found.values
 
 
-def printed(deck: Deck, timed: bool) -> str | None:
-    """The columns that ``.print``, ``.plot`` and ``.save`` name for this analysis; None for all."""
+def printed(deck: Deck, kinds: tuple[str, ...]) -> str | None:
+    """The columns that ``.print``, ``.plot`` and ``.save`` name for analyses of these kinds; None for all."""
     from circuitsim.netlist.deck import Output
 
-    kinds = ("", "tran") if timed else ("", "dc", "op")
     cards = [card for card in deck.analyses if isinstance(card, Output) and card.requests]
     words = [word for card in cards if card.analysis in kinds for word in card.requests]
     return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
     from circuitsim.analysis.probes import all_probes, parse_probes
-    from circuitsim.cli.sweep import printed
+    from circuitsim.cli.sweep import OVER_TIME, printed
     from circuitsim.transient.deck import run_deck
     from circuitsim.transient.table import events_table, waveform_table
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran")
-    columns = args.columns or printed(deck, True)
+    columns = args.columns or printed(deck, OVER_TIME)
     probes = parse_probes(columns, deck.circuit) if columns else all_probes(deck.circuit)
     step, stop = _time("--step", args.step), _time("--stop", args.stop)
     found = run_deck(deck, step, stop, _initial(args.initial), args.tolerance)

@@ -100,8 +100,8 @@ def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
     return lowest[label[lowest] != label[GROUND]]
 
 
-def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
-    """The equations of a circuit without devices and amplifiers."""
+def equations(arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray | None = None) -> Equations:
+    """The equations of a circuit without devices and amplifiers; ``pinned`` nodes (`references`) are at 0 V."""
     kind, first, second, value, n = arrays
     if kind.size == 0:
         raise ValueError("no elements")
@@ -123,7 +123,7 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Equations:
     small = held[(kind[held] == RESISTOR) & (value[held] > 0.0)]
     found.add(own[small], own[small], -value[small])
     found.add(*_controlled(arrays, own, laws))
-    pinned = references(arrays, laws)
+    pinned = references(arrays, laws) if pinned is None else pinned
     triplets = found.joined()
     for node in pinned.tolist():
         outside = triplets[0] != node - 1

@@ -1,9 +1,10 @@
-"""Analysis cards (``.op .dc .step .tran .temp .tf .sens .print``), evaluated after all parameters and elements."""
+"""Analysis cards (``.op .dc .step .tran .ac .temp .tf .sens .print``), evaluated after parameters and elements."""
 
 from __future__ import annotations
 
 import math
 from array import array
+from itertools import pairwise
 
 from circuitsim.circuit import Circuit
 from circuitsim.netlist import limits
@@ -14,6 +15,8 @@ from circuitsim.netlist.deck import (
     DcSweep,
     OperatingPointRequest,
     SensitivityRequest,
+    SmallSignal,
+    Spacing,
     Step,
     TableRange,
     Target,
@@ -76,6 +79,8 @@ class Analyses:
             return Temperature(self.temperatures(card, words), place)
         if word == ".tran":
             return self.transient(card, words)
+        if word == ".ac":
+            return self.small_signal(card, words)
         if word == ".dc":
             return DcSweep(self.dc(card, words), place)
         return Step(self.step(card, words), place)
@@ -199,6 +204,32 @@ class Analyses:
             self.reporter.warning("tran", f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the "
                                   "operating point is solved", card, card.start())  # fmt: skip
         return Transient(step, stop, start, card.place(card.start()), uic)
+
+    # ------------------------------------------------------------------ .ac
+    def small_signal(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:
+        """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
+        if words and words[0].text.lower() == "data":
+            self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start())
+            return OperatingPointRequest(card.place(card.start()))
+        example = ".ac dec 10 1 1MEG, or .ac list 50 1k"
+        spacings = {spacing.value: spacing for spacing in Spacing}
+        spacing = spacings.get(words[0].text.lower()) if words else None
+        at = words[0].offset if words else max(len(card.text) - 1, 0)
+        if spacing is None:
+            raise CardError("syntax", ".ac needs dec, oct, lin or list, and frequencies", at, example)
+        numbers = [self.number(card, token) for token in words[1:]]
+        points = 1
+        if spacing is not Spacing.LIST:
+            if len(numbers) != 3 or not 1 <= numbers[0] == round(numbers[0]):
+                raise CardError("syntax", ".ac needs a whole number of points, the first and the last frequency", at,
+                                example)  # fmt: skip
+            points, numbers = round(numbers[0]), numbers[1:]
+        ascending = len(numbers) > 0 and all(a <= b for a, b in pairwise(numbers))
+        if not ascending or numbers[0] < 0.0 or (numbers[0] == 0.0 and spacing in (Spacing.DECADE, Spacing.OCTAVE)):
+            raise CardError("range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at,
+                            example)  # fmt: skip
+        self.reporter.warning("ac", ".ac: circuitsim ac runs it, the operating point is solved", card, card.start())
+        return SmallSignal(spacing, points, tuple(numbers), card.place(card.start()))
 
 
 def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:

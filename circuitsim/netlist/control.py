@@ -1,6 +1,6 @@
 """``.control`` blocks of ngspice: analyses, outputs and what changes the circuit before the first analysis.
 
-``op dc tran print plot`` are the cards of these names; ``alter``, ``set temp`` and ``let`` of numbers act up to the
+``op dc tran ac print plot`` are the cards of these names; ``alter``, ``set temp`` and ``let`` of numbers act up to the
 first analysis, whose circuit is the deck's. Other commands are noted by name, or warned of if they change the circuit.
 """
 
@@ -20,10 +20,10 @@ from circuitsim.units import exact, short
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
 
-CARDS = frozenset(("op", "dc", "tran"))
+CARDS = frozenset(("op", "dc", "tran", "ac"))
 """Commands that are the card of that name."""
 
-ANALYSES = CARDS | {"run", "ac", "noise", "tf", "disto", "pz", "sens", "sp", "pss"}
+ANALYSES = CARDS | {"run", "noise", "tf", "disto", "pz", "sens", "sp", "pss"}
 """Commands that solve the circuit: what changes it later does not act."""
 
 OUTPUTS = frozenset(("print", "plot"))

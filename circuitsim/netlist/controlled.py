@@ -323,11 +323,12 @@ def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None
 
 
 def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
-    """Formulas that sources do not fix become controlled sources, or errors."""
+    """Formulas that sources do not fix become controlled sources, or errors; all affine ones, if asked for."""
     out, formulas = elaborator.out, elaborator.followers.formulas
     known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
     for position, (law, report) in out.alternatives.items():
-        if position in known or position not in formulas:
+        stays = position in known and not (elaborator.all_controlled and law is not None)
+        if stays or position not in formulas:
             continue
         del formulas[position]
         if law is None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.functional import FollowingSources
 
-    Elaborate = Callable[[Mapping[str, float], float | None], tuple[Circuit, FollowingSources]]
+    Elaborate = Callable[[Mapping[str, float], float | None, bool], tuple[Circuit, FollowingSources]]
 
 
 class Target(Enum):
@@ -98,6 +98,34 @@ class Transient(NamedTuple):
     uic: bool = False
 
 
+class Spacing(Enum):
+    """How the frequencies of ``.ac`` follow each other."""
+
+    LINEAR = "lin"
+    DECADE = "dec"
+    OCTAVE = "oct"
+    LIST = "list"
+
+
+class SmallSignal(NamedTuple):
+    """``.ac``: a small-signal analysis.
+
+    Attributes
+    ----------
+    spacing : Spacing
+    points : int
+        A decade, an octave, or in all.
+    frequencies : tuple of float
+        The first and the last, or all of a list, Hz.
+    location : Location
+    """
+
+    spacing: Spacing
+    points: int
+    frequencies: tuple[float, ...]
+    location: Location
+
+
 class Temperature(NamedTuple):
     """``.temp``, °C: the temperature of the deck; several values are a sweep, the first is the operating point's."""
 
@@ -141,7 +169,15 @@ class SensitivityRequest(NamedTuple):
 
 
 Analysis = (
-    OperatingPointRequest | DcSweep | Step | Transient | Temperature | Output | TransferRequest | SensitivityRequest
+    OperatingPointRequest
+    | DcSweep
+    | Step
+    | Transient
+    | SmallSignal
+    | Temperature
+    | Output
+    | TransferRequest
+    | SensitivityRequest
 )
 
 
@@ -238,7 +274,15 @@ class Deck:
         if not parameters and temperature is None:
             return self.circuit, self.following
         elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
-        return elaborate(parameters or {}, temperature)
+        return elaborate(parameters or {}, temperature, False)
+
+    def all_controlled(self) -> tuple[Circuit, FollowingSources]:
+        """The circuit with affine formulas as controlled sources, also where sources fix their controls: for analyses
+        in which these move. Formulas that are not affine stay in the sources' ``formulas``."""
+        if not self.following.formulas:
+            return self.circuit, self.following
+        elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
+        return elaborate({}, None, True)
 
     def __repr__(self) -> str:
         return f"Deck({self.circuit!r}, {len(self.analyses)} analyses)"

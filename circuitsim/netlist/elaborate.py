@@ -99,11 +99,11 @@ class Elaborator:
 
     def __init__(
         self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float],
-        global_names: dict[str, str], temperatures: Temperatures = DEFAULT,
+        global_names: dict[str, str], temperatures: Temperatures = DEFAULT, all_controlled: bool = False,
     ) -> None:  # fmt: skip
         self.reporter, self.linker, self.top = reporter, linker, top
         self.global_names = global_names
-        self.temperatures = temperatures
+        self.temperatures, self.all_controlled = temperatures, all_controlled
         self.evaluator = Evaluator(temperatures.constants())
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
@@ -150,7 +150,8 @@ class Elaborator:
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
         return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
-                                self.names, self.out.factors, self.followers.initials)  # fmt: skip
+                                self.names, self.out.factors, self.followers.initials,
+                                self.followers.phasors)  # fmt: skip
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -177,7 +178,7 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        following = sorted([*scope.waves, *scope.formulas, *scope.initials])
+        following = sorted({*scope.waves, *scope.formulas, *scope.initials, *scope.phasors})
         return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
 
     def callers(self) -> tuple[str, ...]:

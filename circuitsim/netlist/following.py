@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import CURRENT
@@ -25,6 +27,8 @@ class Followers:
         By position in the circuit.
     initials : dict of int to float
         Values of ``ic=``, V and A, by position in the circuit.
+    phasors : dict of int to complex
+        Amplitudes of ``AC``, V and A, by position in the circuit.
     """
 
     def __init__(self, elaborator: Elaborator) -> None:
@@ -32,15 +36,19 @@ class Followers:
         self.waves: dict[int, Waveform] = {}
         self.formulas: dict[int, Formula] = {}
         self.initials: dict[int, float] = {}
+        self.phasors: dict[int, complex] = {}
 
     def take(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
-        if k in frame.scope.initials:
-            self.initials[position] = self.elaborator.number(frame.scope.initials[k], frame)
-        elif k in frame.scope.waves:
+        scope = frame.scope
+        if k in scope.initials:
+            self.initials[position] = self.elaborator.number(scope.initials[k], frame)
+        if k in scope.phasors:
+            self.phasor(frame, k, position)
+        if k in scope.waves:
             self.wave(frame, k, position)
-        else:
-            self.formulas[position] = self.formula(frame, frame.scope.formulas[k])
+        if k in scope.formulas:
+            self.formulas[position] = self.formula(frame, scope.formulas[k])
 
     def waveform(self, frame: Frame, wave: Wave) -> Waveform:
         """The time function with its numbers evaluated in this call."""
@@ -51,20 +59,35 @@ class Followers:
 
     def wave(self, frame: Frame, k: int, position: int) -> None:
         """Note a time function; what is wrong with its numbers is reported."""
-        special = frame.scope.specials.get(k)
         try:
             found = self.waveform(frame, frame.scope.waves[k])
-            factor = 1.0
-            if frame.scope.kind[k] == CURRENT:
-                own = special.multiplier if special is not None else 1.0
-                factor = frame.multiplier * self.elaborator.number(own, frame)
-            self.waves[position] = found._replace(factor=factor)
+            self.waves[position] = found._replace(factor=self.factor(frame, k))
         except ExpressionError as error:
-            card = special.card if special is not None else None
-            at = error.code.card if error.code is not None else card
-            if at is not None:
-                name = frame.prefix + frame.scope.names[k]
-                self.elaborator.reporter.expression(error, at, [name], self.elaborator.callers())
+            self.wrong(frame, k, error)
+
+    def phasor(self, frame: Frame, k: int, position: int) -> None:
+        """Note an amplitude; what is wrong with its numbers is reported."""
+        try:
+            magnitude, phase = (self.elaborator.number(value, frame) for value in frame.scope.phasors[k])
+            self.phasors[position] = cmath.rect(magnitude * self.factor(frame, k), math.radians(phase))
+        except ExpressionError as error:
+            self.wrong(frame, k, error)
+
+    def factor(self, frame: Frame, k: int) -> float:
+        """Sources in parallel, of which the currents add up."""
+        if frame.scope.kind[k] != CURRENT:
+            return 1.0
+        special = frame.scope.specials.get(k)
+        own = special.multiplier if special is not None else 1.0
+        return frame.multiplier * self.elaborator.number(own, frame)
+
+    def wrong(self, frame: Frame, k: int, error: ExpressionError) -> None:
+        """Report an expression on the card of source ``k``."""
+        special = frame.scope.specials.get(k)
+        at = error.code.card if error.code is not None else special.card if special is not None else None
+        if at is not None:
+            name = frame.prefix + frame.scope.names[k]
+            self.elaborator.reporter.expression(error, at, [name], self.elaborator.callers())
 
     def formula(self, frame: Frame, code: Code) -> Formula:
         """The formula of a source with the names that it may use in this call."""

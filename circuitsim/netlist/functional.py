@@ -45,6 +45,8 @@ class FollowingSources:
         Position → value of an element over the value on its card, where they differ (``m=``, temperature).
     initials : dict of int to float, optional
         Initial voltages of capacitors, V, and currents of inductors, A (``ic=``), by position.
+    phasors : dict of int to complex, optional
+        Amplitudes of sources, V and A (``AC``), by position.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class FollowingSources:
         constants: Mapping[str, float], names: Callable[[], Mapping[str, float]],
         factors: Mapping[int, float] = MappingProxyType({}),
         initials: Mapping[int, float] = MappingProxyType({}),
+        phasors: Mapping[int, complex] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.names = names
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
-        self.factors, self.initials = factors, initials
+        self.factors, self.initials, self.phasors = factors, initials, phasors
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:

@@ -147,7 +147,9 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
 
-    def elaborate(values: Mapping[str, float], temperature: float | None) -> tuple[Circuit, FollowingSources]:
+    def elaborate(
+        values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
+    ) -> tuple[Circuit, FollowingSources]:
         overrides = {}
         for name, value in values.items():
             if name.lower() not in reader.top.parameters:
@@ -161,7 +163,7 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
             if not ABSOLUTE_ZERO <= temperature < math.inf:
                 raise UsageError(f"{temperature} °C is no temperature above absolute zero")
             there = there._replace(ambient=float(temperature))
-        elaborator = Elaborator(again, linker, reader.top, overrides, reader.globals, there)
+        elaborator = Elaborator(again, linker, reader.top, overrides, reader.globals, there, all_controlled)
         other = elaborator.circuit(title)
         again.finish()
         check_amplifiers(other)

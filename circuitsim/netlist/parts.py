@@ -14,7 +14,7 @@ from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
-from circuitsim.netlist.sources import REPETITION, source_value
+from circuitsim.netlist.sources import REPETITION, phasor, source_value
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, scale_of, short
@@ -144,9 +144,10 @@ class Parts:
         own = REPETITION if code in (VOLTAGE, CURRENT) else OWN
         multiplier, details = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored), None
         value: Value | Wave | None
-        wave = None
+        wave = amplitude = None
         if code in (VOLTAGE, CURRENT):
             offset, value, wave = source_value(self, scope, card, name, sorted_)
+            amplitude = phasor(scope, card, sorted_.words)
         else:
             offset, value, details = passive(self, scope, card, name, sorted_, code)
         if extra:
@@ -163,6 +164,8 @@ class Parts:
             scope.waves[position] = wave
         if initial is not None:
             scope.initials[position] = initial
+        if amplitude is not None:
+            scope.phasors[position] = amplitude
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""

@@ -20,7 +20,9 @@ from circuitsim.netlist.tables import Table, table
 from circuitsim.netlist.tokens import CardError, Token
 from circuitsim.units import short
 
-ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
+ANALYSES = frozenset(
+    (".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens")
+)
 
 
 class DeckReader:

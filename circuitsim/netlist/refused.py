@@ -61,7 +61,7 @@ ADVICE: dict[str, str] = {
 """What does instead, of the analyses that are functions of operating points."""
 
 OTHER_ANALYSES: dict[str, str] = {
-    ".ac": "small-signal", ".noise": "noise",
+    ".noise": "noise",
     ".disto": "distortion", ".pz": "pole-zero", ".sp": "scattering-parameter",
     ".pss": "periodic-steady-state", ".hb": "harmonic-balance", ".mc": "Monte Carlo", ".wcase": "worst-case",
     ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",

@@ -19,6 +19,9 @@ from circuitsim.netlist.tokens import CardError, Token
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
 
+Phasor = tuple[Value, Value]
+"""Magnitude, V or A, and phase in degrees."""
+
 
 class Wave(NamedTuple):
     """A time function whose numbers may need evaluation; ``repeat`` and ``delay`` are ``r=`` and ``td=`` of PWL."""
@@ -145,6 +148,8 @@ class Scope:
         Position → time function of a source.
     initials : dict of int to Value
         Position → ``ic=`` of a capacitor or inductor.
+    phasors : dict of int to (Value, Value)
+        Position → magnitude (V or A) and phase (degrees) of a source (``AC``).
     formulas : dict of int to Code
         Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
@@ -175,6 +180,7 @@ class Scope:
         "nodes",
         "parameters",
         "parent",
+        "phasors",
         "ports",
         "readings",
         "second",
@@ -200,6 +206,7 @@ class Scope:
         self.specials: dict[int, Special] = {}
         self.waves: dict[int, Wave] = {}
         self.initials: dict[int, Value] = {}
+        self.phasors: dict[int, Phasor] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
         self.formulas: dict[int, Code] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.scope import Scope, Value, Wave
+from circuitsim.netlist.scope import Phasor, Scope, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.netlist.waveform import ALIASES, EXTERNAL, FUNCTIONS, MAY_BE_EMPTY, Waveform, checked_waveform
@@ -100,3 +100,12 @@ def _number(parts: Parts, scope: Scope, card: Card, name: Token, token: Token) -
     value = constant(value_of(token, card, scope))
     parts.warn_letters(card, name, token, value, VOLTAGE)
     return value
+
+
+def phasor(scope: Scope, card: Card, words: list[Token]) -> Phasor | None:
+    """Magnitude and phase of ``AC [magnitude [phase]]`` among the words of a card: 1 and 0 where they are left out."""
+    place = next((k for k, token in enumerate(words) if token.kind == WORD and token.text.lower() == "ac"), None)
+    if place is None:
+        return None
+    given = [constant(value_of(t, card, scope)) for t in takewhile(numeric, words[place + 1 : place + 3])]
+    return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0

@@ -247,7 +247,9 @@ WARNINGS = [
         "X1: in p the caller's q is meant (2); ngspice may take that of s (5)",
     ),
     (".tran 1n 1u\nR1 a 0 1\nC1 a 0 1u", "tran", 2, 1, (), ".tran: C1 stores energy"),
-    (".ac dec 10 1 1k\nR1 a 0 1", "analysis", 2, 1, (), ".ac: a small-signal analysis is not done"),
+    (".noise v(a) V1 dec 10 1 1k\nR1 a 0 1", "analysis", 2, 1, (), ".noise: a noise analysis is not done"),
+    (".ac dec 10 1 1k\nR1 a 0 1", "ac", 2, 1, (), ".ac: circuitsim ac runs it"),
+    (".ac data=t\nR1 a 0 1", "ac", 2, 1, (), ".ac data=… is not read"),
     (".noise v(a) V1 dec 1 1 1\nR1 a 0 1", "analysis", 2, 1, (), ".noise: a noise analysis is not done"),
     (".sens v(a) ac dec 1 1 1\nR1 a 0 1", "analysis", 2, 1, (), ".sens: only sensitivities of the operating point"),
 ]

@@ -1,0 +1,179 @@
+"""``circuitsim ac``: small-signal responses over frequency, and poles."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    import numpy as np
+
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.transient.table import Table
+
+EPILOG = """\
+Small signals about the operating point: capacitors and inductors act, ideal diodes stay as they conduct there,
+smooth devices are their tangents, controlled sources keep their gains. Each frequency is one linear circuit, certified
+equation by equation.
+
+frequencies: --from, --to and --points (a decade; --linear: in all), else the deck's .ac card, else 20 a decade from
+1 Hz to 1 MHz. amplitudes: --source, else AC magnitude phase on the sources' cards.
+
+columns: of each quantity the magnitude, decibels and the phase in degrees; --over divides by another quantity.
+
+examples:
+  circuitsim ac netlists/lowpass-butterworth.cir
+  circuitsim ac netlists/lowpass-butterworth.cir --columns 'v(out)' --over 'v(in)' --plot bode.png
+  circuitsim ac netlists/lowpass-butterworth.cir --poles
+  circuitsim ac my.cir --source V1 --source 'V2=0.5<90' --from 10 --to 100k --points 50 --format table
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``ac``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (10, 1k)")
+    parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency")
+    parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade; default: 20")
+    parser.add_argument("--linear", action="store_true", help="equal distances; --points counts all")
+    parser.add_argument(
+        "--source", metavar="NAME[=MAGNITUDE[<DEGREES]]", action="append", default=[],
+        help="a source with an amplitude, 1 if none is stated (repeatable); all others are zero",
+    )  # fmt: skip
+    parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element)")
+    parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
+    parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
+    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
+    parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificate; default: 1e-9")
+    add_output(parser)
+    parser.add_argument("--plot", metavar="FILE", help="also draw a Bode plot (.png, .svg, .pdf)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run over the frequencies and print the responses, or the poles."""
+    check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    deck = read(args)
+    report(w for w in [*deck.problems, *deck.notes] if w.kind != "ac" and not w.message.startswith("ac has no effect"))
+    if args.poles:
+        return _poles(args, deck)
+    from circuitsim.analysis.probes import parse_probes
+    from circuitsim.cli.sweep import printed
+    from circuitsim.small_signal.deck import run_deck
+    from circuitsim.small_signal.table import response_table
+
+    columns = args.columns or _amplitudes(printed(deck, ("ac",))) or _all(deck)
+    probes = parse_probes(columns, deck.circuit)
+    over = parse_probes(args.over, deck.circuit)[0] if args.over else None
+    sources = dict(_source(text) for text in args.source) or None
+    found = run_deck(deck, _frequencies(args), sources, args.tolerance)
+    _warn(found.kinks)
+    table = response_table(found, probes, over)  # type: ignore[arg-type]
+    deliver(_formatted(table, args.format, {"worst_residual": float(found.residuals.max())}), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import save_figure
+        from circuitsim.plotting.bode import plot_bode
+
+        save_figure(plot_bode(found.circuit.title, table), args.plot)
+    return 0
+
+
+def _poles(args: argparse.Namespace, deck: Deck) -> int:
+    from circuitsim.small_signal import poles
+    from circuitsim.small_signal.deck import moving
+    from circuitsim.small_signal.table import poles_table
+
+    if args.plot:
+        raise UsageError("--plot draws responses; leave out --poles")
+    found = poles(moving(deck))
+    _warn(found.kinks)
+    deliver(_formatted(poles_table(found), args.format, {"stable": found.stable}), args.output)
+    return 0
+
+
+def _amplitudes(words: str | None) -> str | None:
+    """``vm(out) vp(out) vdb(out)`` are all the amplitude ``v(out)``; each once."""
+    if words is None:
+        return None
+    plain = re.sub(r"\b([vi])(?:m|p|db|r|i)\(", r"\1(", words, flags=re.IGNORECASE)
+    return " ".join(dict.fromkeys(plain.split()))
+
+
+def _all(deck: Deck) -> str:
+    return " ".join(f"v({node})" for node in deck.circuit.node_names[1:])
+
+
+def _warn(kinks: Sequence[str]) -> None:
+    if kinks:
+        print(
+            f"warning: {', '.join(kinks)} {'is' if len(kinks) == 1 else 'are'} without current and voltage at the "
+            "operating point: the result is that of one of two states",
+            file=sys.stderr,
+        )
+
+
+def _number(option: str, text: str) -> float:
+    from circuitsim.units import parse
+
+    try:
+        return parse(text.strip())
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}; write a number such as 10k") from None
+
+
+def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
+    """Of the options; None where the deck decides."""
+    from circuitsim.netlist.deck import SmallSignal, Spacing
+    from circuitsim.small_signal.deck import DEFAULT, frequencies
+
+    if (args.first is None) != (args.last is None):
+        raise UsageError("give both --from and --to")
+    if args.first is None:
+        if args.points is not None or args.linear:
+            raise UsageError("--points and --linear need --from and --to")
+        return None
+    first, last = _number("--from", args.first), _number("--to", args.last)
+    points = DEFAULT.points if args.points is None else args.points
+    if points < 1 or last < first or first < 0.0 or (first == 0.0 and not args.linear):
+        raise UsageError("frequencies run from --from to --to, above 0 unless --linear, with --points of at least 1")
+    spacing = Spacing.LINEAR if args.linear else Spacing.DECADE
+    return frequencies(SmallSignal(spacing, points, (first, last), DEFAULT.location))
+
+
+def _source(text: str) -> tuple[str, complex]:
+    """``V1``, ``V1=2`` or ``V1=2<90``."""
+    import cmath
+    import math
+
+    name, _, amplitude = text.partition("=")
+    if not name.strip():
+        raise UsageError(f"--source {text!r}: write NAME, NAME=MAGNITUDE or NAME=MAGNITUDE<DEGREES")
+    magnitude, _, degrees = amplitude.partition("<")
+    size = _number("--source", magnitude) if amplitude else 1.0
+    return name.strip(), cmath.rect(size, math.radians(_number("--source", degrees) if degrees else 0.0))
+
+
+def _formatted(table: Table, form: str, proof: Mapping[str, Any]) -> str:
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        return dumps(table.to_dict() | dict(proof))
+    from circuitsim.formats import columns
+
+    if form == "csv":
+        return columns.csv(table.header, table.rows())
+    rows = [[columns.quantity(cell, unit) for cell, unit in zip(row, table.units)] for row in table.rows()]
+    return "\n".join(columns.table(table.header, rows)) + "\n"

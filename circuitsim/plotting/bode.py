@@ -1,0 +1,42 @@
+"""Bode plots: magnitude in decibels and phase over the logarithm of the frequency."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.plotting.figure import INK, new_figure, plain, title
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from circuitsim.transient.table import Table
+
+
+def plot_bode(name: str, table: Table) -> Figure:
+    """Two panels of the columns that `circuitsim.small_signal.table.response_table` makes."""
+    figure = new_figure(8.0, 6.0)
+    magnitude, phase = figure.subplots(2, 1, sharex=True)
+    frequency = np.asarray(table.columns[0])
+    for k in range(1, len(table.header), 3):
+        magnitude.plot(frequency, table.columns[k + 1], linewidth=1.3, label=plain(table.header[k]))
+        phase.plot(frequency, table.columns[k + 2], linewidth=1.3)
+    if frequency[0] > 0.0:
+        phase.set_xscale("log")
+    magnitude.set_ylabel("magnitude, dB", color=INK)
+    phase.set_ylabel("phase, °", color=INK)
+    phase.set_xlabel("frequency, Hz", color=INK)
+    phase.yaxis.set_major_locator(_degrees())
+    for axes in (magnitude, phase):
+        axes.grid(True, which="both", linewidth=0.4, alpha=0.6)
+    magnitude.legend(fontsize=7, loc="best", frameon=False)
+    title(magnitude, name)
+    figure.tight_layout()
+    return figure
+
+
+def _degrees() -> object:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(steps=[1, 1.5, 3, 4.5, 9, 10])
