@@ -54,7 +54,7 @@ def draw_sensitivity(found: Sensitivity, path: str) -> None:
     """Plot the effects of 1 % of each number into a file."""
     from circuitsim.plotting.bars import plot_sensitivity
 
-    _save(plot_sensitivity(found), path)
+    save_figure(plot_sensitivity(found), path)
 
 
 def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:

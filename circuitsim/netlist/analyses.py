@@ -80,7 +80,7 @@ class Analyses:
         if word == ".tran":
             return self.transient(card, words)
         if word == ".ac":
-            return self.small_signal(card, words)
+            return self.ac(card, words)
         if word == ".dc":
             return DcSweep(self.dc(card, words), place)
         return Step(self.step(card, words), place)
@@ -206,7 +206,7 @@ class Analyses:
         return Transient(step, stop, start, card.place(card.start()), uic)
 
     # ------------------------------------------------------------------ .ac
-    def small_signal(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:
+    def ac(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:
         """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
         if words and words[0].text.lower() == "data":
             self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start())
