@@ -84,10 +84,9 @@ def run(args: argparse.Namespace) -> int:
     table = response_table(found, probes, over)  # type: ignore[arg-type]
     deliver(_formatted(table, args.format, {"worst_residual": float(found.residuals.max())}), args.output)
     if args.plot:
-        from circuitsim.cli.drawing import save_figure
-        from circuitsim.plotting.bode import plot_bode
+        from circuitsim.cli.drawing import draw_bode
 
-        save_figure(plot_bode(found.circuit.title, table), args.plot)
+        draw_bode(found.circuit.title, table, args.plot)
     return 0
 
 

@@ -54,7 +54,7 @@ def draw_sensitivity(found: Sensitivity, path: str) -> None:
     """Plot the effects of 1 % of each number into a file."""
     from circuitsim.plotting.bars import plot_sensitivity
 
-    save_figure(plot_sensitivity(found), path)
+    _save(plot_sensitivity(found), path)
 
 
 def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:
@@ -62,6 +62,13 @@ def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:
     from circuitsim.plotting.transient import plot_waveforms
 
     _save(plot_waveforms(result, table), path)
+
+
+def draw_bode(name: str, table: Table, path: str) -> None:
+    """Draw responses over frequency into a file."""
+    from circuitsim.plotting.bode import plot_bode
+
+    _save(plot_bode(name, table), path)
 
 
 def draw_curve(curve: Curve, path: str) -> None:
