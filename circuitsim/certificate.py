@@ -93,6 +93,15 @@ class Certificate(NamedTuple):
         """Whether every relative violation is within the tolerance."""
         return self.worst <= self.tolerance
 
+    def __repr__(self) -> str:
+        verdict = "certified" if self.certified else "not certified"
+        return f"Certificate({verdict}: worst relative violation {self.worst:.1e}, tolerance {self.tolerance:.0e})"
+
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_certificate
+
+        return of_certificate(self)
+
     def to_dict(self) -> dict[str, object]:
         """The certificate as it stands in the JSON output."""
         return {**self._asdict(), "relative": dict(self.relative), "certified": self.certified}

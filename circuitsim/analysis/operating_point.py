@@ -22,6 +22,8 @@ from circuitsim.models import Region
 if TYPE_CHECKING:
     import pandas
 
+    from circuitsim.notebook import Picture
+
 
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
 """Of an ideal diode."""
@@ -266,6 +268,17 @@ class OperatingPoint:
 
     def _shown_nodes(self) -> range:
         return range(0 if self.circuit.grounded else GROUND + 1, len(self.circuit.node_names))
+
+    def draw(self) -> Picture:
+        """A drawing with voltages as colour and currents as width; a notebook shows it, `Picture.save` writes it."""
+        from circuitsim.notebook import Picture
+
+        return Picture(self)
+
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_point
+
+        return of_point(self)
 
     def __repr__(self) -> str:
         """Title, status and certificate, then up to 20 node voltages and diode states."""

@@ -146,6 +146,11 @@ class Sweep:
 
         return pandas.DataFrame({**self.axes, "status": [s.value for s in self.status], **self.columns})
 
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_sweep
+
+        return of_sweep(self)
+
     def __repr__(self) -> str:
         over = " × ".join(f"{name} ({n})" for name, n in zip(self.axes, self.shape))
         failed = f", {len(self.failures)} without a steady state" if self.failures else ""

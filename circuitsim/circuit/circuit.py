@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import networkx
     import numpy as np
 
+    from circuitsim.notebook import Picture
+
 GROUND = 0
 """Index of the ground node, in every circuit (whether or not an element touches it)."""
 
@@ -573,6 +575,17 @@ class Circuit:
         for element in self:
             graph.add_edge(element.first, element.second, key=element.name, kind=element.kind, value=element.value)
         return graph
+
+    def draw(self) -> Picture:
+        """A drawing without voltages and currents; a notebook shows it, `Picture.save` writes it."""
+        from circuitsim.notebook import Picture
+
+        return Picture(self)
+
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_circuit
+
+        return of_circuit(self)
 
     def __repr__(self) -> str:
         nodes = len(self._node_names) - (not self.grounded)

@@ -50,7 +50,7 @@ def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
         label = plain(f"{name}  {settings}".rstrip())
         marker = "o" if x.shape[1] < 30 else None
         axes.plot(x[row], y[row], color=colour, label=label, linewidth=1.3, marker=marker, markersize=3)
-    if _geometric(x[0]):
+    if grows_by_factors(x[0]):
         axes.set_xscale("log")
     axes.grid(True, linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8, colors=INK)
@@ -70,7 +70,7 @@ def _colours(count: int) -> list[tuple[float, ...]]:
     return [tuple(c) for c in matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, count))]
 
 
-def _geometric(x: np.ndarray) -> bool:
+def grows_by_factors(x: np.ndarray) -> bool:
     """Whether the values grow by a factor rather than by a step, over at least a factor of 30."""
     if x.size < 3 or (x <= 0).any() or x.max() < 30 * x.min():
         return False

@@ -57,6 +57,15 @@ class History:
         """One column, in order."""
         return [row[name] for row in self.rows]
 
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_history
+
+        return of_history(self)
+
+    def __repr__(self) -> str:
+        last = ", ".join(f"{name} {value:.4g}" for name, value in (self.rows or [{}])[-1].items())
+        return f"History of {len(self.rows)} rows; last: {last}" if self.rows else "History without rows"
+
 
 def _finite(value: Value) -> bool:
     return isinstance(value, (bool, int)) or math.isfinite(value)

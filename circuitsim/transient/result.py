@@ -153,6 +153,16 @@ class TransientResult:
                     own.append((segment.start, end))
         return [(self.circuit.names[k], own) for k, own in zip(diodes.tolist(), spans)]
 
+    def __repr__(self) -> str:
+        verdict = "certified" if self.certificate.certified else "not certified"
+        return (f"TransientResult of {self.circuit.title!r}: {self.times.size} output times to {self.stop:g} s, "
+                f"{len(self.events)} events, {verdict}")  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_waveforms
+
+        return of_waveforms(self)
+
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
         """Elements that lead from one node to another, with +1 along their direction."""
         start, end = self.circuit.node_index(first), self.circuit.node_index(second)

@@ -8,8 +8,7 @@ import pytest
 
 import circuitsim
 from circuitsim import Circuit, UsageError, sweep
-from circuitsim.plotting import circuit as drawing
-from circuitsim.plotting import draw_circuit, plot_sweep, rendered
+from circuitsim.plotting import draw_circuit, drawing, plot_sweep, rendered
 
 
 def rectifier() -> Circuit:

@@ -1,0 +1,359 @@
+"""A circuit as lines, outlines and texts in inches: what every form of picture is painted from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import ELEMENTS, GROUND, Circuit
+from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
+from circuitsim.errors import UsageError
+from circuitsim.plotting.labels import Place, Placer, Text
+from circuitsim.plotting.layout import ON_GRID, place
+from circuitsim.plotting.places import along_wire, node_places, stacked
+from circuitsim.plotting.sketch import Bundle, Sketch, sketch
+from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
+from circuitsim.units import format_quantity, short
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import OperatingPoint
+
+MOST = 20_000
+"""Largest number of elements in a readable drawing."""
+
+CELL = np.array([1.9, 1.35])
+"""Inches a cell of the layout takes."""
+
+LANE = np.array([0.85, 0.62])
+"""Inches between parallel elements: beside each other where they stand upright, above each other where they lie."""
+
+THIN, WIDE = 1.0, 4.5
+"""Points a wire is wide without current, and with the largest."""
+
+NOTHING = -1
+"""In place of an element: a ground symbol."""
+
+
+class Stroke(NamedTuple):
+    """A polyline (k, 2) of an element, its width in points; without a potential (V) it is drawn in ink."""
+
+    points: np.ndarray
+    width: float
+    element: int
+    potential: float | None = None
+
+
+class Outline(NamedTuple):
+    """A closed outline (k, 2) of an element, filled with ink or with paper."""
+
+    points: np.ndarray
+    element: int
+    filled: bool = False
+
+
+class Dot(NamedTuple):
+    """A node at (x, y)."""
+
+    node: int
+    x: float
+    y: float
+
+
+class Label(NamedTuple):
+    """The texts of an element, or of a node."""
+
+    texts: Place
+    element: int = NOTHING
+    node: int = -1
+
+
+class Drawing(NamedTuple):
+    """Everything to paint, in inches, x to the right and y up.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    strokes, bodies, arrows, dots, labels : list
+        To paint in this order, bodies below strokes.
+    low, high : (2,) float arrays
+        Corners of what is drawn.
+    detailed : bool
+        Symbols and labels; otherwise a line an element.
+    loops : list of int
+        Elements with both ends on one node, which are not drawn.
+    strongest : float
+        What the widest wire carries; 0 without an operating point.
+    """
+
+    circuit: Circuit
+    strokes: list[Stroke]
+    bodies: list[Outline]
+    arrows: list[Outline]
+    dots: list[Dot]
+    labels: list[Label]
+    low: np.ndarray
+    high: np.ndarray
+    detailed: bool
+    loops: list[int]
+    strongest: float
+
+
+class Shown(NamedTuple):
+    """What of an operating point is drawn; a circuit alone has only its structure.
+
+    Attributes
+    ----------
+    voltages, currents : (n_nodes,), (m,) float arrays or None
+        V, A.
+    unique : (m,) bool array or None
+    intervals : mapping
+        Nodes whose potential is not unique.
+    conducting : frozenset of int
+        Diodes and devices that conduct.
+    strength : (m,) float array or None
+        What the widths of wires show.
+    """
+
+    circuit: Circuit
+    voltages: np.ndarray | None = None
+    currents: np.ndarray | None = None
+    unique: np.ndarray | None = None
+    intervals: Mapping[str, object] = {}
+    conducting: frozenset[int] = frozenset()
+    strength: np.ndarray | None = None
+
+
+def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Shown:
+    """What is to be drawn of an operating point, or of a circuit without one.
+
+    Raises
+    ------
+    UsageError
+        A circuit with more elements than a picture can show.
+    """
+    circuit = source if isinstance(source, Circuit) else source.circuit
+    if len(circuit) > MOST:
+        raise UsageError(f"the circuit has {len(circuit):,} elements, a drawing shows at most {MOST:,}; "
+                         "draw a sub-circuit")  # fmt: skip
+    if isinstance(source, Circuit):
+        return Shown(circuit)
+    regions = ((k, source.region(k)) for k in range(len(circuit)))
+    conducting = frozenset(k for k, region in regions if region is not None and region.conducting)
+    width = np.abs(source.currents if strength is None else strength)
+    return Shown(circuit, source.voltages, source.currents, source.unique, source.intervals, conducting, width)
+
+
+def arrange(what: Shown) -> Drawing:
+    """Lines, outlines and texts of a circuit."""
+    plan = sketch(what.circuit)
+    kinds = what.circuit.arrays().kind
+    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
+    detailed = len(plan.node) <= ON_GRID
+    where = placed.positions * (CELL if detailed else 0.55)
+    return _Draughtsman(what, plan, where, placed.share, detailed).drawing()
+
+
+class _Draughtsman:
+    """Collects lines, outlines and labels while the circuit is walked through."""
+
+    def __init__(self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool) -> None:
+        self.what, self.plan, self.where, self.detailed = what, plan, where, detailed
+        self.share = share.tolist()
+        self.arrays = what.circuit.arrays()
+        currents = np.zeros(len(what.circuit)) if what.currents is None else what.currents
+        self.largest = float(np.abs(currents).max(initial=0.0))
+        self.strongest = 0.0 if what.strength is None else float(what.strength.max(initial=0.0))
+        self.strokes: list[Stroke] = []
+        self.bodies: list[Outline] = []
+        self.arrows: list[Outline] = []
+        self.boxes: list[tuple[float, float, float, float]] = []
+        self.choices: list[tuple[int, list[Place]]] = []
+
+    def drawing(self) -> Drawing:
+        """Everything, labels last."""
+        for bundle, share in zip(self.plan.bundles, self.share):
+            for lane, k in enumerate(bundle.elements):
+                self._element(k, bundle, lane - (len(bundle.elements) - 1) / 2, share)
+        for v, node in enumerate(self.plan.node):
+            if node == GROUND:
+                for line in GROUND_LINES:
+                    self.strokes.append(Stroke(line * (1.0 if self.detailed else 0.4) + self.where[v], 1.3, NOTHING))
+                x, y = self.where[v].tolist()
+                self.boxes.append((x - 0.14, y - 0.21, x + 0.14, y))
+        dots = [Dot(node, *self.where[v].tolist()) for v, node in enumerate(self.plan.node) if node != GROUND]
+        labels = self._labels(dots) if self.detailed else []
+        low, high = self._corners(labels)
+        return Drawing(self.what.circuit, self.strokes, self.bodies, self.arrows, dots, labels, low, high,
+                       self.detailed, self.plan.loops, self.strongest)  # fmt: skip
+
+    def _corners(self, labels: list[Label]) -> tuple[np.ndarray, np.ndarray]:
+        parts = [stroke.points for stroke in self.strokes] + [self.where]
+        parts += [text.corners() for label in labels for text in label.texts]
+        every = np.concatenate(parts) if self.plan.node else np.zeros((1, 2))
+        return every.min(0), every.max(0)
+
+    # ------------------------------------------------------------------ elements
+    def _width(self, k: int, factor: float = 1.0) -> float:
+        """Square root: a hundredth of the largest current is still a tenth of its width."""
+        if self.what.strength is None or not self.strongest:
+            return 1.4 if self.what.strength is None else THIN
+        return THIN + (WIDE - THIN) * float(np.sqrt(float(self.what.strength[k]) * factor / self.strongest))
+
+    def _potential(self, node: int) -> float | None:
+        return None if self.what.voltages is None else float(self.what.voltages[node])
+
+    def _element(self, k: int, bundle: Bundle, lane: float, share: float) -> None:
+        """Wire, symbol, wire, from the first terminal to the second."""
+        kind, first, second = (int(column[k]) for column in self.arrays[:3])
+        ends = [bundle.start, bundle.end]
+        if self.plan.node[ends[0]] != first:
+            ends.reverse()
+            share = 1.0 - share
+        a, b = self.where[ends[0]], self.where[ends[1]]
+        along, shift = direction(a, b, lane)
+        length = float(np.hypot(*(b - a)))
+        if not self.detailed:
+            self._simple(k, a, b, along)
+            return
+        shape = symbol(kind, float(self.arrays.value[k]))
+        bend = min(0.3, 0.3 * length) if lane else 0.0
+        centre = a + (b - a) * share + shift
+        width = self._width(k)
+        left, right = centre - along * shape.half, centre + along * shape.half
+        start = [a, a + along * bend + shift] if lane else [a]
+        stop = [b - along * bend + shift, b] if lane else [b]
+        self.strokes.append(Stroke(np.array([*start, left]), width, k, self._potential(first)))
+        # What leaves an amplifier on its right is its gain times what enters it.
+        delivered = self._width(k, abs(float(self.arrays.value[k]))) if kind == AMPLIFIER else width
+        self.strokes.append(Stroke(np.array([right, *stop]), delivered, k, self._potential(second)))
+        turn = np.array([along, [-along[1], along[0]]])
+        self._symbol(k, shape, turn, centre, (first, second), width)
+        self._arrow(k, shape, turn, centre, (start[-1], left), share)
+        self.choices.append((k, self._choices(k, centre, along, shape.half, share, (a + shift, b + shift))))
+
+    def _arrow(
+        self, k: int, shape: SymbolArrays, turn: np.ndarray, centre: np.ndarray, wire: tuple[np.ndarray, np.ndarray],
+        share: float,
+    ) -> None:  # fmt: skip
+        """Direction of the current, on the wire."""
+        if self.what.currents is None or abs(float(self.what.currents[k])) <= 1e-12 * self.largest:
+            return
+        along = turn[0]
+        tip = wire[0] + (wire[1] - wire[0]) * 0.5
+        if share != 0.5:  # the label is before the symbol, the arrow behind it
+            tip = centre + along * np.sign(along[0]) * (shape.half + 0.15)
+        sign = 1.0 if self.what.currents[k] > 0 else -1.0
+        self.arrows.append(Outline(tip + (ARROW * sign) @ turn, k, True))
+
+    def _symbol(
+        self, k: int, shape: SymbolArrays, turn: np.ndarray, centre: np.ndarray, nodes: tuple[int, int], width: float
+    ) -> None:  # fmt: skip
+        parts = [np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ turn + centre]
+        if shape.body is not None:
+            self.bodies.append(Outline(centre + shape.body @ turn, k, k in self.what.conducting))
+            parts.append(self.bodies[-1].points)
+        for line in shape.lines:
+            self.strokes.append(Stroke(centre + line @ turn, 1.4, k))
+            parts.append(self.strokes[-1].points)
+        if shape.graded is not None:
+            parts.append(centre + shape.graded @ turn)
+            self._graded(k, parts[-1], nodes, width)
+        every = np.concatenate(parts)
+        self.boxes.append((*every.min(0).tolist(), *every.max(0).tolist()))
+
+    def _graded(self, k: int, line: np.ndarray, nodes: tuple[int, int], width: float) -> None:
+        """A line whose colour runs from one potential to the other."""
+        if self.what.voltages is None:
+            self.strokes.append(Stroke(line, width, k))
+            return
+        begin, end = (float(self.what.voltages[node]) for node in nodes)
+        steps = min(14, len(line) - 1)
+        marks = np.linspace(0, len(line) - 1, steps + 1).round().astype(int)
+        for j, (p, q) in enumerate(pairwise(marks.tolist())):
+            self.strokes.append(Stroke(line[p : q + 1], width, k, begin + (end - begin) * (j + 0.5) / steps))
+
+    def _simple(self, k: int, a: np.ndarray, b: np.ndarray, along: np.ndarray) -> None:
+        """A large circuit: a line an element, a small triangle a diode."""
+        first, second = int(self.arrays.first[k]), int(self.arrays.second[k])
+        middle = (a + b) / 2
+        for p, q, node in ((a, middle, first), (middle, b, second)):
+            self.strokes.append(Stroke(np.array([p, q]), 0.6 * self._width(k), k, self._potential(node)))
+        if ELEMENTS[int(self.arrays.kind[k])].letter == "D":
+            turn = np.array([along, [-along[1], along[0]]])
+            self.bodies.append(Outline(middle + 0.6 * TRIANGLE @ turn, k, k in self.what.conducting))
+
+    # ------------------------------------------------------------------ labels
+    def _labels(self, dots: list[Dot]) -> list[Label]:
+        """Every label at its place, those of nodes first."""
+        wires = [piece for s in self.strokes if s.element != NOTHING for piece in pairwise(s.points.tolist())]
+        ends = np.array([(*p, *q) for p, q in wires if abs(p[0] - q[0]) + abs(p[1] - q[1]) > 0.1])
+        dot_boxes = [(d.x - 0.06, d.y - 0.06, d.x + 0.06, d.y + 0.06) for d in dots]
+        placer = Placer(np.array([*self.boxes, *dot_boxes]), ends)
+        labels = []
+        angles = self._angles()
+        vertex = {node: v for v, node in enumerate(self.plan.node) if node != GROUND}
+        for dot in dots:
+            places = node_places((dot.x, dot.y), self._node_words(dot.node), angles[vertex[dot.node]])
+            labels.append(Label(placer.place(places), node=dot.node))
+        for k, places in self.choices:
+            labels.append(Label(placer.place(places), element=k))
+        return labels
+
+    def _angles(self) -> dict[int, list[float]]:
+        """The directions in which wires leave each vertex."""
+        angles: dict[int, list[float]] = {v: [] for v in range(len(self.plan.node))}
+        for bundle in self.plan.bundles:
+            for u, v in ((bundle.start, bundle.end), (bundle.end, bundle.start)):
+                angles[u].append(float(np.arctan2(*(self.where[v] - self.where[u])[::-1])))
+        return angles
+
+    def _node_words(self, node: int) -> str:
+        name = self.what.circuit.node_names[node]
+        if self.what.voltages is None:
+            return short(name, 16)
+        free = "  (free)" if name in self.what.intervals else ""
+        return f"{short(name, 16)}\n{format_quantity(float(self.what.voltages[node]) + 0.0, 'V', 4)}{free}"
+
+    def _words(self, k: int) -> list[tuple[str, bool]]:
+        """Name and value of an element, and (faint) its current."""
+        name, row = short(self.what.circuit.names[k], 14), ELEMENTS[int(self.arrays.kind[k])]
+        value = format_quantity(float(self.arrays.value[k]), row.unit, 4) if row.parameter else ""
+        words = [(f"{name}  {value}".rstrip(), False)]
+        if self.what.currents is not None and self.what.unique is not None:
+            current = format_quantity(float(self.what.currents[k]) + 0.0, "A", 4)
+            words.append((current + ("" if self.what.unique[k] else " *"), True))
+        return words
+
+    def _choices(
+        self, k: int, centre: np.ndarray, along: np.ndarray, half: float, share: float,
+        ends: tuple[np.ndarray, np.ndarray],
+    ) -> list[Place]:  # fmt: skip
+        """Places of an element's label: beside its symbol, or along its wire where wires fan out."""
+        words = self._words(k)
+        if share != 0.5:
+            return along_wire("  ".join(text for text, _ in words), centre, along, half, ends)
+        x, y = centre.tolist()
+        if abs(along[1]) < 0.35:
+            split = [Text(x, y + 0.19, words[0][0], va="bottom")]
+            split += [Text(x, y - 0.19, text, va="top", faint=faint) for text, faint in words[1:]]
+            return [tuple(split), *(stacked(words, x, y + up, "center", va) for up, va in
+                    ((0.19, "bottom"), (-0.19, "top"), (0.3, "bottom"), (-0.3, "top")))]  # fmt: skip
+        side = 0.2 if abs(along[1]) > 0.9 else 0.24
+        lean = 0.0 if abs(along[1]) > 0.9 else -0.12 * float(np.sign(along[0] * along[1]))
+        places: list[Place] = []
+        for reach in (1.0, 1.6, 2.4):
+            places += [stacked(words, x + side * reach, y + lean, "left", "center"),
+                       stacked(words, x - side * reach, y - lean, "right", "center")]  # fmt: skip
+        return places
+
+
+def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vector from the first terminal to the second, and how far the lane lies beside the straight line."""
+    along = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
+    normal = np.array([-along[1], along[0]])
+    if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
+        normal = -normal  # the same side for both directions of the element
+    return along, normal * lane * float(np.abs(normal) @ LANE)

@@ -1,0 +1,193 @@
+"""A drawing as SVG: elements and nodes are groups with names, values and descriptions, colours follow the page.
+
+Ink and paper are the custom properties ``--ink``, ``--faint`` and ``--paper`` of the page, so that
+a dark page has a dark drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.plotting.circuit import potential_colours
+from circuitsim.plotting.drawing import NOTHING, Drawing, Label, Stroke, arrange, shown
+from circuitsim.plotting.labels import Text
+from circuitsim.units import format_quantity
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import OperatingPoint
+
+SCALE = 96.0
+"""Units of the picture per inch."""
+
+MARGIN = 0.2
+"""Inches around everything."""
+
+STYLE = """\
+.cs-drawing { --cs-ink: var(--ink, #30343b); --cs-faint: var(--faint, #6a717c); --cs-paper: var(--paper, #ffffff);
+  font-family: "DejaVu Sans", Verdana, sans-serif; }
+.cs-drawing .wire { fill: none; stroke-linecap: round; stroke-linejoin: round; stroke: var(--cs-ink); }
+.cs-drawing .body { fill: var(--cs-paper); stroke: var(--cs-ink); }
+.cs-drawing .filled { fill: var(--cs-ink); stroke: var(--cs-ink); }
+.cs-drawing text { fill: var(--cs-ink); stroke: var(--cs-paper); stroke-width: 3px; paint-order: stroke;
+  white-space: pre; }
+.cs-drawing text.faint { fill: var(--cs-faint); }
+.cs-drawing .marked .wire { stroke: #d22 !important; stroke-width: 5px; }
+.cs-drawing .marked .body { stroke: #d22; }
+.cs-drawing .marked text { fill: #d22; }
+"""
+
+
+def circuit_svg(source: OperatingPoint | Circuit, marked: Collection[str] = (), style: bool = True) -> str:
+    """A circuit as an ``<svg>`` element.
+
+    Parameters
+    ----------
+    source : OperatingPoint or Circuit
+        A circuit alone is drawn without voltages and currents.
+    marked : collection of str
+        Elements to draw in red.
+    style : bool
+        Whether the picture carries its own style sheet; a page may have it once instead.
+
+    Returns
+    -------
+    str
+        Each element is ``<g class="element" data-element="index">``, each node ``<g class="node" data-node="index">``.
+
+    Raises
+    ------
+    UsageError
+        A circuit with more elements than a picture can show.
+    """
+    what = shown(source)
+    drawing = arrange(what)
+    return _Writer(drawing, what.voltages, frozenset(name.lower() for name in marked)).text(source, style)
+
+
+class _Writer:
+    """Groups the pieces of a drawing by element and node."""
+
+    def __init__(self, drawing: Drawing, voltages: np.ndarray | None, marked: frozenset[str]) -> None:
+        self.drawing, self.voltages, self.marked = drawing, voltages, marked
+        self.colours = None if voltages is None else potential_colours(drawing, voltages)
+        self.left, self.top = drawing.low[0] - MARGIN, drawing.high[1] + MARGIN
+
+    def text(self, source: OperatingPoint | Circuit, style: bool) -> str:
+        """The whole picture."""
+        size = (self.drawing.high - self.drawing.low + 2 * MARGIN) * SCALE
+        kind = "with its voltages and currents" if self.voltages is not None else "without an operating point"
+        title = f"Circuit {self.drawing.circuit.title!r}, {kind}"
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
+            f'aria-label="{escape(title)}" viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" width="{size[0]:.0f}" '
+            f'style="max-width:100%;height:auto">'
+        ]
+        if style:
+            parts.append(f"<style>{STYLE}</style>")
+        groups = self._by_element()
+        parts += [self._wire(s) for s in self.drawing.strokes if s.element == NOTHING]
+        parts += [self._element(k, pieces, source) for k, pieces in sorted(groups.items())]
+        parts += self._nodes(source)
+        return "\n".join([*parts, "</svg>"])
+
+    def _by_element(self) -> dict[int, list[str]]:
+        """The pieces of every element, bodies first, words last."""
+        groups: dict[int, list[str]] = {}
+        edge = 1.9 if self.drawing.detailed else 0.7
+        for body in self.drawing.bodies:
+            name = "filled" if body.filled else "body"
+            shape = f'<polygon class="{name}" stroke-width="{edge}" points="{self._points(body.points)}"/>'
+            groups.setdefault(body.element, []).append(shape)
+        for stroke in self.drawing.strokes:
+            if stroke.element != NOTHING:
+                groups.setdefault(stroke.element, []).append(self._wire(stroke))
+        for arrow in self.drawing.arrows:
+            groups[arrow.element].append(f'<polygon class="filled" points="{self._points(arrow.points)}"/>')
+        for label in self.drawing.labels:
+            if label.element != NOTHING:
+                groups[label.element] += self._words(label)
+        return groups
+
+    def _element(self, k: int, pieces: Sequence[str], source: OperatingPoint | Circuit) -> str:
+        circuit = self.drawing.circuit
+        name = " marked" if circuit.names[k].lower() in self.marked else ""
+        words = escape(describe(source, k), quote=True)
+        return (f'<g class="element{name}" data-element="{k}" role="img" aria-label="{words}"><title>{words}</title>'
+                + "".join(pieces) + "</g>")  # fmt: skip
+
+    def _nodes(self, source: OperatingPoint | Circuit) -> list[str]:
+        words = {label.node: "".join(self._words(label)) for label in self.drawing.labels if label.element == NOTHING}
+        found = []
+        radius = 4.0 if self.drawing.detailed else 1.6
+        for dot in self.drawing.dots:
+            potential = None if self.voltages is None else float(self.voltages[dot.node])
+            fill = self._colour(potential)
+            shown_as = f"node {self.drawing.circuit.node_names[dot.node]}"
+            if potential is not None:
+                shown_as += f": {format_quantity(potential + 0.0, 'V', 5)}"
+            said = escape(shown_as, quote=True)
+            circle = (f'<circle cx="{self._x(dot.x):.1f}" cy="{self._y(dot.y):.1f}" r="{radius}" class="wire" '
+                      f'style="fill:{fill};stroke-width:1"/>')  # fmt: skip
+            found.append(f'<g class="node" data-node="{dot.node}" role="img" aria-label="{said}"><title>{said}</title>'
+                         f"{circle}{words.get(dot.node, '')}</g>")  # fmt: skip
+        return found
+
+    # ------------------------------------------------------------------ pieces
+    def _x(self, x: float) -> float:
+        return float((x - self.left) * SCALE)
+
+    def _y(self, y: float) -> float:
+        return float((self.top - y) * SCALE)
+
+    def _points(self, points: np.ndarray) -> str:
+        return " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in points.tolist())
+
+    def _colour(self, volts: float | None) -> str:
+        from matplotlib.colors import to_hex
+
+        if self.colours is None or volts is None:
+            return "var(--cs-ink)"
+        return to_hex(self.colours.to_rgba(np.array([volts]))[0])
+
+    def _wire(self, stroke: Stroke) -> str:
+        colour = f'style="stroke:{self._colour(stroke.potential)}" ' if stroke.potential is not None else ""
+        width = stroke.width * SCALE / 72.0
+        return f'<polyline class="wire" {colour}stroke-width="{width:.1f}" points="{self._points(stroke.points)}"/>'
+
+    def _words(self, label: Label) -> list[str]:
+        return [self._line(text, k, line) for text in label.texts for k, line in enumerate(text.words.split("\n"))]
+
+    def _line(self, text: Text, k: int, line: str) -> str:
+        """One line of a text; the baseline lies a fifth of the size above the bottom."""
+        size, count = text.size * SCALE / 72.0, text.words.count("\n") + 1
+        bottom = {"bottom": 0.0, "center": 0.5, "top": 1.0}[text.va] * 1.22 * size * count
+        down = bottom - 1.22 * size * (count - 1 - k) - 0.28 * size
+        x, y = self._x(text.x), self._y(text.y)
+        anchor = {"left": "start", "center": "middle", "right": "end"}[text.ha]
+        turn = f' transform="rotate({-text.angle:.1f} {x:.1f} {y:.1f})"' if text.angle else ""
+        weight = ' font-weight="bold"' if text.bold else ""
+        faint = ' class="faint"' if text.faint else ""
+        return (f'<text x="{x:.1f}" y="{y + down:.1f}" font-size="{size:.1f}" text-anchor="{anchor}"'
+                f"{weight}{faint}{turn}>{escape(line)}</text>")  # fmt: skip
+
+
+def describe(source: OperatingPoint | Circuit, k: int) -> str:
+    """An element in words: name, kind, nodes, value, and volts, amperes, watts and state where it is solved."""
+    circuit = source if isinstance(source, Circuit) else source.circuit
+    kind, first, second, value = (column[k] for column in circuit.arrays()[:4])
+    row = ELEMENTS[int(kind)]
+    words = f"{circuit.names[k]}, {row.name} from {circuit.node_names[int(first)]} to {circuit.node_names[int(second)]}"
+    if row.parameter:
+        words += f", {format_quantity(float(value), row.unit, 5)}"
+    if isinstance(source, Circuit):
+        return words
+    numbers = ((source.drops[k], "V"), (source.currents[k], "A"), (source.powers[k], "W"))
+    words += ": " + ", ".join(format_quantity(float(number) + 0.0, unit, 5) for number, unit in numbers)
+    region = source.region(k)
+    return words + (f", {region.name}" if region is not None else "")
+

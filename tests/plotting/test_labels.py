@@ -1,0 +1,80 @@
+"""No label lies over another: measured on what matplotlib renders, for every bundled deck."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+import circuitsim
+from circuitsim import examples
+from circuitsim.analysis import solve
+from circuitsim.plotting import draw_circuit
+
+DECKS = {example.name: example.path for example in examples.examples() if not example.name.startswith("refused/")}
+
+
+def rectangle(text: Text, renderer: object) -> np.ndarray:
+    """The corners (4, 2) of a rendered text, in pixels: its extent without rotation, turned about its anchor."""
+    angle = math.radians(text.get_rotation())
+    text.set_rotation(0.0)
+    box = text.get_window_extent(renderer)  # type: ignore[arg-type]
+    anchor = text.get_transform().transform(text.get_position())
+    corners = np.array([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)])
+    turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    return (corners - anchor) @ turn + anchor
+
+
+def inside(points: np.ndarray, corners: np.ndarray) -> bool:
+    """Whether a point lies inside a rectangle."""
+    x, y = corners[1] - corners[0], corners[3] - corners[0]
+    away = points - corners[0]
+    u, v = away @ x / (x @ x), away @ y / (y @ y)
+    return bool(((u > 1e-9) & (u < 1 - 1e-9) & (v > 1e-9) & (v < 1 - 1e-9)).any())
+
+
+def overlaps(figure) -> list[tuple[str, str]]:
+    """Pairs of texts on the axes of a circuit whose rectangles share a point of a grid."""
+    renderer = figure.canvas.get_renderer()
+    texts = [text for text in figure.axes[0].texts if text.get_text()]
+    corners = [rectangle(text, renderer) for text in texts]
+    grid = np.array(list(itertools.product(np.linspace(0, 1, 25), np.linspace(0, 1, 9))))
+    points = [c[0] + grid[:, :1] * (c[1] - c[0]) + grid[:, 1:] * (c[3] - c[0]) for c in corners]
+    low, high = np.array([c.min(0) for c in corners]), np.array([c.max(0) for c in corners])
+    found = []
+    for j in range(len(texts)):
+        near = (low[j + 1 :] < high[j]).all(1) & (high[j + 1 :] > low[j]).all(1)
+        for k in (np.flatnonzero(near) + j + 1).tolist():
+            if inside(points[j], corners[k]) or inside(points[k], corners[j]):
+                found += [(texts[j].get_text(), texts[k].get_text())]
+    return found
+
+
+@pytest.mark.parametrize("name", DECKS)
+def test_no_label_over_another(name: str) -> None:
+    figure = draw_circuit(solve(circuitsim.load(DECKS[name])))
+    if not figure.axes[0].texts:
+        assert name in ("learn-digits", "crossbar-1d1r"), "only large circuits go without labels"
+    assert overlaps(figure) == []
+
+
+def test_the_measure_finds_overlaps() -> None:
+    figure = draw_circuit(solve(circuitsim.load(DECKS["deep-resistive-network"])))
+    moved = next(text for text in figure.axes[0].texts if text.get_rotation())
+    other = next(text for text in figure.axes[0].texts if not text.get_rotation())
+    moved.set_position(other.get_position())
+    assert len(overlaps(figure)) >= 1
+
+
+def test_equal_parallel_elements_are_all_labelled_apart() -> None:
+    c = circuitsim.Circuit("parallel")
+    c.voltage_source("V1", "a", "0", 1.0)
+    for k in range(9):
+        c.resistor(f"Rparallel{k}", "a", "b", 1234.5 + k)
+        c.diode(f"D{k}", "b", "0")
+    figure = draw_circuit(solve(c))
+    assert len([t for t in figure.axes[0].texts if t.get_text().startswith("Rparallel")]) == 9
+    assert overlaps(figure) == []
