@@ -79,7 +79,8 @@ class LayeredState:
     @cached_property
     def strict(self) -> np.ndarray:
         """(batch,) finite; with a nudge that takes curvature away, also: the nudged energy is convex where the sweeps
-        began, where they ended and half way (on units that are not at a bound), and they came nearer to its minimum.
+        began, where they ended and half way (on units that are not at a bound), and, where the nudge follows the
+        output, they came nearer to its minimum.
 
         Measured at first access, with such a nudge at the cost of some 12 to 36 sweeps; to be read before the
         parameters change.

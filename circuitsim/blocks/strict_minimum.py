@@ -57,7 +57,9 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
     half = tuple(0.5 * (a + b) for a, b in zip(begin.layers, end.layers, strict=True))
     states = [end._replace(layers=layers) for layers in (begin.layers, half, end.layers)]
     if nudge.follow is None:
-        states, taken = states[2:], -least_stiffness(nudge)
+        # Its curvature is the same everywhere. Half way all units are free that are so at one of the states, or move
+        # from bound to bound.
+        states, taken = states[1:2], -least_stiffness(nudge)
     else:
         taken = -SAFETY * min(float(_least_of_nudge(state, nudge).min()) for state in states)
     slope = energy.layers[-1].slope

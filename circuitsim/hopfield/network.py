@@ -35,12 +35,15 @@ class HopfieldLearning:
         Which states EP contrasts.
     warm : bool
         Whether a batch starts at the nudged states of the batch before it, slot by slot; otherwise at zero.
+    allow_nonconvex : bool
+        Whether samples count whose energy is not convex at −β; otherwise they are left out. Both are not certified.
     """
 
     beta: float = 0.2
     method: str = "ep"
     scheme: str = "centred"
     warm: bool = True
+    allow_nonconvex: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < float("inf"):
@@ -83,7 +86,8 @@ class DeepHopfieldNetwork:
     -----
     The energy may have several minima, so states are certified to be stationary, not least: ``residual`` and
     ``nudged_residual`` are the largest |s − argmin over that unit alone| / max(1, |s|) in a batch, and the trainer
-    has their means over the batches; ``sweeps`` is the number of free sweeps made.
+    has their means over the batches; ``sweeps`` is the number of free sweeps made, ``uncertified_fraction`` the share of
+    samples whose state at −β is no strict minimum of the nudged energy (`LayeredState.strict`).
     """
 
     def __init__(self, block: DeepHopfieldBlock, learning: HopfieldLearning, batch: int) -> None:
@@ -113,12 +117,13 @@ class DeepHopfieldNetwork:
         }
         weight = np.full(size, 1.0 / size, self._dtype)
         if self.learning.method == "ep":
-            gradients, last, nudged_residual, kink_share = self._contrast(x, target, free, weight)
+            gradients, last, nudged = self._contrast(x, target, free, weight)
+            metrics |= nudged
         else:
             rule = self.block.truncated if self.learning.method == "bp" else self.block.implicit
             gradients, _ = rule(free, x, distance, weight)
-            last, nudged_residual, kink_share = free.layers, 0.0, 0.0
-        metrics["nudged_residual"], metrics["kink_share"] = nudged_residual, kink_share
+            last = free.layers
+            metrics |= {"nudged_residual": 0.0, "kink_share": 0.0, "uncertified_fraction": 0.0}
         metrics["sweeps"] = float(free.relaxed.sweeps)
         if self.learning.warm:
             for memory, state in zip(self._last, last):
@@ -127,23 +132,30 @@ class DeepHopfieldNetwork:
 
     def _contrast(
         self, x: np.ndarray, target: np.ndarray, free: LayeredState, weight: np.ndarray
-    ) -> tuple[Arrays, Sequence[np.ndarray], float, float]:
-        """EP: the gradient, the last nudged state, the nudged states' residual, the share of clamped units that change
-        between the phases. Both nudges relax as one batch."""
+    ) -> tuple[Arrays | None, Sequence[np.ndarray], dict[str, float]]:
+        """EP: the gradient, the last nudged state, metrics of the nudged phases. Both nudges relax as one batch."""
         beta = self.learning.beta
         strengths = {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[self.learning.scheme]
         size = len(x)
         stiffness = np.repeat(np.array(strengths, self._dtype), size)[:, None]
         nudge = Nudge(-stiffness * np.tile(target, (len(strengths), 1)), stiffness)  # type: ignore[arg-type]
         nudged = self.block.relax(x, nudge, _repeated(free, len(strengths)))
-        residual = float(nudged.residual.max())
+        strict = np.ones(size, dtype=bool) if strengths[0] > 0.0 else _part(nudged, slice(0, size)).strict
         first, last = _part(nudged, slice(0, size)), _part(nudged, slice(-size, None))
         pairs = {"centred": (last, first), "positive": (last, free), "negative": (free, last)}
         plus, minus = pairs[self.learning.scheme]
-        scale = weight / (2.0 * beta if self.learning.scheme == "centred" else beta)
         kinks = changed([free, plus, minus])
-        share = 0.0 if kinks is None else kinks.share
-        return self.block.parameter_difference(plus, minus, x, scale), last.layers, residual, share
+        metrics = {
+            "nudged_residual": float(nudged.residual.max()),
+            "kink_share": 0.0 if kinks is None else kinks.share,
+            "uncertified_fraction": 1.0 - float(strict.mean()),
+        }
+        used = strict | self.learning.allow_nonconvex
+        if not used.any():
+            return None, free.layers, metrics
+        scale = weight * used / (2.0 * beta if self.learning.scheme == "centred" else beta)
+        begins = [np.where(used[:, None], after, before) for after, before in zip(last.layers, free.layers)]
+        return self.block.parameter_difference(plus, minus, x, scale.astype(self._dtype)), begins, metrics
 
     def targets(self, labels: np.ndarray) -> np.ndarray:
         """(samples, outputs) one-hot."""
@@ -214,4 +226,15 @@ def _repeated(state: LayeredState, times: int) -> LayeredState:
 
 def _part(state: LayeredState, rows: slice) -> LayeredState:
     """Some samples of a batch."""
-    return replace(state, relaxed=state.relaxed._replace(layers=tuple(layer[rows] for layer in state.layers)))
+
+    def some(relaxed: Relaxed) -> Relaxed:
+        return relaxed._replace(layers=tuple(layer[rows] for layer in relaxed.layers))
+
+    nudge, begin = state.nudge, state.begin
+    if nudge is not None:
+        nudge = Nudge(nudge.linear[rows], nudge.stiffness[rows])  # type: ignore[index]
+    constants = [pull[rows] if pull.ndim == 2 else pull for pull in state.constants]
+    return replace(
+        state, relaxed=some(state.relaxed), constants=constants, nudge=nudge,
+        begin=None if begin is None else some(begin),
+    )  # fmt: skip

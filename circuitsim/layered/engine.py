@@ -141,8 +141,9 @@ class Engine:
 
         Returns
         -------
-        (steps, 3) ndarray
-            Cost, share of wrong answers and relative residual, at the free state of each mini-batch.
+        (steps, 4) ndarray
+            Cost, share of wrong answers and relative residual, at the free state of each mini-batch; share of the
+            hidden units whose diode changes between the phases.
 
         Raises
         ------
@@ -150,7 +151,7 @@ class Engine:
             A unit is left without conductance, or the nudge −β leaves an output without.
         """
         gain = self.architecture.input_gain
-        metrics = np.full((-(-len(rows) // self.batch), 3), np.nan)
+        metrics = np.full((-(-len(rows) // self.batch), 4), np.nan)
         done, status, layer, unit = self._threaded(
             steps.train, self.memory, self.layout, self.rule, np.array([gain, *rates], self.dtype),
             np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics,

@@ -72,7 +72,8 @@ class LayeredLearner:
     ) -> dict[str, np.ndarray]:
         """Train on images (bytes, 255 for one, or floats) and labels (int64).
 
-        The metrics are ``cost``, ``train_error`` and ``residual``, all at the free state before each step.
+        The metrics are ``cost``, ``train_error`` and ``residual``, all at the free state before each step, and with
+        equilibrium propagation ``kink_share``, the share of hidden units whose diode changes between the phases.
 
         Raises
         ------
@@ -91,7 +92,7 @@ class LayeredLearner:
         else:
             some = [rows[start : start + batch] for start in range(0, len(rows), batch)]
             metrics = np.array([self._step(images, labels, part, weights, biases) for part in some])
-        return dict(zip(("cost", "train_error", "residual"), metrics.T))
+        return dict(zip(("cost", "train_error", "residual", "kink_share"), metrics.T))
 
     def _checked_in_turn(self, rows: int, samples: int) -> None:
         """Once an epoch: hold β against the least conductance that the outputs have with all hidden units free."""

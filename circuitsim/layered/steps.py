@@ -350,6 +350,17 @@ def nudge(memory, layout, rule, labels, rows, count, threads):
 
 
 @kernel()
+def kinks(memory, layout, count):
+    """Hidden units, over all samples, whose diode changes between the free state and those at −β and +β."""
+    m, n, size, changes = memory, layout.total, memory.nudged.size // 2, 0
+    for b in range(count):
+        for k in range(b * n, b * n + layout.at[-1]):
+            free = m.free[k] == 0
+            changes += (free != (m.nudged[k] == 0)) | (free != (m.nudged[size + k] == 0))
+    return changes
+
+
+@kernel()
 def contrast(memory, layout, rule, count):
     """``diff`` and ``mean`` of the two states, and where the next mini-batch starts."""
     m, size = memory, rule.samples * layout.total
@@ -379,15 +390,15 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     threads : None or True
         True shares the large matrices among numba's threads. None is another type: a program without threads need not
         compile what they run.
-    metrics : (steps, 3) ndarray
-        Written: cost and share of wrong answers at the free state, and its relative residual.
+    metrics : (steps, 4) ndarray
+        Written: cost and share of wrong answers at the free state, its relative residual, and `kinks` as a share.
 
     Returns
     -------
     done, status, layer, unit : int
         Steps made, status, and the first failing unit.
     """
-    size = rule.samples * layout.total
+    size, bounded = rule.samples * layout.total, max(1, layout.units[1:-1].sum())
     for i in range(len(metrics)):
         some = rows[i * batch : (i + 1) * batch]
         count = some.size
@@ -402,6 +413,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
         )  # fmt: skip
         metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count)
         metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
+        metrics[i, 3] = kinks(memory, layout, count) / (count * bounded)
         contrast(memory, layout, rule, count)
         update(memory, layout, rates, bias_rates, rule.samples, threads)
     return len(metrics), OK, 0, 0

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from circuitsim.blocks import Nudge
 from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.errors import CircuitError, UsageError
@@ -41,7 +42,7 @@ def test_the_trajectory_of_the_plain_twin(hidden, rate, epochs):
     pixels, labels = images(92, 30, 4)
     rates = tuple(np.linspace(rate, rate / 6, len(hidden) + 1))
     units = (30, *hidden, 4)
-    net = network(units, Sweeps(sweeps, nudged, None, False), HopfieldLearning(beta), batch, rng=5, dtype=np.float64)
+    net = network(units, Sweeps(sweeps, nudged, None, False), HopfieldLearning(beta, allow_nonconvex=True), batch, rng=5, dtype=np.float64)
     weights, biases = parts(net)
     plan = TrainingPlan(epochs, batch, 3, SGD(rates_by_name(rates)), Exponential(0.99))
     outcome = Trainer(net, (pixels, labels), plan).train()
@@ -218,3 +219,43 @@ def test_refusals(tmp_path, capsys):
 def test_divergence_is_named(capsys):
     assert main([*SMALL, "--lr", "1e9"]) == 3
     assert capsys.readouterr().err.startswith("error: training diverged: ")
+
+
+def test_samples_whose_nudged_energy_is_not_convex_are_left_out_and_counted() -> None:
+    """Convex without the nudge, not convex at −β where all hidden units are free: by the eigenvalues of its Hessian."""
+    beta, rng = 0.2, np.random.default_rng(5)
+    w = np.linalg.qr(rng.normal(size=(6, 3)))[0] * np.sqrt(0.9)
+    found = {}
+    for allowed in (False, True):
+        learning = HopfieldLearning(beta, warm=True, allow_nonconvex=allowed)
+        net = network((8, 6, 3), Sweeps(400, 400, None, reverse_nudged=False), learning, 16, 0, np.float64)
+        net.parameters["weights1"][...] = w
+        net.parameters["weights0"][...] = 0.25 * rng.normal(size=(8, 6)) if allowed is False else found["weights0"]
+        net.parameters["bias1"][...] = 0.5
+        found["weights0"] = net.parameters["weights0"].copy()
+        pixels = np.random.default_rng(6).integers(0, 256, (16, 8), dtype=np.uint8)
+        found[allowed] = net.gradient((pixels, np.arange(16) % 3), rng)
+        free = net.block.relax(pixels / 255)
+        target = net.targets(np.arange(16) % 3)
+        low = net.block.relax(pixels / 255, Nudge(beta * target, -beta), free)
+    inside = [layer.layers[0] for layer in (free, low)]
+    inside = ((inside[0] > 0.0) & (inside[0] < 1.0)) | ((inside[1] > 0.0) & (inside[1] < 1.0))
+    least = [
+        np.linalg.eigvalsh(np.block([[np.eye(n.sum()), -w[n]], [-w[n].T, (1.0 - beta) * np.eye(3)]]))[0] for n in inside
+    ]
+    share = np.mean(np.array(least) <= 0.0)
+    assert 0.0 < share < 1.0
+    assert found[False][1]["uncertified_fraction"] == pytest.approx(share, abs=1.5 / 16.0)
+    assert found[False][1]["uncertified_fraction"] == found[True][1]["uncertified_fraction"] < 1.0
+    gradients = [found[allowed][0]["weights1"] for allowed in (False, True)]
+    assert np.abs(gradients[0] - gradients[1]).max() > 1e-3 * np.abs(gradients[0]).max()
+    assert np.isfinite(gradients[0]).all()
+
+
+def test_a_step_without_a_certified_sample_is_left_out() -> None:
+    net = network((4, 6, 3), Sweeps(50, 50), HopfieldLearning(0.5), 4, 0, np.float64)
+    net.parameters["weights1"][...] = 0.9 * np.linalg.qr(np.random.default_rng(0).normal(size=(6, 3)))[0]
+    net.parameters["weights0"][...] = 0.0
+    net.parameters["bias1"][...] = 0.5
+    gradients, metrics = net.gradient((np.zeros((4, 4), np.uint8), np.zeros(4, np.int64)), np.random.default_rng(0))
+    assert gradients is None and metrics["uncertified_fraction"] == 1.0

@@ -26,6 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "method": "ep",
     "variant": "centred",
     "cold": False,
+    "allow_nonconvex": False,
     "precision": "float32",
 }
 
@@ -45,6 +46,10 @@ def add_arguments(group: Any) -> None:
         "--variant", type=str, metavar="NAME", default=none, help="nudges of EP: centred (default), positive, negative"
     )
     group.add_argument("--cold", action="store_true", default=none, help="start each batch at zero")
+    group.add_argument(
+        "--allow-nonconvex", action="store_true", default=none,
+        help="count samples whose energy is not convex at −β; never certified",
+    )  # fmt: skip
     group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
 
 
@@ -78,7 +83,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tol"], reverse_nudged=False)
-    learning = HopfieldLearning(options["beta"], options["method"], options["variant"], warm=not options["cold"])
+    learning = HopfieldLearning(options["beta"], options["method"], options["variant"], not options["cold"], options["allow_nonconvex"])
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options["precision"]), SPREAD)
@@ -128,6 +133,7 @@ def _draw(directory: Path, history: History) -> list[Path]:
         "cost": ["cost"],
         "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
         KINKS: ["kink_share"],
+        "share of samples not certified": ["uncertified_fraction"],
     }
     return [draw_history(history, directory / "learning.png", panels)]
 

@@ -116,7 +116,7 @@ def _save(learner: Any, directory: Path) -> list[Path]:
 
 def _draw(directory: Path, history: History) -> list[Path]:
     """The learning curve."""
-    from circuitsim.training.curves import draw_history
+    from circuitsim.training.curves import KINKS, draw_history
 
     if not history.rows:
         return []
@@ -124,6 +124,7 @@ def _draw(directory: Path, history: History) -> list[Path]:
         "error, share of samples": ["train_error", "test_error"],
         "cost, V²": ["cost", "test_cost"],
         "relative residual": ["residual"],
+        **({KINKS: ["kink_share"]} if "kink_share" in history.rows[0] else {}),
     }
     return [draw_history(history, directory / "learning.png", panels)]
 

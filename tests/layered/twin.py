@@ -41,13 +41,13 @@ class Twin:
         rates: Sequence[float],
         bias_rates: Sequence[float],
     ) -> np.ndarray:
-        """As `Engine.train`; (steps, 2): cost and share of wrong answers."""
+        """As `Engine.train`; (steps, 3): cost, share of wrong answers, share of diodes that change."""
         parts = [rows[start : start + self.batch] for start in range(0, len(rows), self.batch)]
         return np.array([self._step(images[part] / 255, labels[part], rates, bias_rates) for part in parts])
 
     def _step(
         self, x: np.ndarray, labels: np.ndarray, rates: Sequence[float], bias_rates: Sequence[float]
-    ) -> tuple[float, float]:
+    ) -> tuple[float, float, float]:
         count, learning, inner = len(x), self.learning, self.weights[1:]
         target = np.eye(self.architecture.units[-1])[labels]
         given = numpy_layers.drive(self.weights[0], x, self.architecture.input_gain)
@@ -70,4 +70,6 @@ class Twin:
         end = minus if learning.variant == "negative" else plus
         self.states = [np.concatenate([u, np.zeros((self.batch - count, u.shape[1]))]) for u in end]
         cost = 0.5 * ((free[-1] - target) ** 2).sum() / count
-        return float(cost), float((free[-1].argmax(axis=1) != labels).mean())
+        at_zero = [np.concatenate(u[:-1], axis=1) == 0.0 for u in (free, minus, plus)]
+        kinks = float(((at_zero[0] != at_zero[1]) | (at_zero[0] != at_zero[2])).mean())
+        return float(cost), float((free[-1].argmax(axis=1) != labels).mean()), kinks
