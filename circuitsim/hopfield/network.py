@@ -86,8 +86,8 @@ class DeepHopfieldNetwork:
     -----
     The energy may have several minima, so states are certified to be stationary, not least: ``residual`` and
     ``nudged_residual`` are the largest |s − argmin over that unit alone| / max(1, |s|) in a batch, and the trainer
-    has their means over the batches; ``sweeps`` is the number of free sweeps made, ``uncertified_fraction`` the share of
-    samples whose state at −β is no strict minimum of the nudged energy (`LayeredState.strict`).
+    has their means over the batches; ``sweeps`` is the number of free sweeps made, ``uncertified_fraction`` the
+    share of samples whose state at −β is no strict minimum of the nudged energy (`LayeredState.strict`).
     """
 
     def __init__(self, block: DeepHopfieldBlock, learning: HopfieldLearning, batch: int) -> None:

@@ -42,7 +42,8 @@ def test_the_trajectory_of_the_plain_twin(hidden, rate, epochs):
     pixels, labels = images(92, 30, 4)
     rates = tuple(np.linspace(rate, rate / 6, len(hidden) + 1))
     units = (30, *hidden, 4)
-    net = network(units, Sweeps(sweeps, nudged, None, False), HopfieldLearning(beta, allow_nonconvex=True), batch, rng=5, dtype=np.float64)
+    learning = HopfieldLearning(beta, allow_nonconvex=True)  # as published: all samples count
+    net = network(units, Sweeps(sweeps, nudged, None, False), learning, batch, rng=5, dtype=np.float64)
     weights, biases = parts(net)
     plan = TrainingPlan(epochs, batch, 3, SGD(rates_by_name(rates)), Exponential(0.99))
     outcome = Trainer(net, (pixels, labels), plan).train()

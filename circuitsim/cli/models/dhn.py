@@ -83,7 +83,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tol"], reverse_nudged=False)
-    learning = HopfieldLearning(options["beta"], options["method"], options["variant"], not options["cold"], options["allow_nonconvex"])
+    learning = HopfieldLearning(
+        options["beta"], options["method"], options["variant"], not options["cold"], options["allow_nonconvex"]
+    )
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options["precision"]), SPREAD)
