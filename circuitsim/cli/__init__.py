@@ -29,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "forms": ("circuitsim.cli.forms", "which forms of ngspice, LTspice, Xyce and PSpice are read"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
+    "predict": ("circuitsim.cli.predict", "outputs and classes of new samples from a trained model"),
+    "evaluate": ("circuitsim.cli.evaluate", "error and loss of a trained model on samples"),
     "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),

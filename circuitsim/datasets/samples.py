@@ -52,7 +52,7 @@ class Samples(NamedTuple):
         return len(self.x)
 
 
-def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) -> Samples:
+def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = (), targets: bool = True) -> Samples:
     """The samples of a file.
 
     Parameters
@@ -63,6 +63,8 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) ->
         Which columns there must be.
     classes : sequence of str
         Names of the classes, in the order of the outputs, where given (by a training file).
+    targets : bool
+        Whether the file must have targets; otherwise those it has are left out.
 
     Raises
     ------
@@ -75,10 +77,10 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = ()) ->
     if not path.is_file():
         raise UsageError(f"no data file {str(path)!r}: there is no such file")
     if path.suffix.lower() == ".npz":
-        return _from_npz(path, roles, tuple(classes))
+        return _from_npz(path, roles, tuple(classes), targets)
     if path.suffix.lower() != ".csv":
         raise UsageError(f"{path}: the name of a data file must end in .csv or .npz")
-    return _from_csv(path, roles, tuple(classes))
+    return _from_csv(path, roles, tuple(classes), targets)
 
 
 def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[Samples, Samples]:
@@ -102,14 +104,18 @@ def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[
 
 
 # ---------------------------------------------------------------------- CSV
-def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...]) -> Samples:
+def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool) -> Samples:
     with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
         rows = _csv_rows(file, path)
         header = next(rows, None)
         if header is None:
             raise UsageError(f"{path} is empty: its first line must name the columns")
-        columns = _columns(path, [name.strip() for name in header[1]], roles)
-        return _parsed(path, rows, columns, roles, classes)
+        columns = _columns(path, [name.strip() for name in header[1]], roles, targets)
+        if targets:
+            return _parsed(path, rows, columns, roles, classes)
+        kept = [at for at, k in enumerate(columns) if 0 <= k < len(roles.inputs)]
+        some = ((line, [row[at] for at in kept] if len(row) == len(columns) else row) for line, row in rows)
+        return _parsed(path, some, [columns[at] for at in kept], roles, classes)
 
 
 def _csv_rows(file: TextIO, path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -129,7 +135,7 @@ def _plain(name: str) -> str:
     return name.removesuffix(",0)") + ")" if name.endswith(",0)") else name
 
 
-def _columns(path: Path, header: list[str], roles: Roles) -> list[int]:
+def _columns(path: Path, header: list[str], roles: Roles, must: bool) -> list[int]:
     """For each column the number of its input, or of its output counted on from the inputs; −1 for the class."""
     wanted = [*roles.inputs, *roles.output_names]
     number = {_plain(name): k for k, name in enumerate(wanted)}
@@ -149,7 +155,7 @@ def _columns(path: Path, header: list[str], roles: Roles) -> list[int]:
     targets = [k for k in columns if k >= n]
     if -1 in columns and targets:
         raise UsageError(f"{path}:1: either a column {CLASS!r} or columns of output voltages, not both")
-    needed = range(n) if -1 in columns else range(len(wanted))
+    needed = range(n) if -1 in columns or not must else range(len(wanted))
     if missing := [wanted[k] for k in needed if k not in columns]:
         raise UsageError(f"{path}:1: there is no column {', '.join(missing[:8])}")
     return columns
@@ -209,11 +215,13 @@ def _class_names(path: Path, labels: list[str], roles: Roles) -> tuple[str, ...]
 
 
 # ---------------------------------------------------------------------- npz
-def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...]) -> Samples:
-    x, y = _arrays(path)
+def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool) -> Samples:
+    x, y = arrays_of(path, targets)
     n, m = len(roles.inputs), len(roles.outputs)
     if x.ndim != 2 or x.shape[1] != n or not len(x):
         raise UsageError(f"{path}: x must be samples × {n} inputs, not {x.shape}")
+    if not targets:
+        return Samples(x, np.empty((len(x), 0)))
     if len(y) != len(x):
         raise UsageError(f"{path}: x has {len(x)} samples, y {len(y)}")
     if y.ndim == 1 and np.issubdtype(y.dtype, np.integer) and m > 1:
@@ -227,18 +235,26 @@ def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...]) -> Samples:
     return Samples(x, y)
 
 
-def _arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    if sum(math.prod(shape) for shape, _ in npz_headers(path, ("x", "y"))) > LARGEST:
+def arrays_of(path: Path, targets: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """``x`` as doubles and, with targets, ``y`` of an npz file; without, ``y`` is empty.
+
+    Raises
+    ------
+    UsageError
+        The file is missing, damaged or too large, lacks an array, or holds no finite numbers.
+    """
+    names = ("x", "y") if targets else ("x",)
+    if sum(math.prod(shape) for shape, _ in npz_headers(path, names)) > LARGEST:
         raise UsageError(f"{path}: more than {LARGEST:,} numbers")
-    x, y = read_npz(path, ("x", "y")).values()
-    for name, found in (("x", x), ("y", y)):
+    arrays = read_npz(path, names)
+    for name, found in arrays.items():
         if found.dtype.kind not in "iufb" or found.ndim < 1:
             raise UsageError(f"{path}: {name} must be an array of numbers, not {found.dtype} {found.shape}")
         if not found.size:
             raise UsageError(f"{path} has no samples: {name} is {found.shape}")
-    x = x.astype(np.float64)
+    x = arrays["x"].astype(np.float64)
     _check_finite(path, "x", x)
-    return x, y
+    return x, arrays.get("y", np.empty(0))
 
 
 def _check_finite(path: Path, name: str, array: np.ndarray) -> None:

@@ -1,0 +1,317 @@
+"""Runs of ``circuitsim train`` as models: outputs and classes of new samples.
+
+>>> from circuitsim.trained import load_run
+>>> load_run("no such run")
+Traceback (most recent call last):
+    ...
+circuitsim.errors.UsageError: there is no run in 'no such run' (no config.json)
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from circuitsim._npz import npz_headers
+from circuitsim.datasets.samples import Samples, arrays_of, read_samples
+from circuitsim.errors import UsageError
+
+BATCH = 500
+"""Samples that are computed at a time."""
+
+
+class TrainedModel(ABC):
+    """A trained model, ready for new samples.
+
+    Attributes
+    ----------
+    path : Path
+        The directory of its run.
+    options : dict
+        With which it was trained.
+    output_names : tuple of str
+        Of the columns of `outputs`.
+    classes : tuple of str
+        Names of the classes, one an output; empty where outputs are no classes.
+    """
+
+    def __init__(self, path: Path, options: Mapping[str, Any], output_names: Sequence[str], classes: Sequence[str]):
+        self.path, self.options = path, dict(options)
+        self.output_names, self.classes = tuple(output_names), tuple(classes)
+
+    @abstractmethod
+    def read(self, data: str, targets: bool = True) -> Samples:
+        """Samples from a file or a data set, with targets or without.
+
+        Raises
+        ------
+        UsageError
+            No such data, or they do not fit the model.
+        """
+
+    @abstractmethod
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        """(samples, outputs) of some samples."""
+
+    @abstractmethod
+    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+        """What `evaluate` gives beside the error."""
+
+    def outputs(self, x: np.ndarray) -> np.ndarray:
+        """Outputs (samples, outputs) of samples (samples, inputs): volts of circuits, probabilities of machines."""
+        parts = [self._outputs(x[at : at + BATCH]) for at in range(0, len(x), BATCH)]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.output_names)))
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Names of the classes (samples,) of samples (samples, inputs): the highest output of each.
+
+        Raises
+        ------
+        UsageError
+            The model has no classes.
+        """
+        if not self.classes:
+            raise UsageError("this model has no classes; outputs(x) gives its outputs")
+        return np.array(self.classes)[self.outputs(x)[:, : len(self.classes)].argmax(axis=1)]
+
+    def evaluate(self, samples: Samples) -> dict[str, float]:
+        """Error (share of wrong classes), its standard error, and losses over samples with targets."""
+        outputs = self.outputs(samples.x)
+        found: dict[str, float] = {"samples": samples.size}
+        if self.classes:
+            wrong = float((outputs[:, : len(self.classes)].argmax(axis=1) != samples.y).mean())
+            found |= {"error": wrong, "standard_error": float(np.sqrt(wrong * (1.0 - wrong) / samples.size))}
+        return found | self._loss(outputs, samples)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.classes)} classes" if self.classes else f"{len(self.output_names)} outputs"
+        return f"TrainedModel {self.options['model']} of {str(self.path)!r}: {what}"
+
+
+class _TrainedCircuit(TrainedModel):
+    """A deck with its learned values (``trained.cir``)."""
+
+    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
+        from circuitsim.blocks.circuit import CircuitBlock
+        from circuitsim.learning import CrossEntropy, SquaredError
+        from circuitsim.netlist import read_deck
+        from circuitsim.netlist.roles import read_roles
+
+        deck = read_deck(_file(path, "trained.cir"))
+        roles = read_roles(deck)[0].require()
+        self.roles, self.gain = roles, float(options["gain"])
+        self.block = CircuitBlock(deck.circuit, roles, options["tolerance"])
+        classes = options["classes"]
+        entropy = (options["loss"] or ("cross-entropy" if classes else "squared")) == "cross-entropy"
+        self.loss = CrossEntropy(options["temperature"]) if entropy else SquaredError(options["low"], options["high"])
+        super().__init__(path, options, roles.output_names, classes)
+
+    def read(self, data: str, targets: bool = True) -> Samples:
+        return read_samples(data, self.roles, self.classes, targets)
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        from circuitsim.learning import ImplicitDifferentiation, Learner
+
+        return Learner(self.block, ImplicitDifferentiation(), self.loss).predict(self.gain * x)
+
+    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+        from circuitsim.learning.losses import error
+
+        found = {"loss": float(self.loss.value(outputs, samples.y).mean())}
+        if not self.classes:
+            found["mean_square"] = float(error(outputs, samples.y).mean())
+        return found
+
+
+class _TrainedImages(TrainedModel):
+    """A model of images (``model.npz``)."""
+
+    network: Any
+
+    def __init__(self, path: Path, options: Mapping[str, Any], network: Any, inputs: int | None, outputs: int) -> None:
+        self.network, self.inputs = network, inputs
+        names = [str(k) for k in range(outputs)]
+        super().__init__(path, options, [f"output {name}" for name in names], names)
+
+    def read(self, data: str, targets: bool = True) -> Samples:
+        samples = _images(data, self.options.get("data_dir"), targets, self.classes)
+        if self.inputs is not None and samples.x.shape[1] != self.inputs:
+            raise UsageError(f"{data}: samples have {samples.x.shape[1]} numbers, the model takes {self.inputs}")
+        return samples
+
+    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+        wanted = np.eye(outputs.shape[1])[samples.y]
+        return {"squared_distance": float(0.5 * ((outputs - wanted) ** 2).sum(axis=1).mean())}
+
+
+class _TrainedResistive(_TrainedImages):
+    """A deep resistive network."""
+
+    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
+        from circuitsim.layered.network import DeepResistiveNetwork
+
+        network = DeepResistiveNetwork.load(_file(path, "model.npz"))
+        super().__init__(path, options, network, network.n_inputs, network.architecture.units[-1])
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.network.relax(_fractions(x)).output, dtype=np.float64)
+
+
+class _TrainedHopfield(_TrainedImages):
+    """A deep Hopfield network."""
+
+    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
+        from circuitsim.hopfield.network import DeepHopfieldNetwork
+
+        network = DeepHopfieldNetwork.load(_file(path, "model.npz"))
+        block = network.block
+        super().__init__(path, options, network, block.options["inputs"], block.options["layers"][-1])
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.network.block.relax(_fractions(x)).output, dtype=np.float64)
+
+
+class _TrainedChain(_TrainedImages):
+    """A chain of stages and blocks."""
+
+    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
+        from circuitsim.ffebm.chain import Chain
+
+        chain = Chain.load(_file(path, "model.npz"))
+        # The number of outputs is that of the last bias: chains describe themselves element by element.
+        outputs = int(np.shape(list(chain.elements[-1].parameters.values())[-1])[0])
+        super().__init__(path, options, chain, None, outputs)
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        from circuitsim._arrays import to_numpy
+
+        return np.asarray(to_numpy(self.network.output(_bytes(x))), dtype=np.float64)
+
+    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+        if self.options["loss"] != "cross-entropy":
+            return super()._loss(outputs, samples)
+        shifted = outputs - outputs.max(axis=1, keepdims=True)
+        own = shifted[np.arange(len(outputs)), samples.y]
+        return {"cross_entropy": float((np.log(np.exp(shifted).sum(axis=1)) - own).mean())}
+
+
+class _TrainedMachine(_TrainedImages):
+    """A restricted Boltzmann machine: outputs are the probabilities of its hidden units."""
+
+    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
+        from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+
+        machine = RestrictedBoltzmannMachine.load(_file(path, "model.npz"))
+        super().__init__(path, options, machine, machine.visible, machine.hidden)
+        self.output_names, self.classes = tuple(f"p(h{k})" for k in range(machine.hidden)), ()
+
+    def read(self, data: str, targets: bool = True) -> Samples:
+        from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
+
+        if data in PATTERNS:
+            x = pattern_set(data, self.options["units"])
+            return Samples(x, np.empty((len(x), 0)))
+        return super().read(data, False)
+
+    def _states(self, x: np.ndarray) -> np.ndarray:
+        from circuitsim.boltzmann.contrastive import as_states
+
+        if x.dtype == np.uint8 and not self.options["grey"]:
+            x = np.where(x >= 128, np.uint8(255), np.uint8(0))
+        return as_states(x, self.network.visible, self.network.dtype)
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.network.hidden_probability(self._states(x)), dtype=np.float64)
+
+    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+        value = self.network.pseudo_log_likelihood(self._states(samples.x)).mean()
+        return {"pseudo_log_likelihood": float(value)}
+
+
+_FAMILIES: dict[str, type[Any]] = {
+    "circuit": _TrainedCircuit,
+    "drn": _TrainedResistive,
+    "dhn": _TrainedHopfield,
+    "ffebm": _TrainedChain,
+    "rbm": _TrainedMachine,
+}
+"""The name of a model up to its first dash → how its run is read."""
+
+
+def load_run(path: str | Path) -> TrainedModel:
+    """The trained model of a run of ``circuitsim train … --out RUN``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The directory RUN; its ``config.json`` and its ``trained.cir`` or ``model.npz`` are all that is read.
+
+    Raises
+    ------
+    UsageError
+        No run there, or one that is not finished.
+    CheckpointError
+        A damaged model file.
+    """
+    path = Path(path)
+    config = path / "config.json"
+    if not config.is_file():
+        raise UsageError(f"there is no run in {str(path)!r} (no config.json)")
+    try:
+        options = json.loads(config.read_text(encoding="utf-8"))["options"]
+        family = _FAMILIES[str(options["model"]).split("-")[0]]
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        raise UsageError(f"{config} is damaged and cannot be read ({problem!r})") from problem
+    try:
+        model: TrainedModel = family(path, options)
+        return model
+    except KeyError as problem:
+        raise UsageError(f"{config} lacks {problem}: the run is of another version") from problem
+
+
+def _file(path: Path, name: str) -> Path:
+    if not (path / name).is_file():
+        raise UsageError(f"{path} has no {name}: the run is not finished (circuitsim train --resume --out {path})")
+    return path / name
+
+
+def _images(data: str, directory: str | None, targets: bool, classes: Sequence[str]) -> Samples:
+    """Images by the name of a data set (its test images), a folder of idx files, or an npz file."""
+    from circuitsim.datasets import load
+    from circuitsim.datasets.colour import COLOUR, load_colour
+
+    if data.lower().endswith(".npz"):
+        x, y = arrays_of(Path(data), targets)
+        if x.ndim != 2:
+            raise UsageError(f"{data}: x must be samples × inputs, not {x.shape}")
+        if targets and (y.ndim != 1 or len(y) != len(x) or y.min() < 0 or y.max() >= len(classes)):
+            raise UsageError(f"{data}: y must be one class a sample, in 0…{len(classes) - 1}")
+        stored = npz_headers(Path(data), ("x",))[0][1]
+        return Samples(x.astype(np.uint8) if stored == np.uint8 else x, y.astype(np.int64), tuple(classes))
+    images = load_colour(data, directory) if data in COLOUR else load(data, directory)
+    return Samples(images.test, images.test_labels, tuple(classes))
+
+
+def _fractions(x: np.ndarray) -> np.ndarray:
+    """Bytes as fractions of 255; other numbers as they are."""
+    return x / 255.0 if x.dtype == np.uint8 else x
+
+
+def _bytes(x: np.ndarray) -> np.ndarray:
+    """Fractions of 255 as bytes.
+
+    Raises
+    ------
+    UsageError
+        Some lie outside 0…1.
+    """
+    if x.dtype == np.uint8:
+        return x
+    if x.min(initial=0.0) < 0.0 or x.max(initial=0.0) > 1.0:
+        raise UsageError(f"pixels must lie in 0…1 (or be bytes); these reach from {x.min():g} to {x.max():g}")
+    return np.round(255.0 * x).astype(np.uint8)
