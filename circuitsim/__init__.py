@@ -36,6 +36,7 @@ _HOMES = {
     "effective_matrix": "circuitsim.effective",
     "load": "circuitsim.netlist",
     "loads": "circuitsim.netlist",
+    "montecarlo": "circuitsim.tolerance",
     "prepared": "circuitsim.analysis",
     "sensitivity": "circuitsim.analysis.sensitivity",
     "solve": "circuitsim.analysis",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
     from circuitsim.analysis.curve import Curve
     from circuitsim.analysis.sensitivity import Sensitivity
+    from circuitsim.tolerance import MonteCarlo
     from circuitsim.transient import TransientResult
     from circuitsim.transient.table import Table
 
@@ -55,6 +56,13 @@ def draw_sensitivity(found: Sensitivity, path: str) -> None:
     from circuitsim.plotting.bars import plot_sensitivity
 
     _save(plot_sensitivity(found), path)
+
+
+def draw_montecarlo(found: MonteCarlo, path: str) -> None:
+    """Plot histograms and contributions into a file."""
+    from circuitsim.plotting.bars import plot_montecarlo
+
+    _save(plot_montecarlo(found), path)
 
 
 def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.errors import ConvergenceError, UsageError
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from circuitsim.analysis import Sweep
     from circuitsim.netlist.deck import DcRange, DcSweep, Deck, TableRange, Transient
     from circuitsim.netlist.transient import OutputTimes
-    from circuitsim.training.progress import ProgressLine
 
 Vary = dict[str | tuple[str, ...], Sequence[Any]]
 Card = TypeVar("Card", "DcSweep", "Transient")
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--vary names one thing twice; give it one range or one list")
     deck = read(args)
     report([*deck.problems, *deck.notes])
-    line = _ProgressLine()
+    line = LateProgress("sweep")
     try:
         asked = vary or _asked(deck)
         columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
@@ -213,27 +213,3 @@ def _formatted(found: Sweep, form: str) -> str:
         for row in found.rows()
     ]
     return "\n".join([found.title, "", *columns.table(found.header, rows)]).lstrip("\n") + "\n"
-
-
-class _ProgressLine:
-    """How far a long sweep is, on a terminal; loaded only once the sweep has run for a second."""
-
-    def __init__(self) -> None:
-        import time
-
-        self._clock, self._began = time.monotonic, time.monotonic()
-        self._line: ProgressLine | None = None
-
-    def update(self, done: int, points: int) -> None:
-        """Show the share of the points that is done."""
-        if self._line is None and done < points and self._clock() - self._began > 1.0 and sys.stderr.isatty():
-            from circuitsim.training.progress import ProgressLine
-
-            self._line = ProgressLine(sys.stderr, "sweep")
-        if self._line is not None:
-            self._line.update(done / points)
-
-    def close(self) -> None:
-        """End the line."""
-        if self._line is not None:
-            self._line.close()

@@ -1,4 +1,4 @@
-"""Bars: which numbers of a circuit a quantity depends on most."""
+"""Bars: which numbers of a circuit a quantity depends on most, and how it is distributed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.analysis.sensitivity import Sensitivity
+    from circuitsim.tolerance import MonteCarlo
+    from circuitsim.tolerance.result import Quantity
 
 BARS, PANELS = 20, 8
 """Most bars in a panel, most panels in a picture; a note counts what is left out."""
@@ -31,6 +33,36 @@ def plot_sensitivity(found: Sensitivity) -> Figure:
             title(axes, found.point.circuit.title)
     figure.tight_layout()
     return figure
+
+
+def plot_montecarlo(found: MonteCarlo) -> Figure:
+    """One row a quantity: its histogram with nominal value and limits, and where its variance comes from."""
+    quantities = found.quantities[:PANELS]
+    figure = new_figure(9.5, 0.6 + 3.0 * len(quantities))
+    for row, quantity in enumerate(quantities):
+        left = figure.add_subplot(len(quantities), 2, 2 * row + 1)
+        limits = [one for one, _ in found.specifications if one.quantity.lower() == quantity.name.lower()]
+        _histogram(left, quantity, [x for one in limits for x in (one.low, one.high)])
+        right = figure.add_subplot(len(quantities), 2, 2 * row + 2)
+        largest = [(name, 100.0 * share) for name, share in quantity.contributions[:10]]
+        bars(right, [*largest, ("rest", 100.0 * quantity.unexplained)], f"share of the variance of {quantity.name}, %")
+        if row == 0:
+            title(left, found.nominal.circuit.title)
+    figure.tight_layout()
+    return figure
+
+
+def _histogram(axes: Axes, quantity: Quantity, limits: Sequence[float]) -> None:
+    counts, edges = quantity.counts, quantity.edges
+    axes.stairs(counts / counts.sum() * 100.0, edges, fill=True, color=COLOUR)
+    axes.axvline(quantity.nominal, color=INK, linewidth=1.0, label="nominal")
+    inside = [x for x in limits if abs(x) < float("inf")]
+    for k, limit in enumerate(inside):
+        axes.axvline(limit, color="#b4413c", linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+    axes.set_xlabel(plain(f"{quantity.name}, {quantity.unit}".rstrip(", ")), color=INK)
+    axes.set_ylabel("samples, %", color=INK)
+    axes.tick_params(labelsize=8, colors=INK)
+    axes.legend(fontsize=7, frameon=False)
 
 
 def bars(axes: Axes, rows: Sequence[tuple[str, float]], label: str) -> None:

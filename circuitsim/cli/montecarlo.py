@@ -1,0 +1,188 @@
+"""``circuitsim montecarlo``: statistics and yield over tolerances."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.progress import LateProgress
+from circuitsim.cli.solving import TOLERANCE, tolerance
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from circuitsim.tolerance import MonteCarlo
+    from circuitsim.tolerance.result import Quantity
+
+TOLERANCES = """\
+tolerances: NAMES=AMOUNT[,DISTRIBUTION][,lot]
+  R*=1%            each resistor uniformly within ±1 % of its value
+  R1=0.5%,normal   normal, 0.5 % is three standard deviations; of several that match, the last counts
+  V1=0.1           ±0.1 V; an amount without % is in the unit of the value
+  R*=2%,truncated  normal without what lies beyond ±2 %
+  R*=5%,lot        all resistors by one common share, added to their own deviations
+  D1.vfwd=10%      a parameter of a device
+"""
+
+EPILOG = f"""\
+Every sample is a certified operating point. The results depend on --seed alone, not on the number of workers. Memory
+does not grow with the number of samples; quantiles of more than 16,384 samples come from a sketch, whose rank error is
+part of their intervals.
+
+{TOLERANCES}
+contributions: the share of the variance that each tolerance explains linearly.
+
+examples:
+  circuitsim montecarlo my.cir --tol 'R*=1%' --observe 'v(out)'
+  circuitsim montecarlo my.cir --tol 'R*=1%,normal' --tol 'V1=2%' --samples 1000000 --spec '4.9<v(out)<5.1'
+  circuitsim montecarlo my.cir --tol 'R*=5%' --latin --spec 'v(out)>1' --plot histogram.png --format json
+"""
+
+
+def add_tolerances(parser: argparse.ArgumentParser) -> None:
+    """Add ``--tol`` to a command."""
+    parser.add_argument("--tol", metavar="NAMES=AMOUNT", action="append", default=[], required=True,
+                        help="a tolerance (repeatable), see below")  # fmt: skip
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Add ``--workers`` and ``--quiet`` to a command."""
+    parser.add_argument("--workers", metavar="N", type=int,
+                        help="processes, 1: only this one; default: a thread a processor; same results")  # fmt: skip
+    parser.add_argument("--quiet", action="store_true", help="no progress line")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``montecarlo``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    add_tolerances(parser)
+    parser.add_argument("--observe", metavar="LIST", default="", help="v(node), v(a,b), i(element), p(element)")
+    parser.add_argument("--samples", metavar="N", type=int, default=10_000, help="default: %(default)s")
+    parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
+                        help="a range of a good circuit, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
+    parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals; default: 0.95")
+    add_workers(parser)
+    parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
+                        help="of the certificates (default %(default)g)")  # fmt: skip
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_output(parser)
+    parser.add_argument("--rows", metavar="FILE", help="also write the quantities of every sample as CSV")
+    parser.add_argument("--plot", metavar="FILE", help="also draw histograms and contributions (.png, .svg or .pdf)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw, solve and summarise."""
+    from circuitsim.tolerance import montecarlo
+
+    check_target(args.output, [args.deck])
+    check_target(args.rows, [args.deck], "--rows")
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    if not args.observe and not args.spec:
+        raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    line = LateProgress("montecarlo")
+    try:
+        with _kept(args.rows) as rows:
+            found = montecarlo(
+                deck, args.tol, args.observe, args.samples, args.spec, args.seed, args.latin, args.confidence,
+                args.tolerance, args.workers, progress=None if args.quiet else line.update, rows=rows,
+            )  # fmt: skip
+    finally:
+        line.close()
+    deliver(_formatted(found, args.format), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import draw_montecarlo
+
+        draw_montecarlo(found, args.plot)
+    return 0
+
+
+@contextmanager
+def _kept(path: str | None) -> Iterator[Callable[[Sequence[str], np.ndarray], None] | None]:
+    """What writes the samples of a run into a file, block by block."""
+    if path is None:
+        yield None
+        return
+    from circuitsim._files import atomic_file
+    from circuitsim.formats.columns import csv
+
+    with atomic_file(Path(path)) as file:
+
+        def write(names: Sequence[str], values: np.ndarray) -> None:
+            if not file.tell():
+                file.write(csv(names, []).encode())
+            file.write("".join(",".join(map(repr, row)) + "\n" for row in values.tolist()).encode())
+
+        yield write
+
+
+def _formatted(found: MonteCarlo, form: str) -> str:
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        return dumps(found.to_dict())
+    if form == "csv":
+        from circuitsim.formats.columns import csv
+        from circuitsim.tolerance.result import numbers
+
+        rows = [numbers(q) for q in found.quantities]
+        return csv(["quantity", *rows[0]], [[q.name, *row.values()] for q, row in zip(found.quantities, rows)])
+    percent = f"{100 * found.confidence:g} %"
+    lines = [found.nominal.circuit.title, f"{found.samples:,} samples, seed {found.seed}; intervals of {percent}"]
+    if found.failures:
+        lines.append(f"{found.failures:,} samples have no steady state")
+    for quantity in found.quantities:
+        lines += ["", *_table(quantity)]
+    if found.yield_ is not None:
+        lines += ["", *_yield(found)]
+    lines += ["", f"all samples certified, worst relative violation {found.worst:.1e}"]
+    return "\n".join(lines) + "\n"
+
+
+def _table(q: Quantity) -> list[str]:
+    from circuitsim.formats.columns import quantity, table
+
+    rows = [
+        ["nominal", quantity(q.nominal, q.unit), ""],
+        ["mean", quantity(q.mean, q.unit), f"± {quantity(q.mean_error, q.unit)} (standard error)"],
+        ["standard deviation", quantity(q.deviation, q.unit), ""],
+        ["least", quantity(q.least, q.unit), ""],
+    ]
+    for p, (low, value, high) in q.quantiles.items():
+        between = f"{_end(low, q.unit)} … {_end(high, q.unit)}"
+        rows.append([f"{100 * p:g} % quantile", quantity(value, q.unit), between])
+    rows.append(["most", quantity(q.most, q.unit), ""])
+    for name, share in q.contributions[:5]:
+        rows.append([f"variance from {name}", f"{100 * share:.3g} %", ""])
+    rows.append(["not linear", f"{100 * q.unexplained:.3g} %", ""])
+    return table([q.name, "", "interval"], rows)
+
+
+def _end(value: float, unit: str) -> str:
+    from circuitsim.formats.columns import quantity
+
+    return quantity(value, unit) if abs(value) < float("inf") else "?"
+
+
+def _yield(found: MonteCarlo) -> list[str]:
+    from circuitsim.formats.columns import table
+
+    pairs = [(str(one), share) for one, share in found.specifications]
+    assert found.yield_ is not None
+    if len(pairs) > 1:
+        pairs.append(("all", found.yield_))
+    rows = [[name, f"{100 * s.value:.5g} %", f"{100 * s.low:.5g} … {100 * s.high:.5g} %"] for name, s in pairs]
+    return table(["specification", "yield", "interval"], rows)

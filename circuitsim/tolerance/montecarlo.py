@@ -1,0 +1,182 @@
+"""Monte Carlo: statistics of a circuit whose values spread, every sample a certified operating point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.probes import parse_probes
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.executors import executor_of, in_order
+from circuitsim.tolerance.draws import BLOCK, deviations
+from circuitsim.tolerance.result import MonteCarlo, Summary
+from circuitsim.tolerance.samples import Job, Marked
+from circuitsim.tolerance.specification import Specification, parse_specification
+from circuitsim.tolerance.spread import Spread, Tolerance, parse_tolerance, spread_of
+from circuitsim.tolerance.statistics import BlockMoments, block_moments
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+BLOCKS = 8
+"""Blocks of a task."""
+
+MOST = 10**9
+"""Most samples."""
+
+
+class _Task(NamedTuple):
+    """Blocks ``first`` … ``last`` − 1 of a run."""
+
+    job: Marked
+    spread: Spread
+    seed: int
+    latin: bool
+    samples: int
+    first: int
+    last: int
+
+
+class _Block(NamedTuple):
+    """The quantities (n, q) of a block, their moments with the variables', failures, the worst violation."""
+
+    values: np.ndarray
+    moments: BlockMoments
+    failures: int
+    worst: float
+
+
+def montecarlo(
+    source: Circuit | Deck,
+    tolerances: Sequence[str | Tolerance],
+    observe: str | Sequence[str],
+    samples: int = 10_000,
+    specifications: Sequence[str | Specification] = (),
+    seed: int = 0,
+    latin: bool = False,
+    confidence: float = 0.95,
+    tolerance: float = TOLERANCE,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    rows: Callable[[Sequence[str], np.ndarray], None] | None = None,
+) -> MonteCarlo:
+    """Statistics of quantities over random values of a circuit.
+
+    Parameters
+    ----------
+    source : Circuit or Deck
+    tolerances : sequence of str or Tolerance
+        For instance ``["R*=1%", "V1=0.1,normal", "R*=0.5%,lot"]``.
+    observe : str or sequence of str
+        Quantities: ``"v(out) i(R1)"``.
+    samples : int
+    specifications : sequence of str or Specification, optional
+        Ranges that make a circuit good, for instance ``["4.9<v(out)<5.1"]``.
+    seed : int
+        The same seed gives the same results, whatever the workers.
+    latin : bool
+        Latin hypercube within blocks of 1024 samples.
+    confidence : float
+        Of all intervals.
+    tolerance : float
+        Of each sample's certificate.
+    workers : int, optional
+        Processes; 1: none but this one; by default a thread a processor.
+    executor : concurrent.futures.Executor, optional
+        Where the tasks run, in place of ``workers``.
+    progress : callable, optional
+        Called with the samples done and the samples in all.
+    rows : callable, optional
+        Called with the names of the quantities and their values (n, q) in each block, in order, for keeping them.
+
+    Raises
+    ------
+    UsageError
+        Names or ranges that are not there; fewer than two samples.
+    NoSteadyStateError
+        The circuit with its nominal values has none. Samples without one are counted.
+    ConvergenceError
+        A sample without a certificate.
+
+    Examples
+    --------
+    >>> import circuitsim
+    >>> deck = circuitsim.loads('''divider
+    ... V1 in 0 10
+    ... R1 in out 1k
+    ... R2 out 0 1k
+    ... ''')
+    >>> mc = circuitsim.montecarlo(deck, ["R*=1%"], "v(out)", 2000, ["4.98<v(out)<5.02"])
+    >>> round(mc["v(out)"].mean, 2), mc["v(out)"].deviation < 0.03, 0.5 < mc.yield_.value < 0.7
+    (5.0, True, True)
+    """
+    if not 2 <= samples <= MOST:
+        raise UsageError(f"between 2 and {MOST:,} samples are possible, not {samples}")
+    if not 0.0 < confidence < 1.0:
+        raise UsageError(f"the confidence must lie between 0 and 1, not {confidence:g}")
+    if seed < 0:
+        raise UsageError(f"the seed must be at least 0, not {seed}")
+    circuit = source if isinstance(source, Circuit) else source.circuit
+    stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
+    wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
+    spread = spread_of(circuit, stated)
+    text = observe if isinstance(observe, str) else " ".join(observe)
+    # Quantities of specifications are observed too.
+    probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)
+    if not probes:
+        raise UsageError("nothing is observed: name at least one quantity, for instance v(out)")
+    names = [str(probe) for probe in probes]
+    of_specification = [names.index(_canonical(s.quantity, circuit)) for s in wanted]
+    job = Marked.of(Job(circuit, spread.names, " ".join(names), tolerance))
+    nominal = job.worker().nominal
+    summary = Summary(len(probes), len(spread.variables), wanted, of_specification)
+    with executor_of(workers, executor) as (pool, count):
+        for block in _blocks(_tasks(job, spread, seed, latin, samples), pool, count):
+            summary.add(block.values, block.moments, block.failures, block.worst)
+            if rows is not None:
+                rows(names, block.values)
+            if progress is not None:
+                progress(summary.samples, samples)
+    if not summary.moments.count:
+        raise NoSteadyStateError("no sample has a steady state", [], [])
+    return MonteCarlo(nominal, probes, spread, stated, summary, seed, latin, confidence)
+
+
+def _canonical(quantity: str, circuit: Circuit) -> str:
+    found = parse_probes(quantity, circuit)
+    if len(found) != 1:
+        raise UsageError(f"--spec {quantity!r}: a specification limits one quantity")
+    return str(found[0])
+
+
+def _tasks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int) -> Iterator[_Task]:
+    blocks = -(-samples // BLOCK)
+    for first in range(0, blocks, BLOCKS):
+        yield _Task(job, spread, seed, latin, samples, first, min(first + BLOCKS, blocks))
+
+
+def _blocks(tasks: Iterator[_Task], pool: Executor | None, count: int) -> Iterator[_Block]:
+    for blocks in in_order(pool, count, run_task, tasks):
+        yield from blocks
+
+
+def run_task(task: _Task) -> list[_Block]:
+    """The blocks of a task."""
+    worker, found = task.job.worker(), []
+    for block in range(task.first, task.last):
+        count = min(BLOCK, task.samples - block * BLOCK)
+        x = deviations(task.spread, task.seed, block, count, task.latin)
+        solved = worker.solve(task.spread.values(x))
+        there = ~np.isnan(solved.values).any(axis=1)
+        y = solved.values[there]
+        found.append(_Block(y, block_moments(y, x[there]), solved.failures, solved.worst))
+    return found
+
+
+__all__ = ["MonteCarlo", "montecarlo"]

@@ -1,0 +1,225 @@
+"""What a Monte Carlo run found: statistics with confidence intervals, yield, where the spread comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.probes import Formula, Probe, Reader
+from circuitsim.errors import UsageError
+from circuitsim.tolerance.specification import Specification
+from circuitsim.tolerance.spread import Spread, Tolerance
+from circuitsim.tolerance.statistics import BlockMoments, Interval, Moments, QuantileSketch, proportion
+
+if TYPE_CHECKING:
+    import pandas
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+"""Probabilities of the quantiles that are reported."""
+
+
+class Summary:
+    """The statistics of a stream of samples.
+
+    Parameters
+    ----------
+    outputs, variables : int
+    specifications : sequence of Specification
+    places : sequence of int
+        The output that each specification limits.
+    """
+
+    def __init__(
+        self, outputs: int, variables: int, specifications: Sequence[Specification], places: Sequence[int]
+    ) -> None:
+        self.moments = Moments(outputs, variables)
+        self.sketches = [QuantileSketch() for _ in range(outputs)]
+        self.specifications, self.places = tuple(specifications), tuple(places)
+        self.met, self.all_met = [0] * len(specifications), 0
+        self.failures, self.worst = 0, 0.0
+
+    @property
+    def samples(self) -> int:
+        """Samples so far."""
+        return self.moments.count + self.failures
+
+    def add(self, values: np.ndarray, moments: BlockMoments, failures: int, worst: float) -> None:
+        """Take the quantities (n, q) of the next block."""
+        self.moments.add(moments)
+        for sketch, column in zip(self.sketches, values.T):
+            sketch.add(column)
+        good = np.ones(len(values), dtype=bool)
+        for k, (specification, q) in enumerate(zip(self.specifications, self.places)):
+            met = specification.met(values[:, q])
+            self.met[k] += int(met.sum())
+            good &= met
+        self.all_met += int(good.sum())
+        self.failures += failures
+        self.worst = max(self.worst, worst)
+
+
+class Quantity(NamedTuple):
+    """The distribution of one quantity.
+
+    Attributes
+    ----------
+    name, unit : str
+    nominal : float
+        With the nominal values.
+    mean : float
+    mean_error : float
+        Standard error of the mean; an upper bound with a Latin hypercube.
+    deviation : float
+        Standard deviation.
+    least, most : float
+        Smallest and largest of the samples.
+    quantiles : dict of float to Interval
+        By probability, each with its confidence interval.
+    contributions : tuple of (str, float)
+        Variables and their shares of the variance by their linear effect, the largest first.
+    unexplained : float
+        Share of the variance that no variable explains linearly.
+    counts, edges : arrays
+        Histogram.
+    """
+
+    name: str
+    unit: str
+    nominal: float
+    mean: float
+    mean_error: float
+    deviation: float
+    least: float
+    most: float
+    quantiles: dict[float, Interval]
+    contributions: tuple[tuple[str, float], ...]
+    unexplained: float
+    counts: np.ndarray
+    edges: np.ndarray
+
+
+class MonteCarlo:
+    """Statistics over random values.
+
+    Attributes
+    ----------
+    nominal : OperatingPoint
+    quantities : tuple of Quantity
+    samples, failures : int
+        Samples in all, and those without a steady state.
+    specifications : tuple of (Specification, Interval)
+        Each with the probability that it is met.
+    yield_ : Interval or None
+        Probability that all are met; samples without a steady state do not.
+    worst : float
+        Largest relative violation of any sample's certificate.
+    seed : int
+    latin : bool
+    confidence : float
+    tolerances : tuple of Tolerance
+    """
+
+    def __init__(
+        self, nominal: OperatingPoint, probes: Sequence[Probe | Formula], spread: Spread,
+        tolerances: Sequence[Tolerance], summary: Summary, seed: int, latin: bool, confidence: float,
+    ) -> None:  # fmt: skip
+        self.nominal, self.seed, self.latin, self.confidence = nominal, seed, latin, confidence
+        self.tolerances, self.samples, self.failures = tuple(tolerances), summary.samples, summary.failures
+        self.worst = summary.worst
+        values = Reader(probes, nominal.circuit).read(nominal)
+        shares = summary.moments.contributions()
+        self.quantities = tuple(
+            _quantity(str(probe), probe.unit, float(values[q]), q, summary, shares[:, q], spread, confidence)
+            for q, probe in enumerate(probes)
+        )
+        self.specifications = tuple(
+            (one, proportion(met, self.samples, confidence)) for one, met in zip(summary.specifications, summary.met)
+        )
+        self.yield_ = proportion(summary.all_met, self.samples, confidence) if summary.specifications else None
+
+    def __getitem__(self, name: str) -> Quantity:
+        """The distribution of a quantity; case does not matter."""
+        for quantity in self.quantities:
+            if quantity.name.lower() == name.lower():
+                return quantity
+        raise UsageError(f"{name!r} was not observed; there are {', '.join(q.name for q in self.quantities)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: the JSON object of ``circuitsim montecarlo --format json``."""
+        return {
+            "schema": 2,
+            "title": self.nominal.circuit.title,
+            "samples": self.samples,
+            "failures": self.failures,
+            "seed": self.seed,
+            "latin_hypercube": self.latin,
+            "confidence": self.confidence,
+            "tolerances": [str(one) for one in self.tolerances],
+            "worst_violation": self.worst,
+            "quantities": {q.name: _plain(q) for q in self.quantities},
+            "specifications": {str(one): _ends(share) for one, share in self.specifications},
+            "yield": None if self.yield_ is None else _ends(self.yield_),
+        }
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row a quantity: unit, nominal, mean, mean_error, deviation, least, most, a column a quantile."""
+        import pandas
+
+        rows = {q.name: numbers(q) for q in self.quantities}
+        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("quantity")
+
+    def __repr__(self) -> str:
+        lines = [f"MonteCarlo of {self.nominal.circuit.title!r}: {self.samples:,} samples, {self.failures} failures"]
+        lines += [f"  {q.name} = {q.mean:.6g} ± {q.deviation:.3g} {q.unit}" for q in self.quantities[:20]]
+        if self.yield_ is not None:
+            lines.append(f"  yield {100 * self.yield_.value:.4g} %")
+        return "\n".join(lines)
+
+
+def _quantity(
+    name: str, unit: str, nominal: float, q: int, summary: Summary, shares: np.ndarray, spread: Spread,
+    confidence: float,
+) -> Quantity:  # fmt: skip
+    sketch, moments = summary.sketches[q], summary.moments
+    order = np.argsort(-shares, kind="stable")
+    deviation = float(moments.deviation[q])
+    return Quantity(
+        name, unit, nominal, float(moments.mean[q]), deviation / math.sqrt(moments.count), deviation, sketch.least,
+        sketch.most, {p: sketch.quantile(p, confidence) for p in QUANTILES},
+        tuple((spread.variables[v], float(shares[v])) for v in order.tolist()),
+        max(0.0, 1.0 - float(shares.sum())), *sketch.histogram(),
+    )  # fmt: skip
+
+
+def numbers(q: Quantity) -> dict[str, float | str]:
+    """One row of a table."""
+    row: dict[str, float | str] = {
+        "unit": q.unit, "nominal": q.nominal, "mean": q.mean, "mean_error": q.mean_error, "deviation": q.deviation,
+        "least": q.least, "most": q.most,
+    }  # fmt: skip
+    for probability, (low, value, high) in q.quantiles.items():
+        word = f"q{100.0 * probability:g}"
+        row |= {f"{word}_low": low, word: value, f"{word}_high": high}
+    return row
+
+
+def _ends(interval: Interval) -> dict[str, float | None]:
+    return {key: value if math.isfinite(value) else None for key, value in interval._asdict().items()}
+
+
+def _plain(q: Quantity) -> dict[str, Any]:
+    return {
+        "unit": q.unit, "nominal": q.nominal, "mean": q.mean, "mean_error": q.mean_error, "deviation": q.deviation,
+        "least": q.least, "most": q.most,
+        "quantiles": {f"{p:g}": _ends(interval) for p, interval in q.quantiles.items()},
+        "contributions": dict(q.contributions),
+        "unexplained": q.unexplained,
+        "histogram": {"counts": q.counts.tolist(), "edges": q.edges.tolist()},
+    }  # fmt: skip
+
+
+__all__ = ["QUANTILES", "MonteCarlo", "Quantity", "Summary", "numbers"]

@@ -1,0 +1,185 @@
+"""Samples against single solves; statistics against known distributions; the same bytes everywhere."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim import Circuit
+from circuitsim.cli import main
+from circuitsim.errors import UsageError
+from circuitsim.tolerance.draws import BLOCK, deviations
+from circuitsim.tolerance.specification import parse_specification
+from circuitsim.tolerance.spread import parse_tolerance, spread_of
+
+CLIPPER = "clipper\nV1 in 0 3\nR1 in out 1k\nR2 out 0 2k\nD1 out x\nR3 x y 100\nV2 y 0 1.5\n"
+
+
+def line(n: int = 1) -> Circuit:
+    c = Circuit("source")
+    for k in range(n):
+        c.voltage_source(f"V{k}", f"a{k}", "0", 1.0)
+        c.resistor(f"R{k}", f"a{k}", "0", 1.0)
+    return c
+
+
+def test_samples_are_those_of_single_solves() -> None:
+    deck = circuitsim.loads(CLIPPER)
+    tolerances = ["R*=5%", "V?=10%,normal", "R*=2%,lot"]
+    rows: list[np.ndarray] = []
+    found = circuitsim.montecarlo(
+        deck, tolerances, "v(out) i(D1) p(R3)", BLOCK + 40, seed=3, rows=lambda names, values: rows.append(values)
+    )
+    spread = spread_of(deck, [parse_tolerance(t) for t in tolerances])
+    table = np.concatenate(rows)
+    assert table.shape == (BLOCK + 40, 3)
+    for s in (0, 17, 900, BLOCK + 5):
+        block, count = divmod(s, BLOCK)[0], BLOCK if s < BLOCK else 40
+        values = spread.values(deviations(spread, 3, block, count, False))[s % BLOCK]
+        point = circuitsim.solve(deck.with_values(dict(zip(spread.names, values.tolist()))))
+        assert table[s] == pytest.approx([point["out"], point.current("D1"), point.power("R3")], rel=1e-12)
+    assert found["i(D1)"].mean == pytest.approx(table[:, 1].mean(), rel=1e-12)
+    assert found["v(out)"].deviation == pytest.approx(table[:, 0].std(ddof=1), rel=1e-12)
+    assert found["v(out)"].quantiles[0.5].value == np.sort(table[:, 0])[(BLOCK + 40 + 1) // 2 - 1]
+    assert found.worst < 1e-9 and found.failures == 0
+
+
+def test_the_same_bytes_whatever_the_workers() -> None:
+    deck = circuitsim.loads(CLIPPER)
+
+    def text(**how) -> str:
+        args = (deck, ["R*=5%", "V1=10%,truncated"], "v(out) i(D1)", 20_000, ["v(out)<1.6"], 1, True)
+        return json.dumps(circuitsim.montecarlo(*args, **how).to_dict())
+
+    expected = text(workers=1)
+    assert text() == expected
+    assert text(workers=2) == expected
+    with ThreadPoolExecutor(3) as threads:
+        assert text(executor=threads) == expected
+    with ProcessPoolExecutor(1) as processes:
+        assert text(executor=processes) == expected
+    assert '"yield"' in expected
+
+
+def test_a_uniform_source_has_uniform_quantiles() -> None:
+    found = circuitsim.montecarlo(line(), ["V0=10%"], "v(a0)", 60_000, ["v(a0)<1.05"])
+    quantity = found["v(a0)"]
+    assert quantity.mean == pytest.approx(1.0, abs=4 * quantity.mean_error)
+    assert quantity.deviation == pytest.approx(0.1 / np.sqrt(3), rel=0.02)
+    for probability, (low, value, high) in quantity.quantiles.items():
+        exact = 0.9 + 0.2 * probability
+        assert low - 0.001 < exact < high + 0.001 and low < value < high
+    assert found.yield_ is not None and found.yield_.low - 0.002 < 0.75 < found.yield_.high + 0.002
+    assert quantity.contributions[0] == ("V0", pytest.approx(1.0, abs=1e-9))
+
+
+def test_contributions_are_the_shares_of_the_variance() -> None:
+    c = Circuit("sum")
+    c.current_source("I1", "0", "a", 1.0)
+    c.current_source("I2", "0", "a", 1.0)
+    c.resistor("R1", "a", "0", 1.0)
+    found = circuitsim.montecarlo(c, ["I1=1%", "I2=2%"], "v(a)", 40_000)
+    shares = dict(found["v(a)"].contributions)
+    assert (shares["I1"], shares["I2"]) == (pytest.approx(0.2, abs=0.01), pytest.approx(0.8, abs=0.01))
+    assert found["v(a)"].unexplained < 0.02
+
+
+def test_lots_deviate_together_and_the_last_own_tolerance_counts() -> None:
+    c = Circuit("divider")
+    c.voltage_source("V1", "in", "0", 2.0)
+    c.resistor("R1", "in", "out", 1e3)
+    c.resistor("R2", "out", "0", 1e3)
+    together = circuitsim.montecarlo(c, ["R*=20%,lot"], "v(out) i(V1)", 2000)
+    assert together["v(out)"].deviation < 1e-12 < 1e-5 < together["i(V1)"].deviation
+    spread = spread_of(c, [parse_tolerance(t) for t in ("R*=5%", "R1=1%", "V1=0.1")])
+    by_name = dict(zip(spread.variables, spread.amount.tolist()))
+    assert by_name == {"R1": 0.01, "R2": 0.05, "V1": 0.1}
+    assert spread.values(np.array([0.1, 0.01, -0.05])).tolist() == [2.1, 1010.0, 950.0]
+
+
+def test_latin_hypercube_takes_every_stratum_once() -> None:
+    spread = spread_of(line(3), [parse_tolerance("V*=10%")])
+    x = deviations(spread, 0, 5, 256, True)
+    strata = np.floor((x / 0.1 + 1.0) / 2.0 * 256).astype(int)
+    assert (np.sort(strata, axis=0) == np.arange(256)[:, None]).all()
+    plain, latin = (
+        np.std([circuitsim.montecarlo(line(), ["V0=10%"], "v(a0)", 256, seed=s, latin=how)["v(a0)"].mean
+                for s in range(20)])
+        for how in (False, True)
+    )  # fmt: skip
+    assert latin < 0.05 * plain
+
+
+def test_samples_without_a_steady_state_are_counted() -> None:
+    c = Circuit("two sources")
+    c.voltage_source("V1", "a", "0", 1.0)
+    c.diode("D1", "a", "b")
+    c.voltage_source("V2", "b", "0", 1.05)
+    c.resistor("R1", "b", "0", 1.0)
+    found = circuitsim.montecarlo(c, ["V1=10%"], "v(a)", 4000, ["v(a)>0"])
+    assert found.failures == pytest.approx(1000, abs=150)
+    assert found.yield_ is not None and found.yield_.value == pytest.approx(0.75, abs=0.04)
+    assert found.samples == 4000 and found["v(a)"].most <= 1.05
+
+
+def test_parameters_of_devices_deviate() -> None:
+    deck = circuitsim.loads("d\nV1 a 0 5\nR1 a b 1k\nD1 b 0 dz\n.model dz D(ron=1 vfwd=0.6 roff=1g)")
+    found = circuitsim.montecarlo(deck, ["D1.vfwd=10%"], "v(b)", 300)
+    assert found["v(b)"].deviation == pytest.approx(0.06 / np.sqrt(3), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("tolerances", "message"),
+    [
+        (["Q*=1%"], "no element or parameter"),
+        (["R*=120%"], "must stay positive"),
+        (["R*=1%,gamma"], "'gamma' is none of"),
+        (["R*"], "write NAMES=AMOUNT"),
+        (["R*=-1%"], "must be positive"),
+        ([], "no tolerance"),
+    ],
+)
+def test_refused_tolerances(tolerances: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        circuitsim.montecarlo(line(), tolerances, "v(a0)", 10)
+
+
+def test_normal_values_beyond_the_range_are_an_error() -> None:
+    with pytest.raises(UsageError, match="a truncated distribution keeps the limits"):
+        circuitsim.montecarlo(line(), ["R0=99%,normal"], "v(a0)", 20_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [("1<v(a)<2", 1.0, 2.0), ("2>v(a)>=1", 1.0, 2.0), ("v(a)<1m", -np.inf, 1e-3), ("1k<v(a)", 1e3, np.inf)],
+)
+def test_specifications(text: str, low: float, high: float) -> None:
+    assert parse_specification(text)[1:] == (low, high)
+
+
+@pytest.mark.parametrize("text", ["v(a)", "1<v(a)>2", "2<v(a)<1", "x<v(a)<y"])
+def test_refused_specifications(text: str) -> None:
+    with pytest.raises(UsageError, match="--spec"):
+        parse_specification(text)
+
+
+def test_command(tmp_path, capsys) -> None:
+    deck, rows, picture = tmp_path / "c.cir", tmp_path / "rows.csv", tmp_path / "h.svg"
+    deck.write_text(CLIPPER)
+    words = ["montecarlo", str(deck), "--tol", "R*=1%", "--spec", "v(out)<1.6", "--spec", "v(out)>1.5"]
+    words += ["--samples", "1500"]
+    assert main([*words, "--rows", str(rows), "--plot", str(picture)]) == 0
+    said = capsys.readouterr().out
+    assert "variance from R1" in said and "all samples certified" in said
+    assert rows.read_text().count("\n") == 1501 and "nominal" in picture.read_text(encoding="utf-8")
+    assert main([*words, "--format", "json", "--workers", "1"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["yield"]) == {"low", "value", "high"}
+    assert main([*words, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("quantity,unit,nominal,mean")
+    assert main([*words, "--workers", "0"]) == 2
+    assert main([*words[:4], "--samples", "10"]) == 2
+    assert "nothing is observed" in capsys.readouterr().err
