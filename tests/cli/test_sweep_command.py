@@ -217,7 +217,7 @@ def test_progress_of_a_long_sweep_on_a_terminal(monkeypatch: pytest.MonkeyPatch,
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     monkeypatch.setattr("sys.stderr", Terminal())
-    line = sweep_command._ProgressLine()
+    line = sweep_command.LateProgress("sweep")
     for done in range(1, 11):
         clock[0] += seconds
         line.update(done, 10)
@@ -230,7 +230,7 @@ def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> No
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    line = sweep_command._ProgressLine()
+    line = sweep_command.LateProgress("sweep")
     for done in range(1, 11):
         clock[0] += 5.0
         line.update(done, 10)
