@@ -20,6 +20,7 @@ from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.quick import MAX_ITERATIONS
+from circuitsim.analysis.response import responses
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import TOLERANCE
@@ -243,15 +244,17 @@ class BatchSolver:
         currents : (samples, m) float array
             Branch currents of the response.
         """
-        if self.plan is None:
-            raise TopologyError(f"responses need a circuit of at most {LARGEST} nodes")
         count, n = solution.voltages.shape
+        value = self._all_values(solution.stiffness)
+        if self.plan is None:
+            found = responses(self.columns, value, n, solution.closed, -cotangent, threads or processors())
+            return found[0], found[1][:, : self.value.size]
         injected = np.zeros((count, n))
         for k, (p, q) in enumerate(self.outputs.tolist()):
             injected[:, p] -= cotangent[:, k]
             injected[:, q] += cotangent[:, k]
         v, current = np.zeros((count, n)), np.zeros((count, self.columns[0].size))
-        args = (*self.columns, self._all_values(solution.stiffness), injected)
+        args = (*self.columns, value, injected)
         self._side_by_side("respond", count, threads, solution.stiffness, args, (solution.closed, v, current))
         return v, current[:, : self.value.size]
 
