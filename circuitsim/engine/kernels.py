@@ -33,5 +33,4 @@ def register() -> None:
     for module in MODULES:
         for function in vars(module).values():
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                # A state is thirty arrays: handed to a function that is not inlined, they are copied.
-                register_jitable(forceinline=module is steps)(function)
+                register_jitable(function)

@@ -188,30 +188,13 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     early = signs and passive(plan, value)
     for attempt in range(3):
         # First with currents that are differences of potentials, then after one correction: they may be good enough.
-        limit = 1 if attempt == 1 else STEPS
-        if (
-            attempt > 0
-            and not correct(
-                plan,
-                space,
-                kind,
-                first,
-                second,
-                value,
-                closed,
-                carriers,
-                chords,
-                most,
-                v,
-                current,
-                low,
-                need,
-                need_low,
-                limit,
-            )
-            and attempt > 1
-        ):
-            return False
+        if attempt > 0:
+            good = correct(
+                plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low, need,
+                need_low, 1 if attempt == 1 else STEPS,
+            )  # fmt: skip
+            if not good and attempt > 1:
+                return False
         bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
         if early and bound <= ACCURATE:
             break

@@ -31,27 +31,40 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
         Of the diodes, A.
     need : (n_nodes,) float array
         Filled: what is left over at the roots of these trees, A.
+
+    Returns
+    -------
+    float
+        The least |current|, A, not counting blocking diodes, open circuits and current sources of 0 A.
     """
     need[:] = 0.0
+    least = np.inf
     for e in range(kind.size):
         a, b, c = first[e], second[e], 0.0
         if kind[e] == RESISTOR and value[e] != 0.0:
             c = ((v[a] - v[b]) + (low[a] - low[b])) / value[e]
+            if c != 0.0 or abs(value[e]) < np.inf:
+                least = min(least, abs(c))
         elif kind[e] == CURRENT:
             c = value[e]
+            if c != 0.0:
+                least = min(least, abs(c))
         current[e] = c
         need[a] -= c
         need[b] += c
     for d in range(flow.size):
         if flow[d] > 0.0:
+            least = min(least, flow[d])
             current[plan.diode[d]] = flow[d]
             need[plan.anode[d]] -= flow[d]
             need[plan.cathode[d]] += flow[d]
     for k in range(plan.tree_node.size - 1, -1, -1):
         u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
         current[e] = need[w] if first[e] == w else -need[w]
+        least = min(least, abs(need[w]))
         need[u] += need[w]
         need[w] = 0.0
+    return least
 
 
 def correct(plan, space, kind, first, second, value, closed, v, current):
@@ -72,8 +85,9 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
         low[k] = change[forest.last[plan.coordinate[k]]]
         left[k] = space.need[k]
     level(space.stubs, low)
-    demands(plan, space.g, low, left, space.need, space.size)
-    gather(plan, space.need, change)
+    if forest.node.size > 0:
+        demands(plan, space.g, low, left, space.need, space.size)
+        gather(plan, space.need, change)
     for k in range(forest.node.size - 1, -1, -1):
         d, u, w = forest.diode[k], forest.parent[k], forest.node[k]
         space.flow[d] += change[w] if plan.coordinate[plan.anode[d]] == w else -change[w]
@@ -97,16 +111,18 @@ def measure(plan, space, kind, first, second, value, closed, v, current, worst, 
     v : (n_nodes,) float array
         Potentials, V; improved where they are too coarse.
     """
-    take_stubs(plan, space, kind, first, second, value, closed)
-    level(space.stubs, v)
     space.low[:] = 0.0
-    branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
-    for again in range(2):
-        worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-        if again or not total < np.inf or total <= ACCURATE * least_scale(first, second, current, space.at_node):
-            break
-        if not correct(plan, space, kind, first, second, value, closed, v, current):
-            break
+    least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+    worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
+    if total < np.inf and not total < ACCURATE * least:
+        take_stubs(plan, space, kind, first, second, value, closed)
+        if level(space.stubs, v):
+            branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+            worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
+        if not total <= ACCURATE * least_scale(first, second, current, space.at_node) and correct(
+            plan, space, kind, first, second, value, closed, v, current
+        ):
+            worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     return branch_violations(
         kind, first, second, value, value, v, space.low, space.stubs.still, current, space.at_node, total, worst,
         relative,

@@ -28,6 +28,7 @@ from circuitsim.engine.small import (
     loops,
     order,
     plan,
+    pointers,
     ports,
     proof,
     samples,
@@ -55,25 +56,6 @@ _MODULES = (
     order, plan, workspace, linear, active_set, stubs, currents, spanning, proof, branches, ports, samples, loops,
     single, along_tree,
 )  # fmt: skip
-
-APART = (
-    "factorise",
-    "solve_ports",
-    "solve_samples",
-    "least_norm",
-    "span",
-    "by_magnitude",
-    "join",
-    "prove_branches",
-    "loop_scale",
-    "error_bound",
-    "refine",
-    "take_stubs",
-    "correct",
-    "improve_chords",
-    "find_live",
-)
-"""Functions that take so long, compared to what a call costs, that inlining them would only take a compiler's time."""
 
 MEASURES = (
     "update_maximum", "current_scale", "net_currents", "least_scale", "branch_violations", "worst_violations",
@@ -139,17 +121,18 @@ def _register() -> None:
     """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
     from numba.extending import overload, register_jitable
 
+    from circuitsim import _pointers
     from circuitsim._jit import uncounted
     from circuitsim.engine.kernels import register
 
     register()  # graph primitives, steps, arithmetic
-    overload(workspace.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
+    overload(pointers.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
+    _pointers.register(pointers.pointer, pointers.retain)
     for module in _MODULES:
         for function in vars(module).values():
             own = isinstance(function, FunctionType) and function.__module__ == module.__name__
-            if own and function is not workspace.kept:
-                # A plan and a workspace are fifty arrays: handed to a function that is not inlined, they are copied.
-                register_jitable(forceinline=module not in (order, plan) and function.__name__ not in APART)(function)
+            if own:
+                register_jitable(function)
     for name in MEASURES:
         register_jitable(getattr(certificate, name))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from circuitsim.engine.small.active_set import NOISE, refactor, take_conductances
 from circuitsim.engine.small.linear import substitute
+from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import contract_diodes, demands, gather, node_potentials
 
@@ -45,8 +46,9 @@ class Ports(NamedTuple):
 
 def ports(plan, value):
     """The ports of a circuit with these element values, Ω."""
-    n, d = plan.n, plan.diode.size
-    space = fresh(plan)
+    plan, n, d = pointer(plan), plan.n, plan.diode.size
+    memory = fresh(plan)
+    space = pointer(memory)
     response, resistance = np.zeros((d, n + 1)), np.empty((d, d))
     take_conductances(plan, value, space)
     factor = refactor(plan, space, np.zeros(d, np.bool_)) if plan.regular else -1
@@ -63,6 +65,7 @@ def ports(plan, value):
             a, c = plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]]
             for k in range(d):
                 resistance[e, k] = response[k, a] - response[k, c]
+    retain(memory)
     return Ports(usable, multiplier, pivot, response, resistance)
 
 

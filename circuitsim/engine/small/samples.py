@@ -16,6 +16,7 @@ from circuitsim.engine.small.active_set import (
 from circuitsim.engine.small.branches import refine
 from circuitsim.engine.small.currents import ACCURATE, measure
 from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.engine.small.ports import eliminate_ports, hold, solve_ports
 from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import contract_diodes, copy, node_potentials, offsets
@@ -93,7 +94,9 @@ def solve_samples(
     status, count : (samples,) int arrays
         Filled: see `circuitsim.engine.small.active_set.solve_active_set`.
     """
-    own, space, drop = value.copy(), fresh(plan), np.empty(value.size)
+    plan, own, drop = pointer(plan), value.copy(), np.empty(value.size)
+    memory = fresh(plan)
+    space = pointer(memory)
     take_conductances(plan, value, space)
     for s in range(begin, end):
         for k in range(inputs.size):
@@ -107,6 +110,7 @@ def solve_samples(
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
         )
+    retain(memory)
 
 
 def clean(relative):
@@ -123,7 +127,9 @@ def solve_by_ports(
 ):  # fmt: skip
     """The same through the circuit's ports ``made`` (`ports.Ports`), each sample that it cannot do well by
     `solve_sample`."""
-    own, space, drop = value.copy(), fresh(plan), np.empty(value.size)
+    plan, made, own, drop = pointer(plan), pointer(made), value.copy(), np.empty(value.size)
+    memory = fresh(plan)
+    space = pointer(memory)
     offset, injected = space.offset, space.injected
     take_conductances(plan, value, space)
     for s in range(begin, end):
@@ -147,6 +153,7 @@ def solve_by_ports(
         prove_sample(
             plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
         )
+    retain(memory)
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):
@@ -173,17 +180,22 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
     v, current : (samples, n_nodes), (samples, m) float arrays
         Filled: changes of potentials, V, and of the branch currents, A.
     """
-    still, space = np.zeros(plan.coordinate.size), fresh(plan)
+    plan, still = pointer(plan), np.zeros(plan.coordinate.size)
+    memory = fresh(plan)
+    space = pointer(memory)
     take_conductances(plan, value, space)
     for s in range(begin, end):
         copy(closed[s], space.closed)
         solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
         signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
+    retain(memory)
 
 
 def respond_by_ports(plan, made, kind, first, second, value, injected, begin, end, closed, v, current):
     """The same through the circuit's ports ``made``; `solve_active_set` where the diodes' loops leave no such way."""
-    d, still, space = plan.diode.size, np.zeros(plan.coordinate.size), fresh(plan)
+    plan, made, d, still = pointer(plan), pointer(made), plan.diode.size, np.zeros(plan.coordinate.size)
+    memory = fresh(plan)
+    space = pointer(memory)
     chosen, square, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
     x, flow, held = space.x, space.flow, space.closed
     take_conductances(plan, value, space)
@@ -203,11 +215,16 @@ def respond_by_ports(plan, made, kind, first, second, value, injected, begin, en
         else:
             solve_active_set(plan, injected[s], still, 0, space, held, v[s], flow)
         signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
+    retain(memory)
 
 
 def stable(plan, value, closed):
     """Whether the energy is strictly convex with these diodes as shorts: all pivots positive."""
-    space = fresh(plan)
+    plan = pointer(plan)
+    memory = fresh(plan)
+    space = pointer(memory)
     take_conductances(plan, value, space)
     factor = refactor(plan, space, closed)
-    return factor >= 0 and space.held[factor]
+    convex = factor >= 0 and space.held[factor]
+    retain(memory)
+    return convex

@@ -22,16 +22,17 @@ from circuitsim.engine.small.currents import ACCURATE, measure
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, share
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan, plan
+from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.proof import prove_branches
 from circuitsim.engine.small.samples import injections
-from circuitsim.engine.small.workspace import kept, workspace, workspace_size
+from circuitsim.engine.small.workspace import workspace, workspace_size
 from circuitsim.engine.steps import offsets
 
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
-N, REGULAR, ENTRIES, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 8)
+N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 9)
 """Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
-factor, how much memory a `circuitsim.engine.small.workspace.Workspace` takes."""
+factor, where the memory of a `circuitsim.engine.small.workspace.Workspace` begins, and how much it takes."""
 
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
@@ -63,7 +64,8 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
         for e in range(arrays[k].size):
             packed[at + e] = arrays[k][e]
         at += arrays[k].size
-    fill = packed[at : at + uint32_words(3 * entries)].view(np.uint32)
+    packed[MEMORY] = at + uint32_words(3 * entries)
+    fill = packed[at : packed[MEMORY]].view(np.uint32)
     for q in range(entries):
         fill[q], fill[entries + q], fill[2 * entries + q] = made.rows[q], made.row_col[q], made.row_slot[q]
     return packed
@@ -86,21 +88,20 @@ def part(packed, k):
 
 def unpack(packed):
     """The plan that `prepare` packed: views of its memory."""
-    entries, at = packed[ENTRIES], packed[ARRAYS]
-    fill = packed[at : at + uint32_words(3 * entries)].view(np.uint32)
+    entries = packed[ENTRIES]
+    fill = packed[packed[ARRAYS] : packed[MEMORY]].view(np.uint32)
     return Plan(
-        int(packed[N]), bool(packed[REGULAR]), part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
+        packed[N], bool(packed[REGULAR]), part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
         part(packed, 4), part(packed, 5), part(packed, 6), part(packed, 7), part(packed, 8), part(packed, 9),
         part(packed, 10), part(packed, 11), part(packed, 12), fill[:entries], part(packed, 13), part(packed, 14),
         fill[entries : 2 * entries], fill[2 * entries : 3 * entries],
     )  # fmt: skip
 
 
-def workspace_view(plan, packed, numbers):
-    """The workspace in the memory that `prepare` laid out; the resistances in front of ``numbers`` are left out."""
-    places = packed[ARRAYS] + uint32_words(3 * packed[ENTRIES])
-    marks = places + packed[PLACES]
-    return workspace(plan, numbers[plan.resistor.size :], packed[places:marks], packed[marks:].view(np.bool_))
+def work_memory(packed):
+    """The ``places`` and ``marks`` of a workspace that `prepare` laid out."""
+    marks = packed[MEMORY] + packed[PLACES]
+    return packed[packed[MEMORY] : marks], packed[marks:].view(np.bool_)
 
 
 def take_values(plan, kind, values, ohms):
@@ -150,8 +151,9 @@ def solve_once(packed, numbers, guess, max_iterations, out):
         Largest relative violation.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
-    plan = unpack(packed)
-    space = workspace_view(plan, packed, numbers)
+    plan = pointer(unpack(packed))
+    places, marks = work_memory(packed)
+    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     ohms, stamp = numbers[: plan.resistor.size], space.stamp
     m = kind.size
@@ -211,8 +213,9 @@ def share_once(packed, numbers, out):
         Largest relative violation.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
-    plan = unpack(packed)
-    space = workspace_view(plan, packed, numbers)
+    plan = pointer(unpack(packed))
+    places, marks = work_memory(packed)
+    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
     if not share(plan, space, out[out.size - plan.diode.size :]):
         return False, np.inf
     return True, prove(plan, packed, space, out)
@@ -234,8 +237,9 @@ def refine_once(packed, numbers, out, drop, shared):
         Largest relative violation; infinite where the engine has to step in.
     """
     packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
-    plan = unpack(packed)
-    space = workspace_view(plan, packed, numbers)
+    plan = pointer(unpack(packed))
+    places, marks = work_memory(packed)
+    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
     kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
     m, n = kind.size, plan.coordinate.size
     values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]

@@ -9,20 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import unite
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.steps import copy, same
 
 BLOCKED = -(1 << 40)
 """Added to the number of branches of a node that stays."""
-
-
-def unite(leader, a, b):
-    """Make one class of two."""
-    while leader[a] != a:
-        a = leader[a]
-    while leader[b] != b:
-        b = leader[b]
-    leader[max(a, b)] = min(a, b)
 
 
 def classes(plan, kind, first, second, closed, leader):
@@ -71,8 +63,8 @@ def take_stubs(plan, space, kind, first, second, value, closed):
     if stubs.found[0] > 0 and same(stubs.closed, closed):
         return stubs.found[0] - 1
     n, found, still = stubs.node.size, 0, stubs.still
-    leader, count = np.empty(n, np.int64), np.zeros(n, np.int64)
-    total, squares = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    leader, count, total, squares = stubs.work[0], stubs.work[1], stubs.work[2], stubs.work[3]
+    stubs.work[:] = 0
     classes(plan, kind, first, second, closed, leader)
     neighbours(kind, first, second, value, leader, count, total, squares)
     for k in range(n):
@@ -95,6 +87,9 @@ def take_stubs(plan, space, kind, first, second, value, closed):
 
 
 def level(stubs, v):
-    """Give the nodes that hang on others their potentials, V."""
+    """Give the nodes that hang on others their potentials, V; returns whether any had another one."""
+    changed = False
     for k in range(stubs.found[0] - 2, -1, -1):
+        changed = changed or v[stubs.node[k]] != v[stubs.above[k]]
         v[stubs.node[k]] = v[stubs.above[k]]
+    return changed

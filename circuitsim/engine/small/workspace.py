@@ -34,6 +34,7 @@ class Stubs(NamedTuple):
     found: np.ndarray  # (1,): 1 + how many, 0: unknown
     still: np.ndarray  # (n_nodes,): whether a node is one of them
     closed: np.ndarray  # the diodes that conduct
+    work: np.ndarray  # (4, n_nodes)
 
 
 class Workspace(NamedTuple):
@@ -91,7 +92,7 @@ def workspace_size(plan):
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
     numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes
-    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 8 * nodes + r + 3, f * d + f + n + 1 + 7 * d + nodes
+    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 12 * nodes + r + 3, f * d + f + n + 1 + 7 * d + nodes
 
 
 def workspace(plan, numbers, places, marks):
@@ -152,13 +153,9 @@ def workspace(plan, numbers, places, marks):
         numbers[k + 6 * nodes + c : k + 7 * nodes + c],
         Stubs(places[i + 2 : i + 2 + nodes], places[i + 2 + nodes : i + 2 + 2 * nodes],
               places[i + 2 + 2 * nodes : i + 3 + 2 * nodes],
-              marks[m + c + 7 * d : m + c + 7 * d + nodes], marks[m + c + 6 * d : m + c + 7 * d]),
+              marks[m + c + 7 * d : m + c + 7 * d + nodes], marks[m + c + 6 * d : m + c + 7 * d],
+              places[i + 3 + 2 * nodes : i + 3 + 6 * nodes].reshape(4, nodes)),
     )  # fmt: skip
-
-
-def kept(array):
-    """The array itself, which the caller keeps until all is done: compiled code counts no references of it."""
-    return array
 
 
 def fresh(plan):

@@ -1,0 +1,113 @@
+"""Named tuples of arrays handed from kernel to kernel by one pointer.
+
+Compiled code hands a tuple of sixty arrays to a function as four hundred numbers, and most of a compiler's time goes
+into packing and unpacking them. `pointer` stores such a tuple once, on the stack of the kernel that owns it; the
+functions it calls read from there what they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import cgutils, types
+from numba.core.cgutils import create_struct_proxy, get_null_value
+from numba.core.datamodel import models
+from numba.core.datamodel.registry import register_default
+from numba.core.imputils import lower_builtin, lower_getattr_generic
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
+from numba.extending import infer_getattr
+
+
+class Pointed(types.Type):
+    """The type of a pointer to a named tuple ``members`` (a numba type), with the same attributes."""
+
+    def __init__(self, members: Any) -> None:
+        self.members = members
+        super().__init__(name=f"Pointed({members})")
+
+
+@register_default(Pointed)
+class _PointedModel(models.PrimitiveModel):
+    """In memory: the address of the tuple."""
+
+    def __init__(self, manager: Any, pointed: Pointed) -> None:
+        super().__init__(manager, pointed, manager.lookup(pointed.members).get_value_type().as_pointer())
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        """An argument: what it points at never changes, so a store elsewhere makes no reading of it stale."""
+        value.add_attribute("noalias")
+        return value
+
+
+@infer_getattr
+class _PointedAttributes(AttributeTemplate):
+    """Types of the attributes."""
+
+    key = Pointed
+
+    def generic_resolve(self, pointed: Any, name: str) -> Any:  # type: ignore[override]
+        """The type of the tuple's member of this name."""
+        return pointed.members.types[pointed.members.fields.index(name)]
+
+
+@lower_getattr_generic(Pointed)
+def _member(context: Any, builder: Any, pointed: Pointed, value: Any, name: str) -> Any:
+    """Read one member."""
+    k = pointed.members.fields.index(name)
+    member = builder.load(cgutils.gep_inbounds(builder, value, 0, k))
+    return _uncounted(context, builder, pointed.members.types[k], member)
+
+
+def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The value with all its arrays as views that nobody counts references of."""
+    if isinstance(kind, types.Array):
+        view = create_struct_proxy(kind)(context, builder, value=value)
+        view.meminfo = get_null_value(view.meminfo.type)
+        view.parent = get_null_value(view.parent.type)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        members: Any = kind.types  # type: ignore[attr-defined]
+        for k, member in enumerate(members):
+            part = _uncounted(context, builder, member, builder.extract_value(value, k))
+            value = builder.insert_value(value, part, k)
+    return value
+
+
+def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> None:
+    """Compile two functions of one argument in place (a call would end the life of what is on its stack).
+
+    Parameters
+    ----------
+    pointer
+        Of a named tuple: a pointer to it, valid in the calling function and those it calls while the tuple's arrays
+        exist.
+    retain
+        Of anything: nothing; the argument exists until then.
+    """
+
+    @infer_global(pointer)
+    class PointerTemplate(AbstractTemplate):
+        key = pointer
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """From a named tuple to a pointer."""
+            return Pointed(args[0])(*args)
+
+    @infer_global(retain)
+    class RetainTemplate(AbstractTemplate):
+        key = retain
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """From anything to nothing."""
+            return types.none(*args)
+
+    @lower_builtin(pointer, types.BaseNamedTuple)
+    def store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = cgutils.alloca_once(builder, arguments[0].type)
+        builder.store(arguments[0], place)
+        return place
+
+    @lower_builtin(retain, types.Any)
+    def nothing(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.get_dummy_value()
