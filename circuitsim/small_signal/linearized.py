@@ -6,16 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.small_signal import elementary_point
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.circuit.laws import Law
 from circuitsim.errors import UsageError
-from circuitsim.models.smooth import SmoothDevice
-
-OPEN = 1e-100
-"""Least conductance of a tangent, S."""
 
 
 class Linearized(NamedTuple):
@@ -56,38 +53,23 @@ def linearized(circuit: Circuit) -> Linearized:
     if circuit.amplified:
         raise UsageError("a circuit with bidirectional amplifiers has no small-signal analysis yet")
     expansion = expanded(circuit)
-    inner, diode = expansion.circuit, expansion.circuit.arrays().kind == DIODE
-    if circuit.devices:
-        inner = inner.with_values(_tangents(circuit, expansion, solve(circuit).drops))
+    inner, conducting = expansion.circuit, np.zeros(len(expansion.circuit), dtype=bool)
+    kinks: tuple[str, ...] = ()
+    if (inner.arrays().kind == DIODE).any() or circuit.devices:
+        point = elementary_point(solve(circuit))
+        inner, conducting = point.circuit, point.currents > 0.0
+        at_kink = np.flatnonzero((inner.arrays().kind == DIODE) & point.kink).tolist()
+        kinks = tuple(expansion.original(inner.names[k] for k in at_kink))
     kind, first, second, value, n_nodes = inner.arrays()
     for k, law in inner.laws.items():
         if any(kind[control.element] == CAPACITOR for control in law.currents):
             name = inner.names[k]
             raise UsageError(f"{name} follows the current of a capacitor: sense it with a source of 0 V in series")
     kind, value = kind.copy(), value.copy()
-    kinks: tuple[str, ...] = ()
-    if diode.any():
-        point = solve(inner)
-        kind[diode] = np.where(point.currents[diode] > 0.0, VOLTAGE, CURRENT)
-        kinks = tuple(expansion.original(inner.names[k] for k in np.flatnonzero(diode & point.kink).tolist()))
+    kind[kind == DIODE] = np.where(conducting[kind == DIODE], VOLTAGE, CURRENT)
     value[(kind == VOLTAGE) | (kind == CURRENT)] = 0.0
     laws = {k: law._replace(constant=0.0) for k, law in inner.laws.items()}
     return Linearized(circuit, expansion, CircuitArrays(kind, first, second, value, n_nodes), laws, kinks)
-
-
-def _tangents(circuit: Circuit, expansion: Expansion, drops: np.ndarray) -> dict[str, float]:
-    """Values of the parts of smooth devices: the tangents that touch the curves at their voltages ``drops`` (m,), V."""
-    names, found = expansion.circuit.names, {}
-    for k, device in circuit.devices.items():
-        if not isinstance(device, SmoothDevice):
-            continue
-        row, volts = device.row(), float(drops[k])
-        junction, current = device.at(volts)
-        slope = float(type(device).junction(row, junction)[1])
-        own = {"R": row[0] + 1.0 / max(slope, OPEN), "V": volts, "I": current}
-        for place, part in zip(expansion.parts[k], device.expand(), strict=True):
-            found[names[place]] = own[part.letter]
-    return found
 
 
 __all__ = ["Linearized", "linearized"]
