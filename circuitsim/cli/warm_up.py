@@ -142,8 +142,23 @@ D1 b out ideal
 """
 DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
 
+
+def _tran() -> str:
+    return _commands("tran {out}/time.cir --format csv")
+
+
+TIME_DECK = """A smoothed rectifier
+V1 in 0 SIN(0 1 50)
+D1 in out ideal
+C1 out 0 10u
+R1 out 0 1k
+.model ideal D
+.tran 1m 40m
+"""
+
 PARTS: dict[str, Callable[[], str]] = {
-    "solve": _solve, "sweep": _sweep, "rbm": _rbm, "layered": _layered, "chain": _chain, "convolution": _convolution,
+    "solve": _solve, "sweep": _sweep, "tran": _tran, "rbm": _rbm, "layered": _layered, "chain": _chain,
+    "convolution": _convolution,
 }  # fmt: skip
 """Parts of the program and what uses their kernels; each returns what it had to leave out."""
 
@@ -154,6 +169,7 @@ def _commands(*lines: str) -> str:
 
     with tempfile.TemporaryDirectory() as out:
         Path(out, "deck.cir").write_text(DECK)
+        Path(out, "time.cir").write_text(TIME_DECK)
         Path(out, "data.csv").write_text(DATA)
         for line in lines:
             words = [word.format(out=out) for word in line.split()]

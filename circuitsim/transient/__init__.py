@@ -4,8 +4,11 @@ Between two events (a diode changes its state, a source has a corner) the circui
 waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
 """
 
+from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import Event, TransientResult
 from circuitsim.transient.run import transient
 from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
 
-__all__ = ["Event", "Exponential", "PiecewiseLinear", "Pulse", "Sine", "TransientResult", "Waveform", "transient"]
+__all__ = [
+    "Event", "Exponential", "PiecewiseLinear", "Pulse", "Sine", "Switch", "TransientResult", "Waveform", "transient",
+]  # fmt: skip

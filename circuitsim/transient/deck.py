@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -53,7 +54,10 @@ def run_deck(
     following = deck.following
     if following.formulas:
         name = deck.circuit.names[min(following.formulas)]
-        raise UsageError(f"{name} is a formula; circuitsim tran takes DC, PULSE, PWL, SIN, EXP and AM")
+        raise UsageError(
+            f"{name} follows other sources or a formula, which is not done in time yet; circuitsim tran takes DC, "
+            "PULSE, PWL, SIN, EXP and AM"
+        )
     names = deck.circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
     if cards and cards[0].uic:
@@ -82,7 +86,8 @@ class _Numbers(NamedTuple):
 
 def _pulse(n: _Numbers, _: Card) -> Waveform:
     step, stop = n.grid
-    return Pulse(n.size(0), n.size(1), n.at(2), n.at(3, step), n.at(4, step), n.at(5, stop), n.at(6, stop))
+    count = n.at(7) if n.at(7) > 0.0 else math.inf
+    return Pulse(n.size(0), n.size(1), n.at(2), n.at(3, step), n.at(4, step), n.at(5, stop), n.at(6, stop), count)
 
 
 def _sine(n: _Numbers, _: Card) -> Waveform:
@@ -115,8 +120,12 @@ def from_card(name: str, card: Card, grid: Grid) -> Waveform:
     Raises
     ------
     UsageError
-        SFFM: it is the output of no linear system.
+        SFFM: it is the output of no linear system. Numbers that make no function.
     """
     if card.name not in BUILDERS:
         raise UsageError(f"{name}: {card.name.upper()} is not the output of a linear system and is not done in time")
+    try:
+        card.at(grid.stop, grid)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
     return BUILDERS[card.name](_Numbers(card.numbers, card.factor, grid), card)

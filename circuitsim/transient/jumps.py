@@ -8,10 +8,12 @@ place of voltages.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
@@ -33,60 +35,95 @@ class Jump(NamedTuple):
     delivered: float
 
 
-def capacitor_jump(parts: Parts, before: np.ndarray, sources: np.ndarray, diodes: np.ndarray) -> Jump:
+class _Row(NamedTuple):
+    """Elements of a circuit of impulses: their kind, their places among the circuit's own elements, ends and values."""
+
+    kind: int
+    place: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    value: np.ndarray
+
+
+def capacitor_jump(
+    parts: Parts, names: Sequence[str], before: np.ndarray, sources: np.ndarray, diodes: np.ndarray
+) -> Jump:
     """Capacitor voltages after a jump.
 
     Parameters
     ----------
     parts : Parts
+    names : (m,) sequence of str
+        Of all elements, for errors.
     before : (m,) float array
         Capacitor voltages before, V.
     sources : (m,) float array
         Voltages of voltage sources after, V.
     diodes : (d,) int array
+
+    Raises
+    ------
+    InfeasibleError
+        Sources and diodes form a loop whose voltages do not add up.
     """
     c, v = np.flatnonzero(parts.role == Role.CAPACITOR), np.flatnonzero(parts.role == Role.VOLTAGE)
     unit = float(parts.value[c].max())
-    kind = np.concatenate([np.full(v.size, VOLTAGE), np.full(diodes.size, DIODE), np.full(c.size, RESISTOR),
-                           np.full(c.size, CURRENT)])  # fmt: skip
-    first = np.concatenate([parts.first[v], parts.first[diodes], parts.first[c], parts.second[c]])
-    second = np.concatenate([parts.second[v], parts.second[diodes], parts.second[c], parts.first[c]])
     charge = parts.value[c] / unit * before[c]
-    value = np.concatenate([sources[v], np.zeros(diodes.size), unit / parts.value[c], charge])
-    point = solve(Circuit.from_arrays(kind, first, second, value, parts.n_nodes, "charges"))
+    point = _impulses(parts.n_nodes, names, [
+        _Row(VOLTAGE, v, parts.first[v], parts.second[v], sources[v]),
+        _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
+        _Row(RESISTOR, c, parts.first[c], parts.second[c], unit / parts.value[c]),
+        _Row(CURRENT, c, parts.second[c], parts.first[c], charge),
+    ])  # fmt: skip
     after = np.zeros(parts.role.size)
     # The drop of a capacitor moves by the charge that it takes: no difference of potentials.
-    drops = point.drops if point.drops is not None else point.voltages[first] - point.voltages[second]
-    after[c] = drops[v.size + diodes.size : v.size + diodes.size + c.size]
+    after[c] = point.drops[v.size + diodes.size : v.size + diodes.size + c.size]
     return Jump(after, -unit * float(sources[v] @ point.currents[: v.size]))
 
 
-def inductor_jump(parts: Parts, before: np.ndarray, sources: np.ndarray, diodes: np.ndarray) -> Jump:
+def inductor_jump(
+    parts: Parts, names: Sequence[str], before: np.ndarray, sources: np.ndarray, diodes: np.ndarray
+) -> Jump:
     """Inductor currents after a jump.
 
     Parameters
     ----------
     parts : Parts
+    names : (m,) sequence of str
+        Of all elements, for errors.
     before : (m,) float array
         Inductor currents before, A.
     sources : (m,) float array
         Currents of current sources after, A.
     diodes : (d,) int array
+
+    Raises
+    ------
+    UnboundedError
+        Sources drive a net current into nodes that only blocking diodes lead from.
     """
     coil, i = np.flatnonzero(parts.role == Role.INDUCTOR), np.flatnonzero(parts.role == Role.CURRENT)
     short = np.flatnonzero(np.isin(parts.role, (Role.VOLTAGE, Role.CAPACITOR, Role.RESISTOR)))
     unit = float(parts.value[coil].max())
     # A coil of flux L (i − i⁻): a resistance with a voltage source behind it, at a node of its own.
-    inner = parts.n_nodes + np.arange(coil.size)
-    kind = np.concatenate([np.full(i.size, CURRENT), np.full(diodes.size, DIODE), np.full(short.size, RESISTOR),
-                           np.full(coil.size, RESISTOR), np.full(coil.size, VOLTAGE)])  # fmt: skip
-    first = np.concatenate([parts.first[i], parts.first[diodes], parts.first[short], parts.first[coil], inner])
-    second = np.concatenate([parts.second[i], parts.second[diodes], parts.second[short], inner, parts.second[coil]])
-    ohms = parts.value[coil] / unit
-    value = np.concatenate([sources[i], np.zeros(diodes.size), np.zeros(short.size), ohms, -ohms * before[coil]])
-    point = solve(Circuit.from_arrays(kind, first, second, value, parts.n_nodes + coil.size, "fluxes"))
+    inner, ohms = parts.n_nodes + np.arange(coil.size), parts.value[coil] / unit
+    point = _impulses(parts.n_nodes + coil.size, names, [
+        _Row(CURRENT, i, parts.first[i], parts.second[i], sources[i]),
+        _Row(RESISTOR, coil, parts.first[coil], inner, ohms),
+        _Row(VOLTAGE, coil, inner, parts.second[coil], -ohms * before[coil]),
+        _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
+        _Row(RESISTOR, short, parts.first[short], parts.second[short], np.zeros(short.size)),
+    ])  # fmt: skip
     after = np.zeros(parts.role.size)
-    start = i.size + diodes.size + short.size
-    after[coil] = point.currents[start : start + coil.size]
-    fluxes = point.drops if point.drops is not None else point.voltages[first] - point.voltages[second]
-    return Jump(after, -unit * float(sources[i] @ fluxes[: i.size]))
+    after[coil] = point.currents[i.size : i.size + coil.size]
+    return Jump(after, -unit * float(sources[i] @ point.drops[: i.size]))
+
+
+def _impulses(n_nodes: int, names: Sequence[str], rows: Sequence[_Row]) -> OperatingPoint:
+    """The operating point of a circuit of impulses; the second element of two of one name has a dash."""
+    kind = np.concatenate([np.full(row.place.size, row.kind) for row in rows])
+    first, second, value = (np.concatenate([row[k] for row in rows]) for k in (2, 3, 4))
+    called: dict[str, None] = {}
+    for k in np.concatenate([row.place for row in rows]).tolist():
+        called[names[k] + "'" if names[k] in called else names[k]] = None
+    return solve(Circuit.from_arrays(kind, first, second, value, n_nodes, "impulses", list(called)))

@@ -134,83 +134,165 @@ def mode_of(
     """
     role = parts.role.copy()
     role[diodes[conducting]] = Role.CONDUCTING
+    net = _network(parts, role)
+    k, s = net.states.size, system.shape[0]
+    # Rows over z of source values and their derivatives.
+    value, rate = np.zeros((2, role.size, k + s))
+    value[sources, k:] = rows
+    rate[sources, k:] = rows @ system
+    voltage, current = np.zeros((2, role.size, k + s))
+    waves = _Waves(voltage, current, np.zeros((k + s, k + s)))
+    waves.system[k:, k:] = system
+    waves.voltage[net.tied] = value[net.tied]
+    waves.current[net.open_links] = value[net.open_links]
+    waves.voltage[net.states[: net.ct.size]] = np.eye(net.ct.size, k + s)
+    waves.current[net.states[net.ct.size :]] = np.eye(k - net.ct.size, k + s, net.ct.size)
+    _resistors(net, parts, waves)
+    _capacitors(net, parts, rate, waves)
+    _inductors(net, parts, rate, waves)
+    _blocking(net, role, waves)
+    _conducting(net, role, waves)
+    waves.current[net.open_twigs] = value[net.open_twigs]
+    dependent = np.where((role == Role.CAPACITOR)[:, None], waves.voltage, 0.0)
+    dependent[role == Role.INDUCTOR] = waves.current[role == Role.INDUCTOR]
+    loops, cuts = _mismatches(net.tree, role, rows, sources, True)
+    own_loops, own_cuts = (found[:, role.size :] for found in _mismatches(net.tree, role, rows, sources, False))
+    return Mode(
+        conducting.copy(), net.states, waves.system, voltage, current, dependent, loops, cuts, own_loops, own_cuts,
+    )  # fmt: skip
+
+
+class _Network(NamedTuple):
+    """Elements by role and place: ``…t`` in the tree, ``…l`` outside of it (c capacitors, r resistors, l inductors);
+    ``fixed`` and ``loops`` are sources and conducting diodes in and outside of it, ``free`` and ``opens`` blocking
+    diodes and current sources. `states`, `tied` (fixed voltages), `open_…` (fixed currents) are elements themselves."""
+
+    tree: Tree
+    fixed: np.ndarray
+    loops: np.ndarray
+    free: np.ndarray
+    opens: np.ndarray
+    ct: np.ndarray
+    cl: np.ndarray
+    rt: np.ndarray
+    rl: np.ndarray
+    lt: np.ndarray
+    ll: np.ndarray
+
+    @property
+    def states(self) -> np.ndarray:
+        return np.concatenate([self.tree.twigs[self.ct], self.tree.links[self.ll]])
+
+    @property
+    def tied(self) -> np.ndarray:
+        return np.concatenate([self.tree.twigs[self.fixed], self.tree.links[self.loops]])
+
+    @property
+    def open_links(self) -> np.ndarray:
+        return self.tree.links[self.opens]
+
+    @property
+    def open_twigs(self) -> np.ndarray:
+        return self.tree.twigs[self.free]
+
+    def block(self, twigs: np.ndarray, links: np.ndarray) -> np.ndarray:
+        """Entries of the cut-set matrix."""
+        return self.tree.cut[np.ix_(twigs, links)]
+
+
+class _Waves(NamedTuple):
+    """Branch voltages and currents as rows over z, and the system matrix: filled in class by class."""
+
+    voltage: np.ndarray
+    current: np.ndarray
+    system: np.ndarray
+
+
+def _network(parts: Parts, role: np.ndarray) -> _Network:
     tree = normal_tree(parts, role)
     at = [np.flatnonzero(role[tree.twigs] == r) for r in Role]
     al = [np.flatnonzero(role[tree.links] == r) for r in Role]
-    fixed, free = np.concatenate(at[:2]), np.concatenate(at[5:])
-    loops, opens = np.concatenate(al[:2]), np.concatenate(al[5:])
-    f, twigs, links = tree.cut, tree.twigs, tree.links
-    ct, rt, lt = at[Role.CAPACITOR], at[Role.RESISTOR], at[Role.INDUCTOR]
-    cl, rl, ll = al[Role.CAPACITOR], al[Role.RESISTOR], al[Role.INDUCTOR]
-    k, s = ct.size + ll.size, system.shape[0]
-    # Rows over z of source values and their derivatives.
-    value, rate = np.zeros((2, parts.role.size, k + s))
-    value[sources, k:] = rows
-    rate[sources, k:] = rows @ system
-    vc, il = np.zeros((ct.size, k + s)), np.zeros((ll.size, k + s))
-    vc[:, : ct.size] = np.eye(ct.size)
-    il[:, ct.size : k] = np.eye(ll.size)
-    e, de = value[twigs[fixed]], rate[twigs[fixed]]
-    j, dj = value[links[opens]], rate[links[opens]]
+    pairs = [group[r] for r in (Role.CAPACITOR, Role.RESISTOR, Role.INDUCTOR) for group in (at, al)]
+    ends = [np.concatenate(part) for part in (at[:2], al[:2], at[5:], al[5:])]
+    return _Network(tree, *ends, *pairs)
 
-    def block(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return f[np.ix_(a, b)]
 
-    # Resistors: potentials of the tree's resistors from the currents into their cuts.
-    gl, gt = 1.0 / parts.value[links[rl]], 1.0 / parts.value[twigs[rt]]
-    drive = block(fixed, rl).T @ e + block(ct, rl).T @ vc
-    known = block(rt, ll) @ il + block(rt, opens) @ j + block(rt, rl) @ (gl[:, None] * drive)
-    vr = -_solved(np.diag(gt) + (block(rt, rl) * gl) @ block(rt, rl).T, known)
-    vrl = drive + block(rt, rl).T @ vr
-    irl = gl[:, None] * vrl
-    # Capacitors: charges of the tree's capacitors with those in loops of capacitors and sources.
-    cap = parts.value
-    b = block(ct, cl)
-    matrix = np.diag(cap[twigs[ct]]) + (b * cap[links[cl]]) @ b.T
-    into = block(ct, rl) @ irl + block(ct, ll) @ il + block(ct, opens) @ j
-    dvc = -_solved(matrix, into + (b * cap[links[cl]]) @ (block(fixed, cl).T @ de))
-    vcl = block(fixed, cl).T @ e + b.T @ vc
-    icl = cap[links[cl]][:, None] * (block(fixed, cl).T @ de + b.T @ dvc)
-    # Inductors: fluxes of those outside the tree with those in cuts of inductors and sources.
-    coils = np.concatenate([links[ll], twigs[lt]])
+def _resistors(net: _Network, parts: Parts, waves: _Waves) -> None:
+    """Potentials of the tree's resistors from the currents into their cuts."""
+    twigs, links, block = net.tree.twigs, net.tree.links, net.block
+    in_tree, outside = twigs[net.rt], links[net.rl]
+    gl, gt = 1.0 / parts.value[outside], 1.0 / parts.value[in_tree]
+    drive = block(net.fixed, net.rl).T @ waves.voltage[twigs[net.fixed]]
+    drive += block(net.ct, net.rl).T @ waves.voltage[twigs[net.ct]]
+    known = block(net.rt, net.ll) @ waves.current[links[net.ll]]
+    known += block(net.rt, net.opens) @ waves.current[net.open_links]
+    f = block(net.rt, net.rl)
+    v = -_solved(np.diag(gt) + (f * gl) @ f.T, known + f @ (gl[:, None] * drive))
+    waves.voltage[in_tree], waves.current[in_tree] = v, gt[:, None] * v
+    waves.voltage[outside] = drive + f.T @ v
+    waves.current[outside] = gl[:, None] * waves.voltage[outside]
+
+
+def _capacitors(net: _Network, parts: Parts, rate: np.ndarray, waves: _Waves) -> None:
+    """Charges of the tree's capacitors with those in loops of capacitors and sources."""
+    twigs, links, block = net.tree.twigs, net.tree.links, net.block
+    in_tree, outside = twigs[net.ct], links[net.cl]
+    ct, cl = parts.value[in_tree], parts.value[outside]
+    b, of_sources = block(net.ct, net.cl), block(net.fixed, net.cl).T
+    into = block(net.ct, net.rl) @ waves.current[links[net.rl]] + block(net.ct, net.ll) @ waves.current[links[net.ll]]
+    into += block(net.ct, net.opens) @ waves.current[net.open_links]
+    drift = of_sources @ rate[twigs[net.fixed]]
+    slope = -_solved(np.diag(ct) + (b * cl) @ b.T, into + (b * cl) @ drift)
+    waves.system[: ct.size] = slope
+    waves.current[in_tree] = ct[:, None] * slope
+    waves.voltage[outside] = of_sources @ waves.voltage[twigs[net.fixed]] + b.T @ waves.voltage[in_tree]
+    waves.current[outside] = cl[:, None] * (drift + b.T @ slope)
+
+
+def _inductors(net: _Network, parts: Parts, rate: np.ndarray, waves: _Waves) -> None:
+    """Fluxes of the inductors outside the tree with those in cuts of inductors and sources."""
+    twigs, links, block = net.tree.twigs, net.tree.links, net.block
+    outside, in_tree = links[net.ll], twigs[net.lt]
+    coils = np.concatenate([outside, in_tree])
     inductance = np.diag(parts.value[coils])
     if parts.coupling is not None:
         inductance = inductance + parts.coupling[np.ix_(coils, coils)]
-    onto = np.vstack([np.eye(ll.size), -block(lt, ll)])
-    given = np.vstack([np.zeros((ll.size, opens.size)), -block(lt, opens)])
-    push = block(fixed, ll).T @ e + block(ct, ll).T @ vc + block(rt, ll).T @ vr
-    di = _solved(onto.T @ inductance @ onto, push - onto.T @ inductance @ given @ dj)
-    coil_current = onto @ il + given @ j
-    coil_voltage = inductance @ (onto @ di + given @ dj)
-    vlt = coil_voltage[ll.size :]
-    # Floating parts: equal infinitesimal conductances of blocking diodes choose their potentials.
-    across = block(fixed, opens).T @ e + block(ct, opens).T @ vc + block(rt, opens).T @ vr + block(lt, opens).T @ vlt
-    of_free = role[twigs[free]] == Role.BLOCKING
-    of_open = role[links[opens]] == Role.BLOCKING
-    stack = np.vstack([np.eye(free.size)[of_free], block(free, opens).T[of_open]])
-    vx = -_least(stack, np.vstack([np.zeros((int(of_free.sum()), k + s)), across[of_open]]))
-    voc = across + block(free, opens).T @ vx
-    # Loops of conducting diodes: equal infinitesimal resistances share the current.
-    carried = -(block(fixed, cl) @ icl + block(fixed, rl) @ irl + block(fixed, ll) @ il + block(fixed, opens) @ j)
-    on_fixed = role[twigs[fixed]] == Role.CONDUCTING
-    on_loops = role[links[loops]] == Role.CONDUCTING
-    g = block(fixed, loops)
-    spread = np.vstack([-g[on_fixed], np.eye(loops.size)[on_loops]])
-    ix = -_least(spread, np.vstack([carried[on_fixed], np.zeros((int(on_loops.sum()), k + s))]))
-    ie = carried - g @ ix
-    voltage, current, dependent = np.zeros((3, parts.role.size, k + s))
-    for where, v, i in (
-        (twigs[fixed], e, ie), (links[loops], value[links[loops]], ix), (twigs[ct], vc, cap[twigs[ct]][:, None] * dvc),
-        (links[cl], vcl, icl), (twigs[rt], vr, gt[:, None] * vr), (links[rl], vrl, irl),
-        (coils, coil_voltage, coil_current), (twigs[free], vx, value[twigs[free]]), (links[opens], voc, j),
-    ):  # fmt: skip
-        voltage[where], current[where] = v, i
-    dependent[twigs[ct]], dependent[links[cl]], dependent[coils] = vc, vcl, coil_current
-    whole = np.vstack([dvc, di, np.hstack([np.zeros((s, k)), system])])
-    states = np.concatenate([twigs[ct], links[ll]])
-    loops, cuts = _mismatches(tree, role, rows, sources, True)
-    own_loops, own_cuts = (found[:, role.size :] for found in _mismatches(tree, role, rows, sources, False))
-    return Mode(conducting.copy(), states, whole, voltage, current, dependent, loops, cuts, own_loops, own_cuts)
+    onto = np.vstack([np.eye(outside.size), -block(net.lt, net.ll)])
+    given = np.vstack([np.zeros((outside.size, net.opens.size)), -block(net.lt, net.opens)])
+    push = sum(block(own, net.ll).T @ waves.voltage[twigs[own]] for own in (net.fixed, net.ct, net.rt))
+    drift = given @ rate[net.open_links]
+    slope = _solved(onto.T @ inductance @ onto, push - onto.T @ (inductance @ drift))
+    waves.system[net.ct.size : net.ct.size + outside.size] = slope
+    waves.current[coils] = onto @ waves.current[outside] + given @ waves.current[net.open_links]
+    waves.voltage[coils] = inductance @ (onto @ slope + drift)
+
+
+def _blocking(net: _Network, role: np.ndarray, waves: _Waves) -> None:
+    """Floating parts: equal infinitesimal conductances of blocking diodes choose their potentials."""
+    twigs, links, block = net.tree.twigs, net.tree.links, net.block
+    across = sum(
+        block(own, net.opens).T @ waves.voltage[twigs[own]] for own in (net.fixed, net.ct, net.rt, net.lt)
+    )  # fmt: skip
+    of_free = role[twigs[net.free]] == Role.BLOCKING
+    of_open = role[links[net.opens]] == Role.BLOCKING
+    f = block(net.free, net.opens)
+    stack = np.vstack([np.eye(net.free.size)[of_free], f.T[of_open]])
+    v = -_least(stack, np.vstack([np.zeros((int(of_free.sum()), waves.system.shape[0])), across[of_open]]))
+    waves.voltage[twigs[net.free]], waves.voltage[links[net.opens]] = v, across + f.T @ v
+
+
+def _conducting(net: _Network, role: np.ndarray, waves: _Waves) -> None:
+    """Loops of conducting diodes: equal infinitesimal resistances share the current."""
+    twigs, links, block = net.tree.twigs, net.tree.links, net.block
+    carried = -sum(
+        block(net.fixed, own) @ waves.current[links[own]] for own in (net.cl, net.rl, net.ll, net.opens)
+    )  # fmt: skip
+    in_tree = role[twigs[net.fixed]] == Role.CONDUCTING
+    outside = role[links[net.loops]] == Role.CONDUCTING
+    g = block(net.fixed, net.loops)
+    spread = np.vstack([-g[in_tree], np.eye(net.loops.size)[outside]])
+    i = -_least(spread, np.vstack([carried[in_tree], np.zeros((int(outside.sum()), waves.system.shape[0]))]))
+    waves.current[links[net.loops]], waves.current[twigs[net.fixed]] = i, carried - g @ i
 
 
 def _mismatches(

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import expm
 
-from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import UsageError
-from circuitsim.transient.modes import Mode
+from circuitsim.transient.exponentials import evaluate as evaluate_states
+from circuitsim.transient.library import Modes
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Event(NamedTuple):
-    """A change of the conducting diodes or a corner of a source.
+    """A change of the conducting diodes and closed switches.
 
     Attributes
     ----------
@@ -27,7 +26,7 @@ class Event(NamedTuple):
     error : float
         Estimate of the time's error, s; 0 at corners of sources.
     changed : tuple of str
-        Diodes that change, with a ``+`` (now conducting) or ``-`` (now blocking) before the name.
+        Diodes and switches that change, with a ``+`` (now conducting) or ``-`` (now blocking) before the name.
     energy_lost : float
         Energy that a jump of capacitor voltages or inductor currents takes, J.
     """
@@ -38,12 +37,25 @@ class Event(NamedTuple):
     energy_lost: float
 
 
-class Segment(NamedTuple):
-    """One window in one mode: from ``start`` s on, the state is e^{A (t − start)} ``state``."""
+class Segments(NamedTuple):
+    """Stretches of time in one mode each: from ``start`` s on, the state is e^{A (t − start)} ``state``.
 
-    start: float
-    mode: Mode
+    Attributes
+    ----------
+    start : (n,) float array
+    mode : (n,) int array
+    state : (n, N) float array
+    modes : Modes
+    """
+
+    start: np.ndarray
+    mode: np.ndarray
     state: np.ndarray
+    modes: Modes
+
+    def conducting(self, where: np.ndarray) -> np.ndarray:
+        """Conducting diodes and closed switches (n, d) of segments (n,)."""
+        return np.asarray(self.modes.conducting[self.mode[where]])
 
 
 class Energies(NamedTuple):
@@ -76,17 +88,16 @@ class Energies(NamedTuple):
         return abs(missing) / self.turned_over if self.turned_over else 0.0
 
 
-def evaluate(segments: Sequence[Segment], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Branch voltages and currents (n, m) at times (n,) within the segments; at a jump the values after it."""
-    where = np.searchsorted([segment.start for segment in segments], times, side="right") - 1
-    m = segments[0].mode.voltage.shape[0]
-    voltage, current = np.empty((times.size, m)), np.empty((times.size, m))
-    for k in np.unique(where):
-        here = np.flatnonzero(where == k)
-        start, mode, state = segments[k]
-        states = expm((times[here] - start)[:, None, None] * mode.system) @ state
-        voltage[here], current[here] = states @ mode.voltage.T, states @ mode.current.T
-    return voltage, current
+def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Branch voltages and currents (n, m) at times (n,) and their segments (n,); at a jump the values after it."""
+    where = np.searchsorted(segments.start, times, side="right") - 1
+    modes = segments.modes
+    voltage, current = np.empty((2, times.size, modes.voltage.shape[1]))
+    evaluate_states(
+        modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
+        times, voltage, current,
+    )  # fmt: skip
+    return voltage, current, where
 
 
 class TransientResult:
@@ -105,12 +116,12 @@ class TransientResult:
     """
 
     def __init__(
-        self, circuit: Circuit, times: np.ndarray, segments: Sequence[Segment], events: tuple[Event, ...],
-        energies: Energies, stop: float, certificate: TransientCertificate,
+        self, circuit: Circuit, times: np.ndarray, segments: Segments, events: tuple[Event, ...], energies: Energies,
+        stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray], changing: Sequence[str],
     ) -> None:  # fmt: skip
         self.circuit, self.times, self.events, self.energies = circuit, times, events, energies
         self.stop, self.certificate = stop, certificate
-        self._segments = list(segments)
+        self._segments, self._waves, self._changing = segments, waves, tuple(changing)
 
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: no interpolation.
@@ -122,10 +133,14 @@ class TransientResult:
         UsageError
             A time outside the run.
         """
+        if times is self.times:
+            return self._waves
         times = np.atleast_1d(np.asarray(times, dtype=float))
         if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
             raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
-        return evaluate(self._segments, times)
+        m = self._waves[0].shape[1]
+        voltage, current, _ = evaluate(self._segments, times)
+        return voltage[:, :m], current[:, :m]
 
     def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
         """Voltage between two nodes (n,), V, at the output times or others."""
@@ -139,19 +154,15 @@ class TransientResult:
         return current[:, self.circuit.element_index(element)]
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode its name and the spans of time, s, in which it conducts."""
-        diodes = np.flatnonzero(self.circuit.arrays().kind == DIODE)
-        spans: list[list[tuple[float, float]]] = [[] for _ in diodes]
-        ends = [segment.start for segment in self._segments[1:]] + [self.stop]
-        for segment, end in zip(self._segments, ends):
-            for own, conducts in zip(spans, segment.mode.conducting.tolist()):
-                if not conducts:
-                    continue
-                if own and own[-1][1] == segment.start:
-                    own[-1] = own[-1][0], end
-                else:
-                    own.append((segment.start, end))
-        return [(self.circuit.names[k], own) for k, own in zip(diodes.tolist(), spans)]
+        """For each diode and switch its name and the spans of time, s, in which it conducts."""
+        start = self._segments.start
+        sets = self._segments.conducting(np.arange(start.size)).astype(np.int8)
+        step = np.diff(sets, axis=0, prepend=0, append=0)
+        ends = np.append(start, self.stop)
+        return [
+            (name, list(zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist())))
+            for k, name in enumerate(self._changing)
+        ]
 
     def __repr__(self) -> str:
         verdict = "certified" if self.certificate.certified else "not certified"

@@ -1,57 +1,79 @@
-"""The run through time: a mode, its windows up to the next event, a jump where one is due, the next mode."""
+"""The run through time: the compiled loop goes on until a mode, a window or a jump is missing, computed here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
-from numpy.polynomial import chebyshev
-from scipy.linalg import block_diag, expm
 
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.circuit.elements import CURRENT as CURRENT_SOURCE
+from circuitsim.circuit.elements import VOLTAGE as VOLTAGE_SOURCE
+from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
+from circuitsim.transient.germs import NOISE, signs
 from circuitsim.transient.jumps import capacitor_jump, inductor_jump
-from circuitsim.transient.modes import Mode, Parts, Role, mode_of
-from circuitsim.transient.proof import certify
-from circuitsim.transient.result import Energies, Event, Segment, TransientResult, evaluate
-from circuitsim.transient.select import NOISE, State, contradicted, germs, select, slack_rows
-from circuitsim.transient.waveforms import Constant, Piece, Waveform
-from circuitsim.transient.windows import (
-    TO_COEFFICIENTS,
-    Window,
-    first_root,
-    longest,
-    resolved,
-    window,
+from circuitsim.transient.library import Library
+from circuitsim.transient.loop import (
+    BEFORE,
+    CORNER,
+    CORNERS,
+    DELIVERED,
+    DISSIPATED,
+    DONE,
+    ENDLESS,
+    ENTER,
+    EVENTS,
+    FAST,
+    JUMP,
+    LARGEST,
+    LOST,
+    MODE,
+    NO_SET,
+    NOW,
+    ROOM,
+    SEGMENTS,
+    SMALLEST,
+    SOURCES,
+    TIME,
+    TURNED,
+    WANTED,
+    WINDOW,
+    Track,
+    Walk,
+    advance,
+    sizes,
 )
+from circuitsim.transient.modes import Role
+from circuitsim.transient.problem import Problem, Switch
+from circuitsim.transient.proof import certify
+from circuitsim.transient.result import Energies, Event, Segments, TransientResult, evaluate
+from circuitsim.transient.waveforms import Waveform, schedule, value
 
-STATES = 60
-"""Most capacitors and inductors: matrix exponentials cost the cube of their number."""
 LARGEST_POINTS = 1_000_000
 """Most output times."""
-AT_ONCE = 100
-"""Events without a step forward in time after which the run is given up."""
-FLOOR = 1e-3
-"""Scale of currents against the largest voltage in the smallest resistance, of voltages against the largest current in
-the largest one."""
-HALVINGS = 100
-"""Shortest window against the time left: 2 to this negative power."""
-ROLES = {RESISTOR: Role.RESISTOR, DIODE: Role.BLOCKING, VOLTAGE: Role.VOLTAGE, CURRENT: Role.CURRENT,
-         INDUCTOR: Role.INDUCTOR, CAPACITOR: Role.CAPACITOR}  # fmt: skip
+JUMPS = 2
+"""Most jumps at one time."""
+CHUNK = 2048
+"""Segments and events between two calls of the compiled loop."""
+TRIES = 50
+"""Most states of the switches to try at the operating point."""
+NONE: Mapping[str, Waveform] = MappingProxyType({})
 
 
 def transient(
     circuit: Circuit,
     stop: float,
-    waveforms: Mapping[str, Waveform] | None = None,
+    waveforms: Mapping[str, Waveform] = NONE,
     initial: Mapping[str, float] | None = None,
     points: int = 1001,
     tolerance: float = 1e-9,
+    switches: Mapping[str, Switch] = MappingProxyType({}),
+    couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+    progress: Callable[[float], None] | None = None,
 ) -> TransientResult:
-    """The waveforms of a circuit of resistors, capacitors, inductors, ideal diodes and sources from 0 to ``stop`` s.
+    """The waveforms of a circuit of R, C, L, ideal diodes, switches and sources from 0 to ``stop`` s.
 
     Parameters
     ----------
@@ -67,6 +89,12 @@ def transient(
         Number of output times, evenly spaced, both ends included.
     tolerance : float
         What Kirchhoff's laws, the diodes' laws and the energy balance are held to (`TransientCertificate`).
+    switches : mapping of str to Switch, optional
+        Resistors by name that are switches.
+    couplings : mapping of (str, str) to float, optional
+        Coupling factors of pairs of inductors, between −1 and 1.
+    progress : callable, optional
+        Called with the time that is reached, s, from time to time.
 
     Returns
     -------
@@ -77,7 +105,7 @@ def transient(
     UsageError
         A time that is not positive, an unknown source, too many states.
     InfeasibleError, UnboundedError
-        No steady state at time 0, or no state after a jump.
+        Sources that contradict each other at some time, through diodes or at once; the error names them and the time.
     ConvergenceError
         Events that do not end; waveforms that fail their certificate.
     """
@@ -85,267 +113,229 @@ def transient(
         raise UsageError(f"a run ends at a positive time, not at {stop!r} s")
     if not 2 <= points <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
-    run = _Run(circuit, dict(waveforms or {}))
+    problem = Problem(circuit, waveforms, switches, couplings)
+    run = _Run(problem, stop)
     run.begin(initial)
-    while run.time < stop:
-        run.advance(stop)
+    run.go(progress)
     times = np.linspace(0.0, stop, points)
-    energies = run.energies()
-    voltage, current = evaluate(run.segments, times)
-    found = certify(run.parts, run.diodes, voltage, current, energies.imbalance, tolerance)
+    segments, energies = run.segments(), run.energies()
+    voltage, current, where = evaluate(segments, times)
+    m = circuit.arrays().kind.size
+    ohms = np.broadcast_to(problem.own.value[problem.resistors], (points, problem.resistors.size)).copy()
+    places = np.searchsorted(problem.resistors, problem.switched)
+    ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
+    voltage, current = voltage[:, :m], current[:, :m]
+    found = certify(problem.own, problem.diodes, voltage, current, ohms, energies.imbalance, tolerance)
     if not found.certified:
         raise ConvergenceError(f"the waveforms fail their certificate: {found}; accept less with a larger tolerance")
-    return TransientResult(circuit, times, run.segments, tuple(run.events), energies, stop, found)
-
-
-class _Found(NamedTuple):
-    """The end of a window: its length, the diode whose event ends it (−1: none), the error of the time."""
-
-    length: float
-    diode: int
-    error: float
+    return TransientResult(
+        circuit, times, segments, run.events(), energies, stop, found, (voltage, current),
+        [circuit.names[k] for k in (*problem.diodes, *problem.switched)],
+    )  # fmt: skip
 
 
 class _Run:
     """The state of a run."""
 
-    def __init__(self, circuit: Circuit, waveforms: dict[str, Waveform]) -> None:
-        self.circuit, self.parts = circuit, _parts(circuit)
-        role, kind = self.parts.role, circuit.arrays().kind
-        self.diodes = np.flatnonzero(role == Role.BLOCKING)
-        self.sources = np.flatnonzero((role == Role.VOLTAGE) | (role == Role.CURRENT))
-        self.storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
-        self.resistors = np.flatnonzero(role == Role.RESISTOR)
-        if self.storing.size > STATES:
-            raise UsageError(f"the circuit has {self.storing.size} capacitors and inductors; at most {STATES} are done")
-        given = {circuit.element_index(name): waveform for name, waveform in waveforms.items()}
-        for k in given:
-            if kind[k] not in (VOLTAGE, CURRENT):
-                raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
-        value = circuit.arrays().value
-        own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in self.sources.tolist()}
-        self.waveforms = [given.get(k, Constant(level)) for k, level in own.items()]
-        self.time = 0.0
-        self.segments: list[Segment] = []
-        self.events: list[Event] = []
-        self.modes: dict[bytes, Mode] = {}
-        self.windows: dict[tuple[bytes, int], Window] = {}
-        self.powers = np.zeros(3)
-        self.lost, self.still = 0.0, 0
-        self.largest = np.zeros(2)
-        self._pieces(0.0)
+    def __init__(self, problem: Problem, stop: float) -> None:
+        self.problem, self.stop = problem, stop
+        s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
+        elements = problem.parts.role.size
+        self.fixed = problem.fixed()
+        self.library = Library(problem.library_rows(), s, elements, stop)
+        sets = np.zeros((3, d), dtype=bool)
+        self.walk = Walk(
+            np.zeros(10), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
+            sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
+        )  # fmt: skip
+        self.track = _track(CHUNK, s + q)
+        self.done: list[Track] = []
+        self.jumps, self.lost = 0, 0.0
 
     # ------------------------------------------------------------------ beginning
     def begin(self, initial: Mapping[str, float] | None) -> None:
         """The state and the mode at time 0."""
-        x = np.zeros(self.parts.role.size)
-        conducting = np.zeros(self.diodes.size, dtype=bool)
+        problem, walk = self.problem, self.walk
+        names, storing = problem.circuit.names, problem.storing.tolist()
+        x = np.zeros(problem.parts.role.size)
+        closed = np.array([switch.closed for switch in problem.switches], dtype=bool)
         if initial is None:
-            names = [self.circuit.names[k] for k in self.sources.tolist()]
-            kind = self.circuit.arrays().kind
-            values = {
-                name: waveform.value(0.0)
-                for name, k, waveform in zip(names, self.sources, self.waveforms)
-                if kind[k] in (VOLTAGE, CURRENT)
-            }
-            point = solve(self.circuit.with_values(values))
-            coils = self.parts.role == Role.INDUCTOR
-            x[coils] = point.currents[coils]
-            caps = np.flatnonzero(self.parts.role == Role.CAPACITOR)
-            x[caps] = point.drops[caps] if point.drops is not None else 0.0
-            conducting = point.currents[self.diodes] > 0.0
+            x, walk.conducting[:] = self._operating_point(closed)
+        else:
+            walk.conducting[problem.diodes.size :] = closed
         for name, level in (initial or {}).items():
-            k = self.circuit.element_index(name)
-            if k not in self.storing:
-                raise UsageError(f"{name} is neither a capacitor nor an inductor: it has no initial value")
+            k = problem.circuit.element_index(name)
+            if k not in storing:
+                raise UsageError(f"{names[k]} is neither a capacitor nor an inductor: it has no initial value")
             x[k] = level
-        self.x0 = x
-        self.lost += self._enter(conducting, x, np.zeros(self.diodes.size, dtype=bool), True)
+        walk.x[:] = x[problem.storing]
+        walk.w[:], walk.w_size[:] = problem.states(0.0)
+        walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
+        walk.mark[NOW] = walk.mark[BEFORE] = -1
+        walk.mark[ENTER] = 1
+        self.x0 = walk.x.copy()
+        self.schedule = schedule(problem.waveforms, 0.0, self.stop)
 
-    def _pieces(self, time: float) -> None:
-        """The pieces of all source waveforms from ``time`` s on."""
-        pieces: list[Piece] = [waveform.piece(time) for waveform in self.waveforms]
-        self.w = np.concatenate([np.zeros(0), *(piece.state for piece in pieces)])
-        self.w_scale = np.concatenate([np.zeros(0), *(piece.scale for piece in pieces)])
-        self.corner = min((piece.end for piece in pieces), default=np.inf)
-        self.system = block_diag(*(piece.system for piece in pieces)) if pieces else np.zeros((0, 0))
-        self.rows = block_diag(*(piece.row for piece in pieces)) if pieces else np.zeros((0, 0))
-        self.key = self.system.tobytes()
+    def _operating_point(self, closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Capacitor voltages and inductor currents (m,) at time 0, and the conducting set."""
+        problem, circuit = self.problem, self.problem.circuit
+        kind, names = circuit.arrays().kind, circuit.names
+        values = {
+            names[k]: value(waveform, 0.0)
+            for k, waveform in zip(problem.sources.tolist(), problem.waveforms)
+            if kind[k] in (VOLTAGE_SOURCE, CURRENT_SOURCE)
+        }
+        rows = problem.library_rows()
+        for _ in range(TRIES):
+            ohms = problem.ohms(closed).tolist()
+            point = solve(circuit.with_values(values | dict(zip((names[k] for k in problem.switched), ohms))))
+            control = np.array([
+                point.currents[circuit.element_index(switch.control)] if isinstance(switch.control, str)
+                else point.voltage(*switch.control)
+                for switch in problem.switches
+            ])  # fmt: skip
+            now = np.where(closed, control >= rows.off, control > rows.on)
+            if (now == closed).all():
+                break
+            closed = now
+        else:
+            names = self._switches(now != closed)
+            raise ConvergenceError(f"{names}: no state holds at the operating point; begin with initial values (UIC)")
+        x = np.zeros(problem.parts.role.size)
+        for role, of in ((Role.INDUCTOR, point.currents), (Role.CAPACITOR, point.drops)):
+            own = np.flatnonzero(problem.parts.role == role)
+            x[own] = of[own]
+        return x, np.concatenate([point.currents[problem.diodes] > 0.0, closed])
 
-    def _mode(self, conducting: np.ndarray) -> Mode:
-        key = conducting.tobytes() + self.key
-        if key not in self.modes:
-            self.modes[key] = mode_of(self.parts, self.diodes, conducting, self.sources, self.system, self.rows)
-        return self.modes[key]
+    def _switches(self, chosen: np.ndarray) -> str:
+        names = [self.problem.circuit.names[k] for k in self.problem.switched]
+        return ", ".join(name for name, change in zip(names, chosen.tolist()) if change)
 
-    def _enter(self, conducting: np.ndarray, x: np.ndarray, tied: np.ndarray, step: bool) -> float:
-        """Select the mode from here on, after a jump where states may ``step``; returns the energy lost, J."""
-        lost = 0.0
-        for attempt in range(3):
-            if step or attempt:
-                x, gone = self._jumped(x)
-                lost += gone
-            at = self._state(x)
-            mode, found = select(conducting, self._mode, self.diodes, at, tied, self.time)
-            if not contradicted(mode, at):
-                self.mode, self.germs, self.x = mode, found, x
-                self.z = at.z(mode)
-                return lost
-            conducting = mode.conducting
-        raise ConvergenceError(f"states do not agree with the sources at {self.time:g} s, also after jumps")
+    # ------------------------------------------------------------------ the loop
+    def go(self, progress: Callable[[float], None] | None) -> None:
+        """Go to the end; what the compiled loop lacks is computed here."""
+        supply = {
+            MODE: self._mode, WINDOW: self._window, CORNERS: self._corners, ROOM: self._room, JUMP: self._jump,
+            SOURCES: self._sources, FAST: self._fast, ENDLESS: self._endless, NO_SET: self._no_set,
+        }  # fmt: skip
+        while True:
+            library, walk = self.library, self.walk
+            code = advance(
+                library.modes, library.count, library.inside, library.exponent, self.schedule, self.fixed, walk,
+                self.track, self.stop,
+            )  # fmt: skip
+            if not walk.mark[ENTER]:
+                self.jumps = 0
+            if code == DONE:
+                break
+            supply[code]()
+            if progress is not None and code == ROOM:
+                progress(float(walk.number[TIME]))
+        self._room()
 
-    def _jumped(self, x: np.ndarray) -> tuple[np.ndarray, float]:
-        """The states after a jump, and the energy lost in it, J; the same states where nothing contradicts them."""
-        values = np.zeros(x.size)
-        values[self.sources] = self.rows @ self.w
+    def _mode(self) -> None:
+        self.library.add(self.problem.mode(self.walk.found))
+
+    def _window(self) -> None:
+        self.library.add_window(int(self.walk.mark[NOW]), int(self.walk.mark[WANTED]))
+
+    def _corners(self) -> None:
+        self.schedule = schedule(self.problem.waveforms, self.schedule.until, self.stop)
+        self.walk.mark[CORNER] = 0
+
+    def _room(self) -> None:
+        """Put away the segments and events so far."""
+        n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
+        self.done.append(Track(*(
+            column[: n if k < 3 else e].copy() for k, column in enumerate(self.track)
+        )))  # fmt: skip
+        self.walk.mark[[SEGMENTS, EVENTS]] = 0
+
+    def _jump(self) -> None:
+        """Charges and fluxes move in no time."""
+        walk, parts, problem = self.walk, self.problem.own, self.problem
+        if self.jumps == JUMPS:
+            raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")
+        self.jumps += 1
+        if parts.coupling is not None:
+            raise UsageError(f"currents of coupled inductors would jump at {self._now()}, which is not done yet")
+        x, values = np.zeros((2, parts.role.size))
+        x[problem.storing], values[problem.sources] = walk.x, problem.rows @ walk.w
         after, delivered = np.zeros(x.size), 0.0
-        if (self.parts.role == Role.CAPACITOR).any():
-            jump = capacitor_jump(self.parts, x, values, self.diodes)
-            after, delivered = after + jump.x, delivered + jump.delivered
-        if (self.parts.role == Role.INDUCTOR).any():
-            jump = inductor_jump(self.parts, x, values, self.diodes)
-            after, delivered = after + jump.x, delivered + jump.delivered
-        if (np.abs(after - x) <= NOISE * self._state(x).x_scale).all():
-            return x, 0.0
-        self.powers += [delivered, 0.0, abs(delivered)]
-        return after, delivered + self._stored(x) - self._stored(after)
+        for role, jumped in ((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump)):
+            if (parts.role == role).any():
+                jump = jumped(parts, problem.circuit.names, x, values, problem.diodes)
+                after, delivered = after + jump.x, delivered + jump.delivered
+        new, size = after[problem.storing], np.zeros(walk.x.size)
+        sizes(walk, self.fixed, size)
+        if (np.abs(new - walk.x) > NOISE * size).any():
+            lost = delivered + problem.stored(walk.x) - problem.stored(new)
+            walk.number[DELIVERED] += delivered
+            walk.number[TURNED] += abs(delivered)
+            walk.number[LOST] += lost
+            self.lost += lost
+            walk.x[:] = new
+        walk.conducting[:] = walk.found
 
-    def _state(self, x: np.ndarray) -> State:
-        """The state, with the largest voltage and the largest current so far as its scales."""
-        roles, values = self.parts.role, np.abs(self.rows) @ self.w_scale
-        for kind, source, k in ((Role.CAPACITOR, Role.VOLTAGE, 0), (Role.INDUCTOR, Role.CURRENT, 1)):
-            given = values[roles[self.sources] == source].max(initial=0.0)
-            self.largest[k] = max(self.largest[k], given, np.abs(x[roles == kind]).max(initial=0.0))
-        # Where nothing flows yet, currents are the rounding of voltages in the smallest resistance, and vice versa.
-        ohms = self.parts.value[self.resistors]
-        v, i = self.largest
-        self.largest[0] = max(v, FLOOR * i * ohms.max(initial=0.0))
-        self.largest[1] = max(i, FLOOR * v / ohms.min(initial=np.inf))
-        scale = np.where(roles == Role.CAPACITOR, self.largest[0], 0.0)
-        scale[roles == Role.INDUCTOR] = self.largest[1]
-        return State(x, self.w, scale, self.w_scale)
+    def _sources(self) -> None:
+        """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""
+        mode, names = self.problem.mode(self.walk.found), self.problem.circuit.names
+        for rows, error, what, hint in (
+            (mode.source_loops, InfeasibleError, "form a loop whose voltages do not add up", "in series"),
+            (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
+        ):
+            order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
+            signs(self.problem.system, rows, self.walk.w, self.walk.w_size, free, order, sign)
+            wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
+            if wrong:
+                raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)
 
-    def _stored(self, x: np.ndarray) -> float:
-        """Energy in capacitors and inductors, J."""
-        return float(0.5 * (self.parts.value[self.storing] * x[self.storing] ** 2).sum())
+    def _fast(self) -> None:
+        raise ConvergenceError(f"waveforms at {self._now()} are faster than any window")
 
-    # ------------------------------------------------------------------ one window
-    def advance(self, stop: float) -> None:
-        """One window: up to an event, a corner of a source, or its end."""
-        left = min(self.corner, stop) - self.time
-        found = self._window(left)
-        last = found.diode < 0 and found.length >= left
-        since = left if last else found.length
-        self.still = 0 if since > 4.0 * np.spacing(self.time) else self.still + 1
-        if self.still > AT_ONCE:
-            raise ConvergenceError(f"more than {AT_ONCE} events at {self.time:g} s: diodes change without end")
-        z = expm(since * self.mode.system) @ self.z
-        x = self.mode.dependent @ z
-        before = self.mode.conducting
-        bound = min(self.corner, stop)
-        self.time = bound if last else min(self.time + since, bound)
-        self.w = z[self.mode.states.size :]
-        tied = np.zeros(self.diodes.size, dtype=bool)
-        conducting = before
-        if found.diode >= 0:
-            tied[found.diode] = True
-            conducting = before ^ tied
-        corner = self.time >= self.corner
-        step = False
-        if corner:
-            values, sizes = self.rows @ self.w, np.abs(self.rows) @ self.w_scale
-            self._pieces(self.time)
-            sizes = np.maximum(sizes, np.abs(self.rows) @ self.w_scale)
-            step = bool((np.abs(self.rows @ self.w - values) > NOISE * sizes).any())
-        if not (corner or found.diode >= 0):
-            self.x, self.z = x, z
-            self.germs = germs(self.mode, self.diodes, self._state(x), tied)
+    def _endless(self) -> None:
+        raise ConvergenceError(f"diodes or switches change without end at {self._now()}")
+
+    def _no_set(self) -> None:
+        if self.jumps < JUMPS:
+            self._jump()
             return
-        lost = self._enter(conducting, x, tied, step)
-        self.lost += lost
-        changed = np.flatnonzero(self.mode.conducting != before)
-        if changed.size or lost:
-            names = tuple("-+"[int(self.mode.conducting[d])] + self.circuit.names[self.diodes[d]] for d in changed)
-            self.events.append(Event(self.time, found.error, names, lost))
+        d, now = self.problem.diodes.size, self._now()
+        chatter = self._switches(self.walk.sign[d:] < 0.0)
+        if chatter:
+            raise ConvergenceError(f"after {now} {chatter} would open and close without end: a hysteresis is missing")
+        raise ConvergenceError(f"no set of conducting diodes was found to hold after {now}")
 
-    def _window(self, left: float) -> _Found:
-        """The first event within the next window, which is recorded as a segment."""
-        mode = self.mode
-        key = mode.conducting.tobytes() + self.key
-        scale = np.floor(np.log2(min(left, longest(mode.system))))
-        power = int(scale) + (1 if 2.0**scale < min(left, longest(mode.system)) else 0)
-        rows = slack_rows(mode, self.diodes)
-        scale_z = self._state(self.x).scale(mode)
-        for exponent in range(power, power - HALVINGS, -1):
-            at = (key, exponent)
-            if at not in self.windows:
-                self.windows[at] = window(mode.system, 2.0**exponent)
-            states = (self.windows[at].inside @ self.z).T
-            peak = np.maximum(np.abs(states).max(axis=1, initial=0.0), scale_z)
-            slack, size = rows @ states, np.abs(rows) @ peak
-            if resolved(states, peak) and resolved(slack, size):
-                break
-        else:
-            raise ConvergenceError(f"waveforms at {self.time:g} s are faster than any window")
-        length = self.windows[at].length
-        orders = np.where(self.germs.order > 8, -1, np.maximum(self.germs.order, 0))
-        share, diode = first_root(slack, orders, size)
-        end, error = min(length, left), 0.0
-        if share * length < end:
-            end, error = self._refined(rows[diode], share * length, size[diode])
-        else:
-            diode = -1
-        self.largest[0] = max(self.largest[0], np.abs(mode.voltage @ states).max(initial=0.0))
-        self.largest[1] = max(self.largest[1], np.abs(mode.current @ states).max(initial=0.0))
-        self.segments.append(Segment(self.time, mode, self.z))
-        self._integrate(mode, states, 2.0 * end / length - 1.0, length)
-        return _Found(end, diode, error)
+    def _now(self) -> str:
+        return f"{self.walk.number[TIME]:g} s"
 
-    def _refined(self, row: np.ndarray, time: float, size: float) -> tuple[float, float]:
-        """A root of row · e^{A t} z by Newton's method from ``time`` s, and the estimate of its error, s."""
-        error = 0.0
-        for _ in range(3):
-            z = expm(time * self.mode.system) @ self.z
-            value, slope = float(row @ z), float(row @ (self.mode.system @ z))
-            if slope >= 0.0:
-                return time, error
-            step = -value / slope
-            error = 1e-15 * size / -slope
-            if not abs(step) <= 1e-3 * time:
-                return time, error
-            time += step
-            if abs(step) <= 4.0 * np.spacing(self.time + time):
-                break
-        return time, error
+    # ------------------------------------------------------------------ the end
+    def segments(self) -> Segments:
+        """All segments of the run."""
+        start, mode, state = (np.concatenate([part[k] for part in self.done]) for k in range(3))
+        return Segments(start, mode, state, self.library.modes)
 
-    def _integrate(self, mode: Mode, states: np.ndarray, until: float, length: float) -> None:
-        """Add the energies of a window up to ``until`` (−1 … 1)."""
-        r, s = self.resistors, self.sources
-        lost = ((mode.voltage[r] @ states) * (mode.current[r] @ states)).sum(axis=0)
-        each = -(mode.voltage[s] @ states) * (mode.current[s] @ states)
-        powers = np.stack([each.sum(axis=0), lost, np.abs(each).sum(axis=0) + lost])
-        for k, coefficients in enumerate((TO_COEFFICIENTS @ powers.T).T):
-            whole = chebyshev.chebint(coefficients, lbnd=-1.0)
-            self.powers[k] += 0.5 * length * float(chebyshev.chebval(until, whole))
+    def events(self) -> tuple[Event, ...]:
+        """All events of the run."""
+        names = [self.problem.circuit.names[k] for k in (*self.problem.diodes, *self.problem.switched)]
+        sets, found = self.library.modes.conducting, []
+        changed: dict[tuple[int, int], tuple[str, ...]] = {}
+        for part in self.done:
+            for time, error, lost, before, after in zip(*(column.tolist() for column in part[3:])):
+                if (before, after) not in changed:
+                    which = np.flatnonzero(sets[before] != sets[after]).tolist()
+                    changed[before, after] = tuple("-+"[int(sets[after, k])] + names[k] for k in which)
+                found.append(Event(time, error, changed[before, after], lost))
+        return tuple(found)
 
     def energies(self) -> Energies:
         """The energies of the run."""
-        delivered, dissipated, turned = self.powers.tolist()
-        stored = self._stored(self.x), self._stored(self.x0)
+        delivered, dissipated, turned = self.walk.number[[DELIVERED, DISSIPATED, TURNED]].tolist()
+        stored = self.problem.stored(self.walk.x), self.problem.stored(self.x0)
         return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, turned + max(stored))
 
 
-def _parts(circuit: Circuit) -> Parts:
-    """The elements by role: zero resistances are sources of 0 V, zero inductances too, zero capacitances of 0 A."""
-    kind, first, second, value, n_nodes = circuit.arrays()
-    if circuit.devices:
-        raise UsageError("devices in time are not done yet; only ideal diodes")
-    if (kind == AMPLIFIER).any():
-        raise UsageError("amplifiers in time are not done yet")
-    role = np.array([int(ROLES[k]) for k in kind.tolist()], dtype=np.int64)
-    size = np.where(np.isin(kind, (RESISTOR, INDUCTOR, CAPACITOR)), value, 0.0)
-    if (size < 0.0).any():
-        raise UsageError(f"{circuit.names[int(np.argmin(size))]} is negative: its energy is not bounded below")
-    role[(size == 0.0) & ((kind == RESISTOR) | (kind == INDUCTOR))] = Role.VOLTAGE
-    role[(size == 0.0) & (kind == CAPACITOR)] = Role.CURRENT
-    return Parts(n_nodes, first, second, role, size, None)
+def _track(room: int, states: int) -> Track:
+    """Room for segments and events."""
+    whole = np.zeros((2, room), dtype=np.int64), np.zeros((2, room), dtype=np.int64)
+    return Track(np.zeros(room), whole[0][0], np.zeros((room, states)), *np.zeros((3, room)), *whole[1])

@@ -1,7 +1,8 @@
-"""Source waveforms as SPICE defines them, each as a sequence of pieces that linear systems generate.
+"""Source waveforms as SPICE defines them: outputs of linear systems whose states change at corners.
 
-A piece is the output of ẇ = S w: constants and ramps (PULSE, PWL), damped sines (SIN), exponentials (EXP). So a source
-is part of the circuit's linear system, and its derivative is known exactly.
+A source is row · w with ẇ = S w: lines (PULSE, PWL), damped sines (SIN), exponentials (EXP). So a source is part of the
+circuit's linear system, and its derivative is known exactly. S and the row belong to the source; at its corners w takes
+another value.
 """
 
 from __future__ import annotations
@@ -14,68 +15,48 @@ import numpy as np
 
 from circuitsim.errors import UsageError
 
-
-class Piece(NamedTuple):
-    """A waveform from one time on: output row · w of ẇ = ``system`` w.
-
-    Attributes
-    ----------
-    end : float
-        Time at which another piece follows, s; inf for the last one.
-    system : (k, k) float array
-        1/s.
-    state : (k,) float array
-        w at the time asked for.
-    row : (k,) float array
-        Output weights, V or A.
-    scale : (k,) float array
-        Sizes against which rounding of w counts.
-    """
-
-    end: float
-    system: np.ndarray
-    state: np.ndarray
-    row: np.ndarray
-    scale: np.ndarray
+PERIODS = 8
+"""Periods of a sine after which its state is taken from its formula again: rounding does not add up."""
 
 
 class Waveform(Protocol):
-    """A source value over time."""
+    """A source value over time: the output of a linear system.
 
-    def piece(self, time: float) -> Piece:
-        """The piece that begins at or contains ``time`` (s), its state at that time."""
+    Attributes
+    ----------
+    system : (k, k) float array
+        S, 1/s.
+    row : (k,) float array
+        Output weights, V or A.
+    """
+
+    system: np.ndarray
+    row: np.ndarray
+
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """The first ``most`` times within (``after``, ``until``), s, at which w is set anew, ascending."""
         ...
 
-    def value(self, time: float) -> float:
-        """The value at ``time`` (s), V or A; at a step the value after it."""
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """w at times (n,), at a corner after it, and the sizes against which its rounding counts: (n, k) each."""
         ...
 
 
-def constant(value: float, end: float = math.inf) -> Piece:
-    """A constant until ``end``."""
-    return Piece(end, np.zeros((1, 1)), np.array([value]), np.ones(1), np.array([abs(value)]))
+def value(waveform: Waveform, time: float) -> float:
+    """The value at ``time`` (s), V or A; at a step the value after it."""
+    return float(waveform.row @ waveform.states(np.array([time]))[0][0])
 
 
-def ramp(value: float, slope: float, ends: tuple[float, float], until: float) -> Piece:
-    """A straight line between the values ``ends``, now at ``value``, until a time."""
-    system = np.array([[0.0, 1.0], [0.0, 0.0]])
-    scale = np.array([max(map(abs, ends)), abs(slope)])
-    return Piece(until, system, np.array([value, slope]), np.array([1.0, 0.0]), scale)
+LINE = np.array([[0.0, 1.0], [0.0, 0.0]])
+"""Generator of straight lines, of value and slope."""
 
 
-class _Waveform:
-    """What all waveforms share."""
-
-    def piece(self, time: float) -> Piece:
-        raise NotImplementedError
-
-    def value(self, time: float) -> float:
-        """The value at ``time`` (s); at a step the value after it."""
-        piece = self.piece(time)
-        return float(piece.row @ piece.state)
+def _within(times: np.ndarray, after: float, until: float, most: int) -> np.ndarray:
+    """The first ``most`` of some times between two, ascending, each once."""
+    return np.unique(times[(times > after) & (times < until)])[:most]
 
 
-class Constant(_Waveform):
+class Constant:
     """A constant value.
 
     Parameters
@@ -85,14 +66,19 @@ class Constant(_Waveform):
     """
 
     def __init__(self, level: float) -> None:
-        self.level = level
+        self.level, self.system, self.row = level, np.zeros((1, 1)), np.ones(1)
 
-    def piece(self, time: float) -> Piece:
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """None."""
+        return np.zeros(0)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The constant."""
-        return constant(self.level)
+        state = np.full((times.size, 1), self.level)
+        return state, np.abs(state)
 
 
-class PiecewiseLinear(_Waveform):
+class PiecewiseLinear:
     """Straight lines between corners (PWL); before the first and after the last the value is constant.
 
     Parameters
@@ -112,32 +98,46 @@ class PiecewiseLinear(_Waveform):
 
     def __init__(self, times: Sequence[float], values: Sequence[float], repeat_from: float | None = None) -> None:
         self.times, self.values = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+        self.system, self.row = LINE, np.array([1.0, 0.0])
         if self.times.shape != self.values.shape or not self.times.size or (np.diff(self.times) < 0.0).any():
             raise UsageError("a piecewise-linear waveform needs as many values as times, and times in ascending order")
         self.repeat_from = repeat_from
         if repeat_from is not None and not repeat_from < self.times[-1]:
             raise UsageError("a piecewise-linear waveform repeats from a time before its last corner")
 
-    def piece(self, time: float) -> Piece:
-        """The line at ``time``."""
-        late = 0.0
-        if self.repeat_from is not None and time >= self.times[-1]:
-            period = float(self.times[-1]) - self.repeat_from
-            late = period * (math.floor((time - float(self.times[-1])) / period) + 1.0)
-            late += period if time - late >= self.times[-1] else 0.0
-        own = time - late
-        k = int(np.searchsorted(self.times, own, side="right"))
-        if k == 0:
-            return constant(float(self.values[0]), float(self.times[0]) + late)
-        if k == self.times.size:
-            return constant(float(self.values[-1]))
-        t0, t1, y0, y1 = self.times[k - 1], self.times[k], self.values[k - 1], self.values[k]
-        slope = (y1 - y0) / (t1 - t0)
-        return ramp(float(y0 + slope * (own - t0)), float(slope), (float(y0), float(y1)), float(t1 + late))
+    def _period(self) -> float:
+        return math.inf if self.repeat_from is None else float(self.times[-1]) - self.repeat_from
+
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """The corners, those of later repetitions too."""
+        if self.repeat_from is None:
+            return _within(self.times, after, until, most)
+        period, again = self._period(), self.times[self.times > self.repeat_from]
+        first = max(1.0, math.floor((after - float(self.times[-1])) / period) - 1.0)
+        late = period * (first + np.arange(most // again.size + 4))
+        return _within(np.concatenate([self.times, (late[:, None] + again).ravel()]), after, until, most)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The lines' values and slopes."""
+        t, y, n = self.times, self.values, self.times.size
+        late = np.zeros(times.size)
+        if self.repeat_from is not None:
+            cycle = np.floor((times - t[-1]) / self._period()) + 1.0
+            late = np.where(times >= t[-1], self._period() * cycle, 0.0)
+            late = np.where((times >= t[-1] + late) & (times >= t[-1]), self._period() * (cycle + 1.0), late)
+        own = times - late
+        k = np.searchsorted(t, own, side="right")
+        # A corner belongs to the line after it, whatever the difference was rounded to.
+        k += (k < n) & (times >= t[np.minimum(k, n - 1)] + late)
+        first, last = np.maximum(k - 1, 0), np.minimum(k, n - 1)
+        span = t[last] - t[first]
+        slope = np.divide(y[last] - y[first], span, out=np.zeros(k.size), where=span > 0.0)
+        state = np.stack([y[first] + slope * np.maximum(own - t[first], 0.0), slope], axis=1)
+        return state, np.stack([np.maximum(np.abs(y[first]), np.abs(y[last])), np.abs(slope)], axis=1)
 
 
-class Pulse(_Waveform):
-    """SPICE's PULSE(low high delay rise fall width period).
+class Pulse:
+    """SPICE's PULSE(low high delay rise fall width period count).
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ class Pulse(_Waveform):
     delay, rise, fall, width, period : float
         s; ``rise`` and ``fall`` of zero are steps; an infinite ``period`` is a single pulse. A pulse longer than its
         period is cut short.
+    count : float
+        Number of pulses.
 
     Raises
     ------
@@ -155,38 +157,57 @@ class Pulse(_Waveform):
 
     def __init__(
         self, low: float, high: float, delay: float = 0.0, rise: float = 0.0, fall: float = 0.0,
-        width: float = math.inf, period: float = math.inf,
+        width: float = math.inf, period: float = math.inf, count: float = math.inf,
     ) -> None:  # fmt: skip
         if min(rise, fall, width) < 0.0 or not period > 0.0:
             raise UsageError("a pulse needs times that are not negative and a positive period")
         self.low, self.high, self.delay, self.rise, self.fall = low, high, delay, rise, fall
-        self.width, self.period = width, period
+        self.width, self.period, self.count = width, period, count
+        self.system, self.row = LINE, np.array([1.0, 0.0])
 
-    def piece(self, time: float) -> Piece:
-        """The edge or level at ``time``."""
-        if time < self.delay:
-            return constant(self.low, self.delay)
-        count = 0.0
-        if not math.isinf(self.period):
-            count = math.floor((time - self.delay) / self.period)
-            count += time >= self.delay + (count + 1.0) * self.period
-        start = self.delay + (count * self.period if count else 0.0)
-        top, end = start + self.rise, self.delay + (count + 1.0) * self.period
+    def _edges(self, cycle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Start, top, fall, foot and end of pulses by number."""
+        start = self._start(cycle)
+        top = start + self.rise
         down = top + self.width
-        bottom = down + self.fall
-        levels = (self.low, self.high)
-        if time < top:
-            slope = (self.high - self.low) / self.rise
-            return ramp(self.low + slope * (time - start), slope, levels, min(top, end))
-        if time < down:
-            return constant(self.high, min(down, end))
-        if time < bottom:
-            slope = (self.low - self.high) / self.fall
-            return ramp(self.high + slope * (time - down), slope, levels, min(bottom, end))
-        return constant(self.low, end)
+        return start, top, down, down + self.fall, self._start(cycle + 1.0)
+
+    def _start(self, cycle: np.ndarray) -> np.ndarray:
+        late = np.multiply(cycle, self.period, out=np.zeros(cycle.size), where=cycle > 0.0)
+        return self.delay + late
+
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """The edges' ends."""
+        first, many = 0.0, 1
+        if not math.isinf(self.period):
+            first, many = max(0.0, math.floor((after - self.delay) / self.period) - 1.0), most // 4 + 4
+        cycle = first + np.arange(many)
+        *edges, end = self._edges(cycle[cycle < self.count])
+        inside = [np.where(edge < end, edge, end) for edge in edges]
+        return _within(np.concatenate([*inside, end]), after, until, most)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Levels and slopes."""
+        cycle = np.zeros(times.size)
+        if not math.isinf(self.period):
+            cycle = np.maximum(np.floor((times - self.delay) / self.period), 0.0)
+            cycle += times >= self._start(cycle + 1.0)
+            cycle -= (cycle > 0.0) & (times < self._start(cycle))
+        start, top, down, foot, _ = self._edges(cycle)
+        rises = (times >= start) & (times < top)
+        falls = (times >= down) & (times < foot)
+        level = (times >= top) & (times < down)
+        step, done = self.high - self.low, cycle >= self.count
+        slope = np.zeros(times.size)
+        slope[rises], slope[falls] = step / (self.rise or 1.0), -step / (self.fall or 1.0)
+        found = np.where(level | falls, self.high, self.low)
+        since = np.subtract(times, np.where(falls, down, start), out=np.zeros(times.size), where=rises | falls)
+        found, slope = np.where(done, self.low, found + slope * since), np.where(done, 0.0, slope)
+        size = np.where(slope != 0.0, max(abs(self.low), abs(self.high)), np.abs(found))
+        return np.stack([found, slope], axis=1), np.stack([size, np.abs(slope)], axis=1)
 
 
-class Sine(_Waveform):
+class Sine:
     """SPICE's SIN(offset amplitude frequency delay damping phase).
 
     Parameters
@@ -209,22 +230,36 @@ class Sine(_Waveform):
     ) -> None:  # fmt: skip
         self.offset, self.amplitude, self.frequency = offset, amplitude, frequency
         self.delay, self.damping, self.phase = delay, damping, math.radians(phase)
+        omega = 2.0 * math.pi * frequency
+        self.system = np.array([[0.0, 0.0, 0.0], [0.0, -damping, omega], [0.0, -omega, -damping]])
+        self.row = np.array([1.0, 1.0, 0.0])
 
-    def piece(self, time: float) -> Piece:
-        """The damped sine at ``time``."""
-        if time < self.delay:
-            return constant(self.offset + self.amplitude * math.sin(self.phase), self.delay)
-        since, omega = time - self.delay, 2.0 * math.pi * self.frequency
-        size = self.amplitude * math.exp(-self.damping * since)
-        angle = omega * since + self.phase
-        a = self.damping
-        system = np.array([[0.0, 0.0, 0.0], [0.0, -a, omega], [0.0, -omega, -a]])
-        state = np.array([self.offset, size * math.sin(angle), size * math.cos(angle)])
-        scale = np.array([abs(self.offset), abs(size), abs(size)])
-        return Piece(math.inf, system, state, np.array([1.0, 1.0, 0.0]), scale)
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """The delay, and the ends of every `PERIODS` periods."""
+        return _within(_anchors(self.delay, self.frequency, after, most), after, until, most)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Offset, sine and cosine."""
+        since, before = times - self.delay, times < self.delay
+        size = self.amplitude * np.exp(-self.damping * np.maximum(since, 0.0))
+        angle = 2.0 * math.pi * self.frequency * since + self.phase
+        state = np.stack([np.full(times.size, self.offset), size * np.sin(angle), size * np.cos(angle)], axis=1)
+        state[before] = self.offset + self.amplitude * math.sin(self.phase), 0.0, 0.0
+        sizes = np.stack([np.full(times.size, abs(self.offset)), np.abs(size), np.abs(size)], axis=1)
+        sizes[before] = np.abs(state[before])
+        return state, sizes
 
 
-class Exponential(_Waveform):
+def _anchors(delay: float, frequency: float, after: float, most: int) -> np.ndarray:
+    """The delay, and the ends of every `PERIODS` periods of a sine."""
+    if frequency == 0.0:
+        return np.array([delay])
+    span = PERIODS / abs(frequency)
+    first = max(0.0, math.floor((after - delay) / span) - 1.0)
+    return delay + span * (first + np.arange(most + 4))
+
+
+class Exponential:
     """SPICE's EXP(low high rise_delay rise_constant fall_delay fall_constant).
 
     Parameters
@@ -239,26 +274,26 @@ class Exponential(_Waveform):
         self, low: float, high: float, rise_delay: float, rise_constant: float, fall_delay: float, fall_constant: float
     ) -> None:
         self.low, self.high = low, high
-        self.rise_delay, self.rise_constant = rise_delay, rise_constant
-        self.fall_delay, self.fall_constant = fall_delay, fall_constant
+        self.edges = ((rise_delay, rise_constant, high - low), (fall_delay, fall_constant, low - high))
+        self.system = np.diag([0.0, -1.0 / rise_constant, -1.0 / fall_constant])
+        self.row = np.ones(3)
 
-    def piece(self, time: float) -> Piece:
-        """The sum of exponentials at ``time``."""
-        if time < self.rise_delay:
-            return constant(self.low, self.rise_delay)
-        step = self.high - self.low
-        rates = [1.0 / self.rise_constant]
-        level, parts, end = self.high, [-step * math.exp(-(time - self.rise_delay) * rates[0])], self.fall_delay
-        if time >= self.fall_delay:
-            rates.append(1.0 / self.fall_constant)
-            level, end = self.low, math.inf
-            parts.append(step * math.exp(-(time - self.fall_delay) * rates[1]))
-        system = np.diag([0.0, *(-rate for rate in rates)])
-        state = np.array([level, *parts])
-        return Piece(end, system, state, np.ones(1 + len(parts)), np.full(state.size, np.abs(state).max()))
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """Both delays."""
+        return _within(np.array([edge[0] for edge in self.edges]), after, until, most)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The level and what is missing to it."""
+        level, missing = np.full(times.size, self.low), []
+        for delay, constant, step in self.edges:
+            begun = times >= delay
+            level = level + np.where(begun, step, 0.0)
+            missing.append(np.where(begun, -step * np.exp(-np.maximum(times - delay, 0.0) / constant), 0.0))
+        state = np.stack([level, *missing], axis=1)
+        return state, np.broadcast_to(np.abs(state).max(axis=1, keepdims=True), state.shape)
 
 
-class AmplitudeModulation(_Waveform):
+class AmplitudeModulation:
     """SPICE's AM(amplitude offset signal carrier delay): amplitude · (offset + sin 2πf_s t) · sin 2πf_c t.
 
     Parameters
@@ -273,24 +308,69 @@ class AmplitudeModulation(_Waveform):
     """
 
     def __init__(self, amplitude: float, offset: float, signal: float, carrier: float, delay: float = 0.0) -> None:
-        self.amplitude, self.offset = amplitude, offset
-        self.signal, self.carrier, self.delay = signal, carrier, delay
+        self.delay, self.fastest = delay, max(abs(carrier), abs(signal))
+        # Three sines: the carrier and its two side bands.
+        self.lines = (
+            (carrier, amplitude * offset, 0.0), (carrier - signal, 0.5 * amplitude, 0.5 * math.pi),
+            (carrier + signal, -0.5 * amplitude, 0.5 * math.pi),
+        )  # fmt: skip
+        self.system, self.row = np.zeros((6, 6)), np.array([1.0, 0.0] * 3)
+        for k, (frequency, _, _) in enumerate(self.lines):
+            self.system[2 * k, 2 * k + 1] = 2.0 * math.pi * frequency
+            self.system[2 * k + 1, 2 * k] = -2.0 * math.pi * frequency
 
-    def piece(self, time: float) -> Piece:
-        """Three sines: the carrier and its two side bands."""
-        if time < self.delay:
-            return constant(0.0, self.delay)
-        half = 0.5 * self.amplitude
-        lines = (
-            (self.carrier, self.amplitude * self.offset, 0.0),
-            (self.carrier - self.signal, half, 0.5 * math.pi),
-            (self.carrier + self.signal, -half, 0.5 * math.pi),
-        )
-        system, state, scale = np.zeros((6, 6)), np.zeros(6), np.zeros(6)
-        for k, (frequency, size, phase) in enumerate(lines):
-            omega = 2.0 * math.pi * frequency
-            angle = omega * (time - self.delay) + phase
-            system[2 * k, 2 * k + 1], system[2 * k + 1, 2 * k] = omega, -omega
-            state[2 * k : 2 * k + 2] = size * math.sin(angle), size * math.cos(angle)
-            scale[2 * k : 2 * k + 2] = abs(size)
-        return Piece(math.inf, system, state, np.array([1.0, 0.0] * 3), scale)
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """The delay, and the ends of every `PERIODS` periods of the faster sine."""
+        return _within(_anchors(self.delay, self.fastest, after, most), after, until, most)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sine and cosine of each line."""
+        state, sizes = np.zeros((2, times.size, 6))
+        begun = times >= self.delay
+        for k, (frequency, size, phase) in enumerate(self.lines):
+            angle = 2.0 * math.pi * frequency * (times - self.delay) + phase
+            state[:, 2 * k], state[:, 2 * k + 1] = size * np.sin(angle), size * np.cos(angle)
+            sizes[:, 2 * k : 2 * k + 2] = abs(size)
+        return np.where(begun[:, None], state, 0.0), np.where(begun[:, None], sizes, 0.0)
+
+
+class Schedule(NamedTuple):
+    """What all sources' states become at their corners, up to a time.
+
+    Attributes
+    ----------
+    until : float
+        Later corners are not in it, s.
+    times : (n,) float array
+        Ascending, s.
+    place, width : (n,) int arrays
+        Where the states begin among those of all sources, and how many there are.
+    states, sizes : (n, k) float arrays
+        See `Waveform.states`; unused entries are 0.
+    """
+
+    until: float
+    times: np.ndarray
+    place: np.ndarray
+    width: np.ndarray
+    states: np.ndarray
+    sizes: np.ndarray
+
+
+def schedule(waveforms: Sequence[Waveform], after: float, until: float, most: int = 4096) -> Schedule:
+    """The corners of all sources within (``after``, ``until``), about ``most`` of each at a time."""
+    begin = np.cumsum([0, *(waveform.row.size for waveform in waveforms)])
+    found = [waveform.corners(after, until, most) for waveform in waveforms]
+    until = min([until, *(float(times[-1]) for times in found if times.size >= most)])
+    widest = max([1, *(waveform.row.size for waveform in waveforms)])
+    parts = []
+    for k, (waveform, times) in enumerate(zip(waveforms, found)):
+        times = times[times <= until]
+        states, sizes = np.zeros((2, times.size, widest))
+        if times.size:
+            states[:, : waveform.row.size], sizes[:, : waveform.row.size] = waveform.states(times)
+        parts.append((times, np.full(times.size, begin[k]), np.full(times.size, waveform.row.size), states, sizes))
+    empty = (np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), *np.zeros((2, 0, widest)))
+    columns = [np.concatenate(column) for column in zip(empty, *parts)]
+    order = np.argsort(columns[0], kind="stable")
+    return Schedule(until, *(column[order] for column in columns))

@@ -9,6 +9,7 @@ from random_waveforms import draw
 import circuitsim
 from circuitsim import Circuit
 from circuitsim.transient import Waveform, transient
+from circuitsim.transient.waveforms import value
 
 STOP = 2.0
 
@@ -63,7 +64,7 @@ def implicit_euler(
     prepared = circuitsim.prepared(image)
     x = {name: initial.get(name, 0.0) for name, _ in kept}
     for step in range(1, steps + 1):
-        values = {name: wave.value(step * h) for name, wave in waves.items()}
+        values = {name: value(wave, step * h) for name, wave in waves.items()}
         for name, g in kept:
             values[("I" if name[0] == "C" else "V") + name] = g * x[name] if name[0] == "C" else -g * x[name]
         point = prepared.solve(values)
@@ -84,3 +85,9 @@ def test_a_coil_without_current_beside_a_source() -> None:
     """The rounding of a current that is zero has no scale of its own."""
     circuit, waves, initial = draw(1530)
     assert transient(circuit, 4.0, waves, initial, points=101).certificate.certified
+
+
+def test_a_part_without_current_beside_two_sources() -> None:
+    """Nor has the rounding of a node's currents."""
+    circuit, waves, initial = draw(825)
+    assert transient(circuit, 2.0, waves, initial, points=101).certificate.certified

@@ -83,7 +83,9 @@ def test_a_picture(capsys: pytest.CaptureFixture[str], tank: str, tmp_path: Path
     (("R1 p m 1k", "R1 p m 1k\nV1 x 0 SFFM(0 1 1k 1 100)\nR3 x 0 1"), "SFFM"),
     ((".tran 10u 5m uic", ""), "no .tran card"),
     ((".tran 10u 5m uic", ".tran 1n 5 uic"), "output times"),
-    (("R1 p m 1k", "R1 p m 1k\nX1 p m bidiramp gain=2"), "amplifiers"),
+    (("R1 p m 1k", "R1 p m 1k\nR3 x 0 1\nX1 x y bidiramp gain=2"), "X1 is not done in time yet"),
+    (("D1 a p circuitsim_ideal", "D1 a p junction\n.model junction D(is=1f)"), "D1 is not done in time yet"),
+    (("R1 p m 1k", "R1 p m 1k\nE1 x 0 a b 2\nR3 x 0 1"), "E1 follows other sources"),
 ])  # fmt: skip
 def test_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tuple[str, str], said: str) -> None:
     path = tmp_path / "deck.cir"
@@ -91,6 +93,16 @@ def test_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tup
     code, out, err = run(capsys, "tran", str(path))
     assert code == 2
     assert said in err
+    assert not out
+
+
+def test_a_sine_across_an_ideal_diode(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Infeasible from the first time at which the source drives the diode forward: a quarter of a period."""
+    path = tmp_path / "deck.cir"
+    path.write_text("sine\nV1 s 0 SIN(0 1 50 0 0 90)\nD1 0 s\nC1 s 0 1u\n.tran 1m 40m uic\n.end\n")
+    code, out, err = run(capsys, "tran", str(path))
+    assert code == 3
+    assert "after 0.005 s V1, D1 form a loop" in err
     assert not out
 
 

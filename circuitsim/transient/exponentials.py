@@ -1,0 +1,145 @@
+"""Kernels: matrix exponentials, and their action on a state.
+
+Systems of circuits are far from normal in units of V and A and close to it in units of √J. So the spectral radius, not
+a norm, bounds the steps: Taylor's series of e^{A h} converges to rounding within `TERMS` terms where h times the radius
+is at most one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from circuitsim._jit import jit
+
+TERMS = 19
+"""Terms of Taylor's series: 1 / 19! is rounding."""
+STEPS = 16
+"""Most steps of Taylor's series on a state; beyond it the matrix exponential is cheaper."""
+INVERSE = np.array([1.0 / math.factorial(k) for k in range(17)])
+
+
+@jit()
+def put(values, out):
+    """``out`` = values, (n,)."""
+    for i in range(out.size):
+        out[i] = values[i]
+
+
+@jit()
+def product(a, b, out):
+    """``out`` = a b, square matrices."""
+    n = a.shape[0]
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = 0.0
+        for k in range(n):
+            x = a[i, k]
+            if x != 0.0:
+                for j in range(n):
+                    out[i, j] += x * b[k, j]
+
+
+@jit()
+def exponential(system, radius, time):
+    """e^{A t} by Taylor's series of degree 16 and squaring; of e^{A h} − 1, so that slow parts keep their digits.
+
+    Parameters
+    ----------
+    system : (n, n) float array
+    radius : float
+        Largest absolute eigenvalue, 1/s.
+    time : float
+        s.
+    """
+    n = system.shape[0]
+    doublings = max(0, math.frexp(radius * time)[1] + 1)
+    step = math.ldexp(time, -doublings)
+    one, two, three, four = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    e, work = np.empty((n, n)), np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            one[i, j] = step * system[i, j]
+    product(one, one, two)
+    product(two, one, three)
+    product(two, two, four)
+    for i in range(n):
+        for j in range(n):
+            e[i, j] = INVERSE[16] * four[i, j]
+    for k in range(12, -1, -4):
+        for i in range(n):
+            for j in range(n):
+                e[i, j] += INVERSE[k + 1] * one[i, j] + INVERSE[k + 2] * two[i, j] + INVERSE[k + 3] * three[i, j]
+        if k > 0:
+            for i in range(n):
+                e[i, i] += INVERSE[k]
+            product(e, four, work)
+            e, work = work, e
+    for _ in range(doublings):
+        product(e, e, work)
+        for i in range(n):
+            for j in range(n):
+                e[i, j] = 2.0 * e[i, j] + work[i, j]
+    for i in range(n):
+        e[i, i] += 1.0
+    return e
+
+
+@jit()
+def later(system, radius, time, z):
+    """e^{A t} z; a negative time of less than ``STEPS`` / ``radius`` is allowed."""
+    n, out = z.size, np.empty(z.size)
+    put(z, out)
+    steps = max(1.0, math.ceil(radius * abs(time)))
+    if steps > STEPS:
+        e = exponential(system, radius, time)
+        for i in range(n):
+            out[i] = 0.0
+            for j in range(n):
+                out[i] += e[i, j] * z[j]
+        return out
+    h = time / steps
+    term, image = np.empty(n), np.empty(n)
+    for _ in range(int(steps)):
+        put(out, term)
+        for k in range(1, TERMS + 1):
+            share, largest = h / k, 0.0
+            for i in range(n):
+                found = 0.0
+                for j in range(n):
+                    found += system[i, j] * term[j]
+                image[i] = share * found
+                largest = max(largest, abs(image[i]))
+            if largest == 0.0:
+                break
+            for i in range(n):
+                term[i] = image[i]
+                out[i] += image[i]
+    return out
+
+
+@jit()
+def node_exponentials(system, radius, times, found):
+    """Fill in e^{A t} at times (p,), for products with a state: (n, p, n), entry (j, p, i) row i and column j."""
+    n = system.shape[0]
+    for p in range(times.size):
+        e = exponential(system, radius, times[p])
+        for j in range(n):
+            for i in range(n):
+                found[j, p, i] = e[i, j]
+
+
+@jit()
+def evaluate(system, radius, voltage, current, mode, start, state, where, times, v, i):
+    """Branch voltages and currents at times (n,) in the segments ``where`` (n,), into ``v`` and ``i`` (n, m)."""
+    for k in range(times.size):
+        s = where[k]
+        m = mode[s]
+        z = later(system[m], radius[m], times[k] - start[s], state[s])
+        for b in range(v.shape[1]):
+            drop, flow = 0.0, 0.0
+            for j in range(z.size):
+                drop += voltage[m, b, j] * z[j]
+                flow += current[m, b, j] * z[j]
+            v[k, b], i[k, b] = drop, flow

@@ -1,0 +1,207 @@
+"""What a run through time is about: the elements by role, the sources' linear systems, switches and couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.errors import UsageError
+from circuitsim.transient.library import Rows
+from circuitsim.transient.loop import Fixed
+from circuitsim.transient.modes import Mode, Parts, Role, mode_of
+from circuitsim.transient.waveforms import Constant, Waveform
+
+STATES = 60
+"""Most capacitors and inductors: matrix exponentials cost the cube of their number."""
+ROLES = {RESISTOR: Role.RESISTOR, DIODE: Role.BLOCKING, VOLTAGE: Role.VOLTAGE, CURRENT: Role.CURRENT,
+         INDUCTOR: Role.INDUCTOR, CAPACITOR: Role.CAPACITOR}  # fmt: skip
+
+
+class Switch(NamedTuple):
+    """A resistor of two values, as SPICE's S and W.
+
+    Attributes
+    ----------
+    control : tuple of two str, or str
+        Two nodes whose voltage controls, or an element whose current does.
+    threshold, hysteresis : float
+        V or A: it closes above threshold + hysteresis and opens below threshold − hysteresis.
+    on, off : float
+        Resistances of the closed and of the open switch, Ω.
+    closed : bool
+        State at the beginning, where the control is between both thresholds.
+    """
+
+    control: tuple[str, str] | str
+    threshold: float = 0.0
+    hysteresis: float = 0.0
+    on: float = 1.0
+    off: float = 1e12
+    closed: bool = False
+
+
+class Problem:
+    """A circuit with its waveforms, in the terms of a run.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    own, parts : Parts
+        The circuit's elements; in `parts` one current source of 0 A between the control nodes of each switch follows.
+    diodes, sources, storing, resistors, switched : int arrays
+        Elements.
+    switches : tuple of Switch
+    waveforms : list of Waveform
+        Of `sources`, then the constant 1 that thresholds are compared with.
+    system : (s, s) float array
+        Generator of all sources' states.
+    rows : (sources, s) float array
+        Source values over these states.
+    """
+
+    def __init__(
+        self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
+        couplings: Mapping[tuple[str, str], float],
+    ) -> None:  # fmt: skip
+        self.circuit = circuit
+        self.own = _parts(circuit, couplings)
+        self.switched = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
+        self.switches = tuple(switches.values())
+        self.own.role[self.switched] = Role.RESISTOR
+        self.parts, self.control = _with_controls(circuit, self.own, self.switched, self.switches)
+        role = self.own.role
+        self.diodes = np.flatnonzero(role == Role.BLOCKING)
+        self.sources = np.flatnonzero((role == Role.VOLTAGE) | (role == Role.CURRENT))
+        self.storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
+        self.resistors = np.flatnonzero(role == Role.RESISTOR)
+        if self.storing.size > STATES:
+            raise UsageError(f"the circuit has {self.storing.size} capacitors and inductors; at most {STATES} are done")
+        self.waveforms: list[Waveform] = [*_of_sources(circuit, self.sources, waveforms), Constant(1.0)]
+        self.system = block_diag(*(wave.system for wave in self.waveforms))
+        self.rows = block_diag(*(wave.row for wave in self.waveforms))[:-1]
+
+    def mode(self, conducting: np.ndarray) -> Mode:
+        """The linear system of a set of conducting diodes and closed switches."""
+        parts, d = self.parts, self.diodes.size
+        if self.switched.size:
+            value = parts.value.copy()
+            value[self.switched] = self.ohms(conducting[d:])
+            parts = parts._replace(value=value)
+        found = mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
+        return found._replace(conducting=conducting.copy())
+
+    def ohms(self, closed: np.ndarray) -> np.ndarray:
+        """Resistances of the switches, Ω, for states (…, switches)."""
+        on, off = np.array([[s.on, s.off] for s in self.switches]).reshape(-1, 2).T
+        return np.where(closed, on, off)
+
+    def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """States of all sources at a time, and their sizes: (s,) each."""
+        found = [wave.states(np.array([time])) for wave in self.waveforms]
+        return np.concatenate([state[0] for state, _ in found]), np.concatenate([size[0] for _, size in found])
+
+    def library_rows(self) -> Rows:
+        """What the library adds to each mode."""
+        on = np.array([s.threshold + s.hysteresis for s in self.switches])
+        off = np.array([s.threshold - s.hysteresis for s in self.switches])
+        return Rows(self.diodes, self.storing, self.control, on, off, self.system.shape[0] - 1)
+
+    def fixed(self) -> Fixed:
+        """What the compiled loop needs beside modes."""
+        role = self.parts.role
+        return Fixed(
+            self.diodes.size, role[self.storing] == Role.CAPACITOR, np.abs(self.rows),
+            role[self.sources] == Role.VOLTAGE, self.resistors, self.sources,
+        )  # fmt: skip
+
+    def resistances(self) -> tuple[float, float]:
+        """Smallest and largest resistance, Ω, without switches; inf and 0 where there is none."""
+        ohms = self.parts.value[np.setdiff1d(self.resistors, self.switched)]
+        return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
+
+    def stored(self, x: np.ndarray) -> float:
+        """Energy of capacitor voltages and inductor currents (q,), J."""
+        found = float(0.5 * (self.parts.value[self.storing] * x**2).sum())
+        if self.parts.coupling is not None:
+            found += float(0.5 * x @ self.parts.coupling[np.ix_(self.storing, self.storing)] @ x)
+        return found
+
+
+def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Parts:
+    """The elements by role: zero resistances are sources of 0 V, zero inductances too, zero capacitances of 0 A."""
+    kind, first, second, value, n_nodes = circuit.arrays()
+    other = [*circuit.devices, *circuit.laws, *np.flatnonzero(kind == AMPLIFIER).tolist()]
+    if other:
+        raise UsageError(
+            f"{circuit.names[min(other)]} is not done in time yet: only R, C, L, V, I, switches and ideal diodes are "
+            "(--diodes ideal takes junction diodes for ideal ones)"
+        )
+    role = np.array([int(ROLES[k]) for k in kind.tolist()], dtype=np.int64)
+    size = np.where(np.isin(kind, (RESISTOR, INDUCTOR, CAPACITOR)), value, 0.0)
+    if (size < 0.0).any():
+        raise UsageError(f"{circuit.names[int(np.argmin(size))]} is negative: its energy is not bounded below")
+    role[(size == 0.0) & ((kind == RESISTOR) | (kind == INDUCTOR))] = Role.VOLTAGE
+    role[(size == 0.0) & (kind == CAPACITOR)] = Role.CURRENT
+    return Parts(n_nodes, first, second, role, size, _coupling(circuit, size, couplings))
+
+
+def _coupling(circuit: Circuit, value: np.ndarray, couplings: Mapping[tuple[str, str], float]) -> np.ndarray | None:
+    """Mutual inductances k √(L₁ L₂), H."""
+    if not couplings:
+        return None
+    found = np.zeros((value.size, value.size))
+    for (first, second), factor in couplings.items():
+        a, b = circuit.element_index(first), circuit.element_index(second)
+        if not (circuit[first].kind == circuit[second].kind == "inductor" and a != b):
+            raise UsageError(f"{first} and {second} are not two inductors: they have no coupling")
+        if not abs(factor) < 1.0:
+            raise UsageError(f"the coupling of {first} and {second} is {factor:g}: it must lie between -1 and 1")
+        found[a, b] = found[b, a] = factor * np.sqrt(value[a] * value[b])
+    coils = np.flatnonzero(found.any(axis=0))
+    scale = 1.0 / np.sqrt(value[coils])
+    factors = found[np.ix_(coils, coils)] * scale * scale[:, None] + np.eye(coils.size)
+    if np.linalg.eigvalsh(factors)[0] <= 1e-12:
+        raise UsageError("the couplings of the inductors store negative energy; make them smaller")
+    return found
+
+
+def _with_controls(
+    circuit: Circuit, parts: Parts, switched: np.ndarray, switches: Sequence[Switch]
+) -> tuple[Parts, np.ndarray]:
+    """The elements with a source of 0 A between two nodes for each voltage that controls a switch, and the controls."""
+    control: list[tuple[int, int]] = []
+    ends: list[list[int]] = []
+    for k, switch in zip(switched.tolist(), switches):
+        name = circuit.names[k]
+        if circuit.arrays().kind[k] != RESISTOR:
+            raise UsageError(f"{name} is no resistor: a switch is a resistor of two values")
+        if not (0.0 < switch.on < np.inf and 0.0 < switch.off < np.inf and switch.hysteresis >= 0.0):
+            raise UsageError(f"{name}: a switch needs positive resistances and a hysteresis that is not negative")
+        if isinstance(switch.control, str):
+            control.append((1, circuit.element_index(switch.control)))
+        else:
+            control.append((0, parts.role.size + len(ends)))
+            ends.append([circuit.node_index(node) for node in switch.control])
+    first, second = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    more, none = len(ends), np.zeros(len(ends))
+    coupling = None if parts.coupling is None else np.pad(parts.coupling, (0, more))
+    return Parts(
+        parts.n_nodes, np.concatenate([parts.first, first]), np.concatenate([parts.second, second]),
+        np.concatenate([parts.role, np.full(more, int(Role.CURRENT))]), np.concatenate([parts.value, none]), coupling,
+    ), np.array(control, dtype=np.int64).reshape(-1, 2)  # fmt: skip
+
+
+def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, Waveform]) -> list[Waveform]:
+    """The waveforms of all sources; those not given keep their values."""
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    given = {circuit.element_index(name): waveform for name, waveform in waveforms.items()}
+    for k in given:
+        if kind[k] not in (VOLTAGE, CURRENT):
+            raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
+    own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in sources.tolist()}
+    return [given.get(k, Constant(level)) for k, level in own.items()]

@@ -1,0 +1,76 @@
+"""Source waveforms as linear systems against the reader's formulas of ngspice's time functions, at random times."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from circuitsim.netlist.waveform import Grid
+from circuitsim.netlist.waveform import Waveform as Card
+from circuitsim.transient.deck import from_card
+from circuitsim.transient.waveforms import value
+
+GRID = Grid(1e-3, 2.0)
+CARDS = [
+    Card("pulse", (0.0, 5.0, 0.1, 0.02, 0.03, 0.2, 0.5)),
+    Card("pulse", (-1.0, 2.0, 0.0, 0.0, 0.0, 0.25, 0.5), factor=3.0),
+    Card("pulse", (1.0, 2.0, 0.3, 0.1, 0.1, 0.0, 0.45, 2.0)),
+    Card("pulse", (0.0, 1.0, 0.2, 0.1, 0.1, 0.9, 0.7)),
+    Card("pulse", (0.0, 1.0)),
+    Card("sin", (1.0, 2.0, 3.0, 0.25, 0.7, 40.0)),
+    Card("sin", (0.0, 2.0)),
+    Card("exp", (1.0, -3.0, 0.2, 0.1, 0.9, 0.3)),
+    Card("exp", (1.0, 4.0, 0.9, 0.1, 0.2, 0.3)),
+    Card("exp", (0.0, 1.0)),
+    Card("pwl", (0.0, 0.0, 0.5, 2.0, 0.7, -1.0, 1.5, 1.0)),
+    Card("pwl", (0.1, 0.0, 0.3, 2.0, 0.4, -1.0), repeat=0.15, delay=0.2, factor=2.0),
+    Card("pwl", (0.0, 1.0, 0.3, 2.0), repeat=0.0),
+    Card("am", (2.0, 0.5, 3.0, 11.0, 0.1)),
+]
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.name}-{len(card.numbers)}")
+def test_values_at_random_times(card: Card) -> None:
+    r = random.Random(1)
+    wave = from_card("V1", card, GRID)
+    times = [r.uniform(0.0, GRID.stop) for _ in range(300)]
+    size = max(abs(card.at(t, GRID)) for t in times)
+    for time in times:
+        assert value(wave, time) == pytest.approx(card.at(time, GRID), abs=1e-11 * size)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.name}-{len(card.numbers)}")
+def test_between_corners_the_linear_system_leads(card: Card) -> None:
+    """From each corner the exponential of the generator gives the values up to the next one."""
+    wave = from_card("V1", card, GRID)
+    corners = [0.0, *wave.corners(0.0, GRID.stop, 1000).tolist(), GRID.stop]
+    assert corners == sorted(set(corners))
+    states, sizes = wave.states(np.array(corners))
+    for (start, end), state, size in zip(pairwise(corners), states, sizes):
+        for share in (0.3, 0.9):
+            time = start + share * (end - start)
+            led = float(wave.row @ (expm((time - start) * wave.system) @ state))
+            assert led == pytest.approx(card.at(time, GRID), abs=1e-10 * (np.abs(wave.row) @ size + 1e-3))
+
+
+def test_few_corners_at_a_time_are_the_same_corners() -> None:
+    for card in CARDS:
+        wave = from_card("V1", card, GRID)
+        whole, found, after = wave.corners(0.0, GRID.stop, 1000).tolist(), [], 0.0
+        while len(part := wave.corners(after, GRID.stop, 3)):
+            found += part.tolist()
+            after = part[-1]
+        assert found == whole
+
+
+def test_phases_of_an_amplitude_modulation_are_refused() -> None:
+    from circuitsim.errors import UsageError
+
+    with pytest.raises(UsageError, match="phases"):
+        from_card("V1", Card("am", (2.0, 0.5, 3.0, 11.0, 0.1, 90.0)), GRID)
+    assert math.isfinite(value(from_card("V1", Card("am", (2.0, 0.5, 3.0, 11.0)), GRID), 0.1))

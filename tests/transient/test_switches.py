@@ -1,0 +1,118 @@
+"""Switches and coupled inductors against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from circuitsim import Circuit
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.transient import Sine, Switch, transient
+
+
+def relaxation_oscillator() -> Circuit:
+    """A capacitor that a resistor charges and a switch discharges."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 10.0)
+    circuit.resistor("R1", "s", "c", 1e4)
+    circuit.resistor("S1", "c", "0", 1e9)
+    circuit.add("C", "C1", "c", "0", 1e-7)
+    return circuit
+
+
+def test_a_switch_that_a_sine_controls() -> None:
+    """A divider of 1 kΩ and the switch: on from asin(0.6) to π − asin(0.4) of each period."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 1.0)
+    circuit.resistor("R1", "s", "a", 1e3)
+    circuit.resistor("S1", "a", "0", 1e6)
+    circuit.add("C", "C1", "s", "0", 1e-6)
+    circuit.voltage_source("Vc", "c", "0", 0.0)
+    circuit.resistor("Rc", "c", "0", 1.0)
+    switch = Switch(("c", "0"), threshold=0.5, hysteresis=0.1, on=1.0, off=1e6)
+    found = transient(circuit, 0.1, {"Vc": Sine(0.0, 1.0, 50.0)}, switches={"S1": switch})
+    turn = 2.0 * math.pi * 50.0
+    exact = sorted([math.asin(0.6) / turn + 0.02 * k for k in range(5)]
+                   + [(math.pi - math.asin(0.4)) / turn + 0.02 * k for k in range(5)])  # fmt: skip
+    assert [event.time for event in found.events] == pytest.approx(exact, abs=1e-16, rel=1e-14)
+    assert [event.changed for event in found.events[:2]] == [("+S1",), ("-S1",)]
+    closed = [any(a <= t < b for a, b in zip(exact[::2], exact[1::2])) for t in found.times]
+    assert np.abs(found.voltage("a") - np.where(closed, 1.0 / 1001.0, 1e6 / 1001e3)).max() < 1e-15
+    name, spans = found.conduction()[0]
+    assert name == "S1" and np.ravel(spans) == pytest.approx(exact)
+
+
+def test_relaxation_oscillator() -> None:
+    """Charging to 6 V and discharging to 4 V take τ ln of ratios of distances from the two steady states."""
+    r, on, off, c = 1e4, 100.0, 1e9, 1e-7
+    switch = Switch(("c", "0"), threshold=5.0, hysteresis=1.0, on=on, off=off)
+    found = transient(relaxation_oscillator(), 0.02, initial={}, switches={"S1": switch})
+
+    def steady(s: float) -> tuple[float, float]:
+        return 10.0 * s / (r + s), c * r * s / (r + s)
+
+    (high, slow), (low, fast) = steady(off), steady(on)
+    first = slow * math.log(high / (high - 6.0))
+    up, down = slow * math.log((high - 4.0) / (high - 6.0)), fast * math.log((6.0 - low) / (4.0 - low))
+    exact = [first]
+    while exact[-1] < 0.02:
+        exact.append(exact[-1] + (down if len(exact) % 2 else up))
+    assert len(found.events) == len(exact) - 1 > 30
+    assert [event.time for event in found.events] == pytest.approx(exact[:-1], rel=1e-13)
+
+
+def test_a_switch_without_hysteresis_that_opens_itself() -> None:
+    """The capacitor would stay at the threshold: neither state of the switch holds."""
+    with pytest.raises(ConvergenceError, match="S1 would open and close without end"):
+        transient(relaxation_oscillator(), 0.02, initial={}, switches={"S1": Switch(("c", "0"), 5.0, on=100.0)})
+
+
+def test_a_switch_that_a_current_controls_and_a_diode() -> None:
+    """A coil charged through a switch that opens at 1 A and frees its current into a diode."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 5.0)
+    circuit.resistor("W1", "s", "a", 1.0)
+    circuit.add("L", "L1", "a", "b", 1e-3)
+    circuit.voltage_source("Vm", "c", "b", 0.0)
+    circuit.resistor("R1", "c", "0", 1.0)
+    circuit.diode("D1", "0", "a")
+    switch = Switch("Vm", threshold=-0.75, hysteresis=0.25, on=1.0, off=1e9, closed=True)
+    found = transient(circuit, 1.5e-3, initial={}, switches={"W1": switch})
+    # 2.5 A (1 − e^{−2t/ms}) to 1 A, then e^{−t/ms} to 0.5 A.
+    first = -0.5e-3 * math.log(1.0 - 1.0 / 2.5)
+    second = first + 1e-3 * math.log(2.0)
+    assert [event.time for event in found.events[:2]] == pytest.approx([first, second], rel=1e-7)
+    assert [set(event.changed) for event in found.events[:2]] == [{"-W1", "+D1"}, {"+W1", "-D1"}]
+
+
+@pytest.mark.parametrize("factor", [0.5, -0.9, 0.999])
+def test_coupled_inductors(factor: float) -> None:
+    """A transformer with a load: L di/dt = −R i + v, solved by a matrix exponential."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 1.0)
+    circuit.resistor("R1", "s", "a", 2.0)
+    circuit.add("L", "L1", "a", "0", 1e-3)
+    circuit.add("L", "L2", "b", "0", 4e-3)
+    circuit.resistor("R2", "b", "0", 3.0)
+    found = transient(circuit, 2e-3, initial={}, couplings={("L1", "L2"): factor}, points=51)
+    mutual = factor * 2e-3
+    coils = np.array([[1e-3, mutual], [mutual, 4e-3]])
+    rate = -np.linalg.solve(coils, np.diag([2.0, 3.0]))
+    steady = np.array([0.5, 0.0])
+    for time, one, two in zip(found.times, found.current("L1"), found.current("L2")):
+        exact = steady - expm(time * rate) @ steady
+        assert [one, two] == pytest.approx(exact, abs=1e-12)
+    assert found.energies.imbalance < 1e-11
+
+
+def test_what_is_refused() -> None:
+    circuit = relaxation_oscillator()
+    with pytest.raises(UsageError, match="no resistor"):
+        transient(circuit, 1.0, switches={"C1": Switch(("c", "0"))})
+    with pytest.raises(UsageError, match="positive resistances"):
+        transient(circuit, 1.0, switches={"S1": Switch(("c", "0"), on=0.0)})
+    with pytest.raises(UsageError, match="two inductors"):
+        transient(circuit, 1.0, couplings={("C1", "R1"): 0.5})
