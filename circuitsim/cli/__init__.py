@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
     "check": ("circuitsim.cli.check", "every problem of a deck at once, and a report of its structure"),
     "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
+    "report": ("circuitsim.cli.report", "one HTML file about a deck or a training run, for a browser"),
     "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
     "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
     "sensitivity": ("circuitsim.cli.sensitivity", "derivatives by every value (.sens), gain and resistances (.tf)"),

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     report([*deck.problems, *deck.notes])
     line = LateProgress("sweep")
     try:
-        asked = vary or _asked(deck)
+        asked = vary or asked_of(deck)
         columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
         found = sweep(deck, asked, columns, args.solver, args.tolerance, line.update)
     finally:
@@ -135,7 +135,7 @@ def _values(text: str) -> tuple[float, ...]:
     return tuple(points(*parts))
 
 
-def _asked(deck: Deck) -> Vary:
+def asked_of(deck: Deck) -> Vary:
     """What the deck's own ``.dc``, ``.tran`` and ``.step`` vary; ``.dc`` or else ``.tran`` runs inside ``.step``."""
     from circuitsim.netlist.deck import DcSweep, Step, Temperature, Transient
 

@@ -24,7 +24,7 @@ LAWS = (
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None = None) -> str:
-    """A ``<table>``; cells that begin with a digit or a sign are aligned to the right.
+    """A ``<table>``; cells of numbers are aligned to the right, but for the first column, the names.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
     rows = list(rows)
     shown = rows if most is None else rows[:most]
     head = "".join(f'<th style="text-align:left">{escape(cell)}</th>' for cell in header)
-    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in shown)
+    body = "".join(f"<tr><td>{escape(row[0])}</td>" + "".join(map(_cell, row[1:])) + "</tr>" for row in shown)
     more = f"<p>… and {len(rows) - len(shown):,} more rows</p>" if len(rows) > len(shown) else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
@@ -55,14 +55,19 @@ def section(title: str, *parts: str) -> str:
 def certificate(found: Mapping[str, Any]) -> str:
     """A certificate (`Certificate.to_dict`) in words: what holds, and how exactly."""
     relative = found["relative"]
-    rows = [[words, quantity(found[key], unit), f"{relative[key]:.1e}"] for key, words, unit in LAWS if key in relative]
+    rows = [[words, quantity(found[key], unit), _share(relative[key])] for key, words, unit in LAWS if key in relative]
     if "devices" in relative:
         gap = quantity(found["device_gap"], "W")
-        rows.append(["Every device lies on its curve", gap, f"{relative['devices']:.1e}"])
+        rows.append(["Every device lies on its curve", gap, _share(relative["devices"])])
     worst = max(relative.values())
     verdict = "Certified" if found["certified"] else "Not certified"
-    line = f"{verdict}: every law holds within {worst:.1e} of its own scale (allowed: {found['tolerance']:.0e})."
+    how = f"within {worst:.1e} of its own scale" if worst else "exactly"
+    line = f"{verdict}: every law holds {how} (allowed: {found['tolerance']:.0e} of its own scale)."
     return f"<p>{line}</p>" + table(["law", "largest error", "share of its scale"], rows)
+
+
+def _share(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
 
 
 def nodes(point: Mapping[str, Any], most: int | None = None) -> str:

@@ -116,9 +116,11 @@ class _Writer:
     def _element(self, k: int, pieces: Sequence[str], source: OperatingPoint | Circuit) -> str:
         circuit = self.drawing.circuit
         name = " marked" if circuit.names[k].lower() in self.marked else ""
+        if not isinstance(source, Circuit) and abs(source.currents[k]) <= 1e-12 * np.abs(source.currents).max():
+            name += " idle"
         words = escape(describe(source, k), quote=True)
-        return (f'<g class="element{name}" data-element="{k}" role="img" aria-label="{words}"><title>{words}</title>'
-                + "".join(pieces) + "</g>")  # fmt: skip
+        begin = f'<g class="element{name}" data-element="{k}" data-name="{escape(circuit.names[k])}" role="img" '
+        return f'{begin}aria-label="{words}"><title>{words}</title>{"".join(pieces)}</g>'
 
     def _nodes(self, source: OperatingPoint | Circuit) -> list[str]:
         words = {label.node: "".join(self._words(label)) for label in self.drawing.labels if label.element == NOTHING}
@@ -133,8 +135,9 @@ class _Writer:
             said = escape(shown_as, quote=True)
             circle = (f'<circle cx="{self._x(dot.x):.1f}" cy="{self._y(dot.y):.1f}" r="{radius}" class="wire" '
                       f'style="fill:{fill};stroke-width:1"/>')  # fmt: skip
-            found.append(f'<g class="node" data-node="{dot.node}" role="img" aria-label="{said}"><title>{said}</title>'
-                         f"{circle}{words.get(dot.node, '')}</g>")  # fmt: skip
+            name = escape(self.drawing.circuit.node_names[dot.node])
+            begin = f'<g class="node" data-node="{dot.node}" data-name="{name}" role="img" aria-label="{said}">'
+            found.append(f"{begin}<title>{said}</title>{circle}{words.get(dot.node, '')}</g>")
         return found
 
     # ------------------------------------------------------------------ pieces

@@ -1,0 +1,139 @@
+"""``circuitsim report``: one HTML file about a deck or a training run, for a browser without network."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import check_target, save
+from circuitsim.cli.solving import add_solving
+from circuitsim.errors import CircuitError, NoSteadyStateError, UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.errors import Problem
+    from circuitsim.netlist.deck import Deck
+
+EPILOG = """\
+The drawing can be moved, zoomed and searched; a press on a heading sorts a table; all of it works by keyboard.
+A deck with .dc, .step, .temp or .tran has its curves too. A deck without a steady state shows in red what prevents
+it (exit code 3).
+
+examples:
+  circuitsim report netlists/rectifier-bridge.cir
+  circuitsim report run --output run.html
+"""
+
+MOST_POINTS = 5000
+"""Largest number of points of a deck's own sweep that a report runs."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``report``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--output", "-o", metavar="FILE", help="the report (DECK's or RUN's name with .html)")
+    add_solving(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the report, and print its path."""
+    name = os.path.basename(os.path.normpath(args.deck))
+    stem = "circuit" if args.deck == "-" else os.path.splitext(name)[0]
+    path = args.output or f"{stem}.html"
+    check_target(path, [args.deck])
+    code = 0
+    if os.path.isdir(args.deck):
+        text = _of_run(args.deck)
+    else:
+        text, code = _of_deck(args, read(args))
+    save(text.encode(), path)
+    print(path)
+    return code
+
+
+def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
+    """The report of a deck, and the exit code."""
+    from circuitsim import report as parts
+    from circuitsim.analysis import solve
+
+    problems: list[Problem] = [*deck.problems, *deck.notes]
+    body, code = [], 0
+    try:
+        point = solve(deck.circuit, solver=args.solver, tolerance=args.tolerance)
+        problems += point.warnings
+        body.append(parts.operating_point(point))
+    except NoSteadyStateError as error:
+        body.append(parts.failure(deck.circuit, str(error), error.elements))
+        code = error.exit_code
+    if code == 0:
+        body += _curves(deck, args)
+    report(problems)
+    return parts.page(deck.circuit.title or args.deck, body, problems), code
+
+
+def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
+    """What the deck's own analyses give beside the operating point."""
+    from circuitsim import report as parts
+    from circuitsim.analysis import sweep
+    from circuitsim.cli.sweep import OVER_TIME, STEADY, TIME, asked_of, printed
+    from circuitsim.netlist.deck import Transient
+    from circuitsim.netlist.transient import memory
+
+    if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.circuit):
+        from circuitsim.transient.deck import run_deck
+
+        try:
+            return [parts.waveforms(run_deck(deck, None, None, None, args.tolerance))]
+        except CircuitError as error:
+            return [f"<p>Not run over time: {_plain(error)}</p>"]
+    try:
+        asked = asked_of(deck)
+    except UsageError:
+        return []  # nothing is swept
+    try:
+        kinds = OVER_TIME if TIME in asked else STEADY
+        found = sweep(deck, asked, printed(deck, kinds), args.solver, args.tolerance, _limited)
+    except CircuitError as error:
+        return [f"<p>No sweep: {_plain(error)}</p>"]
+    return [parts.sweep(found)]
+
+
+def _limited(done: int, points: int) -> None:
+    if points > MOST_POINTS:
+        hint = "circuitsim sweep runs them"
+        raise UsageError(f"{points:,} points are more than a report shows ({MOST_POINTS:,}); {hint}")
+
+
+def _plain(error: CircuitError) -> str:
+    from html import escape
+
+    return escape(str(error))
+
+
+def _of_run(path: str) -> str:
+    """The report of a training run."""
+    import json
+
+    from circuitsim import report as parts
+    from circuitsim.training import History, RunDirectory
+
+    directory = RunDirectory(path)
+    options = directory.options()
+    history = History()
+    lines = directory.path / History.LINES
+    if lines.is_file():
+        for line in lines.read_text(encoding="utf-8").splitlines():
+            try:
+                row = json.loads(line)
+                history.append({name: float("nan") if value is None else value for name, value in row.items()})
+            except (ValueError, AttributeError) as problem:
+                raise UsageError(f"{lines} is damaged and cannot be read ({problem})") from None
+    body = [parts.history(history, options)]
+    if (directory.path / "trained.cir").is_file():
+        from circuitsim.analysis import solve
+        from circuitsim.netlist import load
+
+        body.append(parts.operating_point(solve(load(directory.path / "trained.cir"))))
+    return parts.page(f"Run {os.path.normpath(path)}: {options.get('model')}", body)

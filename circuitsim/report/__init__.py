@@ -1,0 +1,156 @@
+"""Reports: one HTML file with drawing, tables, certificate and curves, which needs no network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from circuitsim._version import __version__
+from circuitsim.formats import html
+from circuitsim.units import format_quantity
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import OperatingPoint, Sweep
+    from circuitsim.circuit import Circuit
+    from circuitsim.errors import Problem
+    from circuitsim.training.history import History
+    from circuitsim.transient import TransientResult
+
+__all__ = ["drawing", "failure", "history", "operating_point", "page", "sweep", "waveforms"]
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+"""What the page may load: nothing."""
+
+_TOOLS = """\
+<div class="tools">
+<input id="search" type="search" placeholder="node or element" aria-label="Search a node or an element">
+{path}<button type="button" id="in" aria-label="Zoom in">+</button>
+<button type="button" id="out" aria-label="Zoom out">−</button>
+<button type="button" id="fit">fit</button>
+<span class="faint">drag, wheel; keys + − 0 and arrows</span>
+</div>
+"""
+
+
+def page(title: str, parts: Iterable[str], problems: Iterable[Problem] = ()) -> str:
+    """The whole file.
+
+    Parameters
+    ----------
+    title : str
+        Plain text.
+    parts : iterable of str
+        What the other functions of this module return.
+    problems : iterable of Problem
+        Warnings and notes, listed at the end.
+    """
+    noted = [f"<li>{escape(problem.message)}</li>" for problem in problems]
+    notes = f"<h2>Notes</h2><ul>{''.join(dict.fromkeys(noted))}</ul>" if noted else ""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<title>{escape(title)}</title>
+<style>{_styles()}</style>
+</head>
+<body>
+<main>
+<div class="tools" style="float:right"><button type="button" id="theme">light / dark</button></div>
+<h1>{escape(title)}</h1>
+{"".join(parts)}
+{notes}
+</main>
+<footer><p>circuitsim {__version__}</p></footer>
+<script>{_text("page.js")}</script>
+</body>
+</html>
+"""
+
+
+def operating_point(point: OperatingPoint) -> str:
+    """Drawing, tables and certificate."""
+    found = point.to_dict()
+    absorbed = sum(max(0.0, power) for power in point.powers.tolist())
+    circuit = point.circuit
+    head = (f"<p>{len(circuit.node_names)} nodes, {len(circuit)} elements: {point.status.value}, "
+            f"{escape(format_quantity(absorbed, 'W', 4))} absorbed.</p>")  # fmt: skip
+    if point.uniqueness is not None:
+        head += f"<p>Operating points: {escape(point.uniqueness.value)}.</p>"
+    return "".join([
+        head, drawing(point),
+        "<h2>Certificate</h2>", html.certificate(found["certificate"]),
+        "<h2>Elements</h2>", _long(html.branches(found)),
+        "<h2>Nodes</h2>", _long(html.nodes(found)),
+    ])  # fmt: skip
+
+
+def failure(circuit: Circuit, message: str, elements: Collection[str]) -> str:
+    """A circuit without operating point: the reason, and the drawing with the elements that cause it in red."""
+    return f'<p class="bad">{escape(message)}</p>' + drawing(circuit, elements)
+
+
+def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> str:
+    """The drawing with its tools; of circuits too large to draw a line that says so."""
+    from circuitsim.circuit import Circuit
+    from circuitsim.errors import UsageError
+    from circuitsim.plotting.svg import circuit_svg
+
+    solved = not isinstance(source, Circuit)
+    path = '<button type="button" id="path" aria-pressed="false">conducting path</button>\n' if solved else ""
+    try:
+        picture = circuit_svg(source, marked, style=False)
+    except UsageError as error:
+        return f"<p>No drawing: {escape(str(error))}.</p>"
+    legend = "Colour: potential. Width and arrows: current. Filled diodes conduct." if solved else ""
+    return (f'<h2>Circuit</h2>{_TOOLS.format(path=path)}<div id="drawing" tabindex="0" role="group" '
+            f'aria-label="Drawing of the circuit: arrow keys move it, plus and minus zoom">{picture}</div>'
+            f'<p id="said" role="status" aria-live="polite"></p><p class="faint">{legend}</p>')  # fmt: skip
+
+
+def sweep(found: Sweep) -> str:
+    """Curves and rows of a sweep."""
+    from circuitsim.notebook import sweep_charts
+
+    rows = [[cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row] for row in found.rows()]
+    table = _long(html.table(found.header, rows, 2000))
+    return "".join(["<h2>Sweep</h2>", f"<p>{escape(repr(found))}</p>", *sweep_charts(found), table])
+
+
+def waveforms(result: TransientResult) -> str:
+    """Potentials over time."""
+    from circuitsim.notebook import waveform_charts
+
+    return "".join(["<h2>Over time</h2>", f"<p>{escape(repr(result))}</p>", *waveform_charts(result)])
+
+
+def history(found: History, options: dict[str, Any]) -> str:
+    """Training curves, the last row, and the options of the run."""
+    from circuitsim.notebook import history_charts
+
+    last = [[name, f"{value:.6g}"] for name, value in found.rows[-1].items()] if found.rows else []
+    stated = [[name, str(value)[:200]] for name, value in options.items() if value is not None]
+    return "".join([
+        "<h2>Training</h2>", *history_charts(found), html.table(["last row", "value"], last),
+        "<h2>Options</h2>", _long(html.table(["option", "value"], stated)),
+    ])  # fmt: skip
+
+
+def _long(table: str) -> str:
+    return f'<div class="long">{table}</div>'
+
+
+def _styles() -> str:
+    from circuitsim.plotting.chart import CHART_STYLE
+    from circuitsim.plotting.svg import STYLE
+
+    return _text("page.css") + STYLE + CHART_STYLE
+
+
+def _text(name: str) -> str:
+    """A file beside this module."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        return file.read()

@@ -1,0 +1,192 @@
+"""Reports: complete in one file, and used in a real browser where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from circuitsim import Circuit, dumps, examples
+
+from .conftest import Command
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+VOID = {"meta", "input", "br", "img", "link", "hr"}
+
+DRIVE = """
+const say = {};
+const frame = document.getElementById("drawing");
+const press = (key) => frame.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
+const svg = document.querySelector("#drawing svg");
+const box = () => svg.getAttribute("viewBox").split(" ").map(Number);
+say.whole = box();
+press("+"); say.zoomed = box();
+press("ArrowRight"); say.moved = box();
+press("0"); say.fitted = box();
+document.getElementById("drawing").dispatchEvent(new WheelEvent("wheel", { deltaY: -100, cancelable: true }));
+say.wheeled = box(); press("0");
+const search = document.getElementById("search");
+search.value = "rload"; search.dispatchEvent(new Event("input"));
+say.found = [...document.querySelectorAll(".found")].map((part) => part.dataset.name);
+say.said = document.getElementById("said").textContent;
+search.value = ""; search.dispatchEvent(new Event("input"));
+const path = document.getElementById("path");
+path.click();
+say.pressed = path.getAttribute("aria-pressed");
+say.faded = [...document.querySelectorAll(".path .element")].filter((part) => getComputedStyle(part).opacity < 0.5)
+  .map((part) => part.dataset.name);
+const part = document.querySelector('[data-name="D2"]');
+part.focus(); say.focused = document.getElementById("said").textContent;
+const table = [...document.querySelectorAll("table")].find((one) => one.tHead.textContent.startsWith("elementvoltage"));
+const column = (k) => [...table.tBodies[0].rows].map((row) => row.cells[k].textContent);
+table.tHead.rows[0].cells[1].querySelector("button").click();
+say.rising = column(1); say.sort = table.tHead.rows[0].cells[1].getAttribute("aria-sort");
+table.tHead.rows[0].cells[1].querySelector("button").click();
+say.falling = column(1);
+const before = getComputedStyle(document.body).backgroundColor;
+document.getElementById("theme").click();
+say.themes = [before, getComputedStyle(document.body).backgroundColor];
+const out = document.createElement("pre"); out.id = "result"; out.textContent = JSON.stringify(say);
+document.body.append(out);
+"""
+
+
+class Balanced(HTMLParser):
+    """Checks that every element is closed, and collects addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action", "data", "poster")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def checked(path: Path) -> str:
+    """The text of a report, which is well-formed and asks for nothing elsewhere."""
+    text = path.read_text(encoding="utf-8")
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == [] and parser.addresses == []
+    assert "default-src 'none'" in text
+    assert set(re.findall(r"https?://[^\"' ]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert "url(" not in text and "@import" not in text
+    return text
+
+
+def in_browser(path: Path, script: str) -> dict:
+    """What ``script`` leaves as JSON in the element ``result`` of the page."""
+    page = path.with_suffix(".driven.html")
+    page.write_text(path.read_text(encoding="utf-8").replace("</body>", f"<script>{script}</script></body>"))
+    assert CHROMIUM is not None
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,900"]
+    flags.append(f"--user-data-dir={path.parent}/profile")
+    done = subprocess.run([CHROMIUM, *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120,
+                          check=True)  # fmt: skip
+    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stderr[-2000:]
+    return json.loads(found[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+
+
+def test_a_deck(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    result = command("report", examples.path("rectifier-bridge"), "--output", path)
+    assert result.code == 0 and result.out == f"{path}\n"
+    text = checked(path)
+    for words in ("Full-wave bridge rectifier", "Certified: every law holds", "1.01 W absorbed", "conducting path"):
+        assert words in text
+    first = text
+    command("report", examples.path("rectifier-bridge"), "--output", path)
+    assert path.read_text(encoding="utf-8") == first
+
+
+def test_curves_of_the_deck(command: Command, tmp_path: Path) -> None:
+    command("report", examples.path("sweep-dead-zone"), "--output", tmp_path / "s.html")
+    assert "v(out), V2 = 2: 2 V at 4 V" in checked(tmp_path / "s.html")
+    command("report", examples.path("half-wave-smoothed"), "--output", tmp_path / "t.html")
+    assert "Over time" in checked(tmp_path / "t.html")
+
+
+def test_a_deck_without_steady_state_shows_the_reason(command: Command, tmp_path: Path) -> None:
+    result = command("report", examples.path("infeasible-sources"), "--output", tmp_path / "r.html")
+    assert result.code == 3
+    text = checked(tmp_path / "r.html")
+    marked = re.findall(r'class="element marked" data-element="\d+" data-name="([^"]*)"', text)
+    assert sorted(marked) == ["V1", "V2", "V3"]
+    assert 'class="bad"' in text
+
+
+def test_a_run(command: Command, tmp_path: Path) -> None:
+    deck = examples.path("learn-divider")
+    run = tmp_path / "run"
+    data = deck.replace(".cir", ".csv")
+    assert command("train", deck, "--data", data, "--epochs", "4", "--out", run, "--no-pictures").code == 0
+    assert command("report", run, "--output", tmp_path / "r.html").code == 0
+    text = checked(tmp_path / "r.html")
+    assert "loss over updates" in text and "learn-divider.cir" in text and 'data-name="R5"' in text
+    (run / "history.jsonl").write_text("[1]\n")
+    assert command("report", run, "--output", tmp_path / "r.html").code == 2
+
+
+def test_names_cannot_end_the_page(command: Command, tmp_path: Path) -> None:
+    c = Circuit("</title></script><script>alert(1)</script>")
+    c.voltage_source("V1", "a", "0", 1.0)
+    c.resistor("R1", "a", "0", 1.0)
+    deck = tmp_path / "x.cir"
+    deck.write_text(dumps(c), encoding="utf-8")
+    assert command("report", deck, "--output", tmp_path / "r.html").code == 0
+    assert checked(tmp_path / "r.html").count("<script") == 1
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt-get install chromium)")
+def test_in_a_browser(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    command("report", examples.path("rectifier-bridge"), "--output", path)
+    found = in_browser(path, DRIVE)
+    whole = found["whole"]
+    assert found["zoomed"][2] == pytest.approx(whole[2] / 1.25, rel=1e-3)
+    assert found["moved"][0] == pytest.approx(found["zoomed"][0] + 0.1 * found["zoomed"][2], rel=1e-3)
+    assert found["fitted"] == whole and found["wheeled"][2] < whole[2]
+    assert found["found"] == ["Rload"]
+    assert found["said"] == "Rload, resistor from plus to 0, 100 Ω: 10 V, 100 mA, 1 W"
+    assert found["pressed"] == "true" and sorted(found["faded"]) == ["D1", "D4"]
+    assert found["focused"].startswith("D2, ideal diode") and found["focused"].endswith("conducting")
+    assert found["rising"] == ["-10.1 V", "-10 V", "-10 V", "-100 mV", "0 V", "0 V", "10 V"]
+    assert found["falling"] == found["rising"][::-1] and found["sort"] == "ascending"
+    assert found["themes"][0] != found["themes"][1]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt-get install chromium)")
+def test_three_thousand_elements_stay_usable(command: Command, tmp_path: Path) -> None:
+    """The page of a mesh of 3,000 elements, drawn and searched."""
+    c = Circuit("mesh")
+    c.voltage_source("V1", "n0_0", "0", 1.0)
+    for i in range(39):
+        for j in range(39):
+            c.resistor(f"Rh{i}_{j}", f"n{i}_{j}", f"n{i}_{j + 1}", 1.0)
+            c.diode(f"Dv{i}_{j}", f"n{i}_{j}", f"n{i + 1}_{j}")
+    c.resistor("Rload", "n38_39", "0", 1.0)
+    deck = tmp_path / "mesh.cir"
+    deck.write_text(dumps(c), encoding="utf-8")
+    assert command("report", deck, "--output", tmp_path / "r.html").code == 0
+    found = in_browser(tmp_path / "r.html", """
+      const begun = performance.now();
+      const search = document.getElementById("search");
+      search.value = "rload"; search.dispatchEvent(new Event("input"));
+      const say = { hits: document.querySelectorAll(".found").length, all: document.querySelectorAll(".element").length,
+                    milliseconds: performance.now() - begun };
+      const out = document.createElement("pre"); out.id = "result"; out.textContent = JSON.stringify(say);
+      document.body.append(out);""")  # fmt: skip
+    assert found["hits"] == 1 and found["all"] == len(c)
+    assert (tmp_path / "r.html").stat().st_size < 5_000_000
