@@ -41,7 +41,8 @@ say.pressed = path.getAttribute("aria-pressed");
 say.faded = [...document.querySelectorAll(".path .element")].filter((part) => getComputedStyle(part).opacity < 0.5)
   .map((part) => part.dataset.name);
 const part = document.querySelector('[data-name="D2"]');
-part.focus(); say.focused = document.getElementById("said").textContent;
+part.dispatchEvent(new FocusEvent("focus")); say.tab = part.tabIndex;
+say.focused = document.getElementById("said").textContent;
 const table = [...document.querySelectorAll("table")].find((one) => one.tHead.textContent.startsWith("elementvoltage"));
 const column = (k) => [...table.tBodies[0].rows].map((row) => row.cells[k].textContent);
 table.tHead.rows[0].cells[1].querySelector("button").click();
@@ -161,6 +162,7 @@ def test_in_a_browser(command: Command, tmp_path: Path) -> None:
     assert found["found"] == ["Rload"]
     assert found["said"] == "Rload, resistor from plus to 0, 100 Ω: 10 V, 100 mA, 1 W"
     assert found["pressed"] == "true" and sorted(found["faded"]) == ["D1", "D4"]
+    assert found["tab"] == 0
     assert found["focused"].startswith("D2, ideal diode") and found["focused"].endswith("conducting")
     assert found["rising"] == ["-10.1 V", "-10 V", "-10 V", "-100 mV", "0 V", "0 V", "10 V"]
     assert found["falling"] == found["rising"][::-1] and found["sort"] == "ascending"
