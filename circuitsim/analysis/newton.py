@@ -24,11 +24,20 @@ from circuitsim.models.smooth import SmoothDevice
 if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
 
-STEPS = 150
+STEPS = 400
 """Most steps of Newton's method."""
 
 CIRCLING = 24
 """Steps after which only half of a step is made, and after twice as many a quarter: where load lines led in circles."""
+
+DESCENT = 96
+"""Steps after which each goes to the least energy on its way, where there is an energy: slower, and certain."""
+
+HUGE = 1e150
+"""A current above it counts as that much in the slope of the energy, A."""
+
+PARTS = 40
+"""Most evaluations of the laws on the way to the least energy."""
 
 PATIENT = 10
 """Steps along the circuit's load lines; later ones alternate with load lines nearer to the tangents' own."""
@@ -53,8 +62,8 @@ OPEN = 1e-100
 """Least conductance of any tangent, S."""
 
 
-FALLBACK = 1e25
-"""Largest resistance of a tangent, Ω, in steps that are not solved with the resistances as they are."""
+FALLBACKS = (1e25, 1e19, 1e14)
+"""Largest resistances of tangents, Ω, in steps that are not solved with the resistances as they are."""
 
 
 class Solved(Protocol):
@@ -78,10 +87,12 @@ circuit as each device sees it, Ω (s,)."""
 
 
 class Way(NamedTuple):
-    """How the iteration goes: the resistances of load lines, and the most steps."""
+    """How the iteration goes: the resistances of load lines, the most steps, and whether there is an energy that the
+    circuit minimises, with the terms of its elements alone."""
 
     seen: Seen
-    steps: int
+    steps: int = STEPS
+    energy: bool = False
 
 
 class Group(NamedTuple):
@@ -201,9 +212,9 @@ def iterate(
     zero = np.zeros(smooth.slope.size)
     state = project(smooth, zero, zero, zero, zero) if start is None else start.state(smooth)
     point = None if start is None else start.point
-    seen, steps = (Ports(circuit, smooth).resistances, STEPS) if way is None else way
-    best, found = np.inf, None
-    for step in range(1, steps + 1):
+    way = Way(Ports(circuit, smooth).resistances, STEPS, True) if way is None else way
+    best, found, before = np.inf, None, None
+    for step in range(1, way.steps + 1):
         conductance = np.maximum(tangents(state, column, smooth), OPEN)
         point = _solved(solve, column, smooth, point)
         voltage = column[smooth.touch] + point.drops[smooth.slope]
@@ -218,7 +229,15 @@ def iterate(
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             break
         best = min(best, worst)
-        resistance = seen(column, point, conductance)
+        if way.energy and step > DESCENT:
+            part = 1.0 if before is None else least_energy(arrays, smooth, column, before, point.drops, state)
+            before = point.drops if before is None else before + part * (point.drops - before)
+            there = project(smooth, _across(before, smooth), zero, zero, state.junctions)
+            if np.abs(there.points[:3]).max() < BEYOND:
+                state = there
+                continue
+            before = None
+        resistance = way.seen(column, point, conductance)
         if step > PATIENT:
             resistance = _nearer(resistance, conductance, step)
         share = 1.0 if step <= CIRCLING else 0.5 if step <= 2 * CIRCLING else 0.25
@@ -231,14 +250,59 @@ def iterate(
     return found
 
 
+def _across(drops: np.ndarray, smooth: Smooth) -> np.ndarray:
+    """Voltages of the devices, V, from the drops of all elements."""
+    return drops[smooth.rest]
+
+
+def least_energy(
+    arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, state: State
+) -> float:
+    """The share of a step at which the energy is least.
+
+    On the way all drops are affine in the share t, and ideal diodes and voltage sources obey their laws; the slope of
+    the energy, Σ i(v) dv/dt over resistors, current sources and devices, rises with t.
+    """
+    kind, change = arrays.kind, after - before
+    own = np.zeros(kind.size, dtype=bool)
+    own[smooth.slope] = own[smooth.touch] = own[smooth.rest] = True
+    ohmic = (kind == RESISTOR) & ~own & (column > 0.0)
+    given = (kind == CURRENT) & ~own
+    curved = float((change[ohmic] ** 2 / column[ohmic]).sum())
+    at_start = float((before[ohmic] * change[ohmic] / column[ohmic]).sum() + column[given] @ change[given])
+    v, dv, zero = _across(before, smooth), _across(change, smooth), np.zeros(smooth.rest.size)
+
+    def slope(t: float) -> float:
+        current = project(smooth, v + t * dv, zero, zero, state.junctions).points[1]
+        return at_start + t * curved + float(np.clip(current, -HUGE, HUGE) @ dv)
+
+    low, high = 0.0, 1.0
+    at_low, at_high = slope(low), slope(high)
+    if at_high <= 0.0 or not at_low < 0.0:
+        return 1.0
+    for turn in range(PARTS):
+        t = 0.5 * (low + high)
+        if turn % 3 and at_low > -HUGE and at_high < HUGE:
+            t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.01), 0.99)
+        here = slope(t)
+        if here <= 0.0:
+            low, at_low = t, here
+        else:
+            high, at_high = t, here
+        if low > 0.0 and high - low <= 0.05 * low:
+            break
+    return low if low > 0.0 else high
+
+
 def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:
     """The operating point of a step; where conductances span too much for it, with a larger least conductance."""
-    try:
-        return solve(column, before)
-    except ConvergenceError:
-        if not (column[smooth.slope] > FALLBACK).any():
-            raise
-    column[smooth.slope] = np.minimum(column[smooth.slope], FALLBACK)
+    for largest in FALLBACKS:
+        try:
+            return solve(column, before)
+        except ConvergenceError:
+            if largest == FALLBACKS[-1] and not (column[smooth.slope] > largest).any():
+                raise
+        column[smooth.slope] = np.minimum(column[smooth.slope], largest)
     return solve(column, before)
 
 

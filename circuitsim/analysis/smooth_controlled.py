@@ -16,7 +16,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, several
 from circuitsim.analysis.expanded import from_tangents
-from circuitsim.analysis.newton import NOTHING, STEPS, Found, Smooth, Start, Way, project
+from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, Way, project
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_ports import MOST, Waves
 from circuitsim.certificate import Certificate
@@ -30,6 +30,9 @@ from circuitsim.models.smooth import SmoothDevice
 
 STARTS, FEW = 32, 6
 """Starts of the search for a second operating point; on a branch that is followed."""
+
+LONG = 100
+"""Most steps of Newton's method from zero volts."""
 
 PATIENCE = 25
 """Most steps of Newton's method from a start that is near an operating point if there is one."""
@@ -179,7 +182,7 @@ class _Search:
     def __init__(self, ready: SmoothControlled, circuit: Circuit, smooth: Smooth) -> None:
         self.ready, self.circuit, self.smooth = ready, circuit, smooth
 
-    def newton(self, column: np.ndarray, start: Start | None, steps: int = STEPS) -> OperatingPoint | None:
+    def newton(self, column: np.ndarray, start: Start | None, steps: int = LONG) -> OperatingPoint | None:
         """Newton's method from one start; None where it does not lead to a certified operating point."""
         ready = self.ready
         try:
@@ -238,7 +241,7 @@ class _Search:
         """
         own = [] if start is None else [self._start(start)]
         for one in chain(own, [None], self._starts(column)):
-            point = self.newton(column, one, STEPS if one is None else PATIENCE)
+            point = self.newton(column, one, LONG if one is None else PATIENCE)
             if point is not None:
                 return point
         raise self._none()

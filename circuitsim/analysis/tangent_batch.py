@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.newton import OPEN, Found, Smooth, Start, iterate
+from circuitsim.analysis.newton import OPEN, Found, Ports, Smooth, Start, Way, iterate
 from circuitsim.analysis.smooth_proof import device_currents, worst_sum
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
@@ -114,7 +114,9 @@ class TangentBatch:
             start = Start(before, before.drops[rest], before.currents[slope] + before.currents[rest])
         column = self.value.copy()
         column[self.inner.inputs] = x
-        return iterate(solve, self.circuit, self.smooth, column, start, self.inner.tolerance)
+        nudged = stiffness != 0.0 or injected.any()  # with terms of the energy that no element has
+        way = Way(Ports(self.circuit, self.smooth).resistances) if nudged else None
+        return iterate(solve, self.circuit, self.smooth, column, start, self.inner.tolerance, way)
 
     def _violation(self, found: Found, injected: np.ndarray, stiffness: float) -> float:
         """The worst relative violation: of the linear circuit, of Kirchhoff's current law with the devices' own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -20,9 +21,10 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     k = 0
     while k < count - 2 and u >= p[2 * k + 4]:
         k += 1
-    v, i = p[2 * k + 2], p[2 * k + 3]
-    slope = (p[2 * k + 5] - i) / (p[2 * k + 4] - v)
-    return i + slope * (u - v), slope
+    v, i, w, j = p[2 * k + 2], p[2 * k + 3], p[2 * k + 4], p[2 * k + 5]
+    slope = (j - i) / (w - v)
+    # From the nearer point: near zero volts, a point of its own, nothing cancels.
+    return (i + slope * (u - v) if u - v <= w - u else j + slope * (u - w)), slope
 
 
 class Table(SmoothDevice):
@@ -57,10 +59,15 @@ class Table(SmoothDevice):
                 raise ValueError(f"its current falls from {i:g} to {j:g} A between {v:g} and {w:g} V: no monotone law")
 
     def row(self) -> tuple[float, ...]:
-        """See `junction`."""
+        """See `junction`; zero volts are a point, too."""
         points = self.points()
+        if all(v != 0.0 for v, _ in points):
+            below = [k for k, (v, _) in enumerate(points) if v < 0.0]
+            k = min(below[-1] if below else 0, len(points) - 2)
+            (v, i), (w, j) = (tuple(map(Fraction, point)) for point in points[k : k + 2])
+            points = sorted([*points, (0.0, float(i - v * (j - i) / (w - v)))])
         flat = [number for point in points for number in point]
-        return 0.0, float(len(points)), *flat, *([0.0] * (2 * POINTS - len(flat)))
+        return 0.0, float(len(points)), *flat, *([0.0] * (2 * POINTS + 2 - len(flat)))
 
     def limits(self) -> Limits:
         """The first and the last current, where the table ends level."""

@@ -1,0 +1,53 @@
+"""Newton's method on circuits: random circuits, those that once failed, and descent of the energy alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.analysis import newton
+from circuitsim.models.smooth import SmoothDevice
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "properties"))
+from device_circuits import draw
+
+
+@pytest.mark.parametrize("seed", [11061, 14885, 13646])
+def test_circuits_that_once_failed(seed: int) -> None:
+    """Rounding of a table's current near zero volts; currents of a step that its certificate did not resolve."""
+    point = circuitsim.solve(draw(seed))
+    assert point.certificate.certified and int(str(point.solver["newton_steps"])) <= 25
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 4))
+def test_descent_of_the_energy_finds_the_same_point(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit = draw(seed, 12)
+    if not any(isinstance(device, SmoothDevice) for device in circuit.devices.values()):
+        pytest.skip("no smooth device")
+    usual = circuitsim.solve(circuit)
+    monkeypatch.setattr(newton, "DESCENT", 0)
+    found = circuitsim.solve(circuit)
+    scale = np.abs(usual.voltages).max()
+    np.testing.assert_allclose(found.voltages, usual.voltages, rtol=0.0, atol=1e-7 * scale)
+    assert found.certificate.certified
+
+
+def test_the_energy_falls_to_its_least() -> None:
+    """One diode behind a resistor: the slope of the energy vanishes where the currents are equal."""
+    circuit = circuitsim.loads("t\nV1 a 0 5\nR1 a b 1k\nD1 b 0 d\n.model d D(IS=1n)\n")
+    ready = circuitsim.prepared(circuit)
+    point = ready.solve()
+    elementary = point.elementary
+    assert elementary is not None
+    arrays, smooth, column = elementary.circuit.arrays(), ready.smooth, elementary.circuit.arrays().value
+    drops = {0.0: elementary.drops.copy(), 1.0: elementary.drops.copy()}
+    for share, volts in ((0.0, 0.0), (1.0, 2.0)):
+        drops[share][smooth.rest] = volts
+        drops[share][1] = 5.0 - volts
+    state = newton.project(smooth, *(np.zeros(1) for _ in range(4)))
+    share = newton.least_energy(arrays, smooth, column, drops[0.0], drops[1.0], state)
+    assert 2.0 * share == pytest.approx(point["b"], rel=0.06)
