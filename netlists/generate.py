@@ -131,8 +131,8 @@ def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
     return told(circuit.with_values(sample), roles, [
         f"* {features} features and their negatives drive {hidden} hidden units, two nodes each with a diode between",
         f"* them: the second follows the first only upwards (or only downwards). The highest of {classes} outputs is",
-        f"* the answer. Learns with: circuitsim train netlists/learn-{name.lower()}.cir --data {name.lower()} --gain 4 "
-        "--split 0.25",
+        f"* the answer. Learns with: circuitsim train circuit netlists/learn-{name.lower()}.cir --data {name.lower()} "
+        "--gain 4 --split 0.25",
     ])  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def allostery(nodes: int = 64, neighbours: int = 4, seed: int = 1) -> str:
     return told(circuit, roles, [
         "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge",
         "* three pairs of nodes hardly feel it. Learning gives them the voltages of learn-allostery.csv:",
-        "* circuitsim train netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
+        "* circuitsim train circuit netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
     ])  # fmt: skip
 
 

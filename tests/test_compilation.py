@@ -103,7 +103,7 @@ def test_training_where_nothing_can_be_cached(tmp_path: Path) -> None:
     code = (
         "import numba.core.caching as caching\ncaching.CacheImpl._locator_classes = []\n"
         "from circuitsim.cli import main\n"
-        "words = 'train --model rbm --dataset digits --hidden 4 --epochs 1 --batch 500 --out'.split()\n"
+        "words = 'train rbm --dataset digits --hidden 4 --epochs 1 --batch 500 --out'.split()\n"
         f"raise SystemExit(main([*words, {str(tmp_path / 'run')!r}]))"
     )
     assert "in each process anew" in run(code).stderr

@@ -86,7 +86,7 @@ def page(rows: list[dict[str, str]]) -> str:
         "(adjoint).", "",
         "| gradients | seeds | test accuracy, % | diodes conducting | processor seconds |", "|---|---|---|---|---|",
     ]  # fmt: skip
-    for method, name in (("ep", "EP"), ("adjoint", "ID")):
+    for method, name in (("ep", "EP"), ("implicit", "ID")):
         own = [row for row in rows if row["method"] == method]
         if own:
             values = np.array([float(row["accuracy"]) for row in own])
@@ -103,7 +103,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
 
     figure = Figure(figsize=(4, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    for place, method in enumerate(("ep", "adjoint")):
+    for place, method in enumerate(("ep", "implicit")):
         points = [float(row["accuracy"]) for row in rows if row["method"] == method]
         axes.plot([place] * len(points), points, "o", alpha=0.7)
     axes.set_xticks([0, 1], ["EP", "ID"])
@@ -126,7 +126,7 @@ def main() -> None:
     rows = list(csv.DictReader(table.read_text().splitlines())) if table.is_file() else []
     data = load("mnist", args.data_dir)
     for seed in range(args.seeds):
-        for method in ("ep", "adjoint"):
+        for method in ("ep", "implicit"):
             if any((row["method"], int(row["seed"])) == (method, seed) for row in rows):
                 continue
             values = (method, seed, *run(method, seed, data, args.samples, args.epochs))

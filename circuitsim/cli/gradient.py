@@ -74,13 +74,13 @@ Row = tuple[str, str, Any]
 def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProblem) -> list[Row]:
     """(method, its strength, estimate) for implicit differentiation and every other method that fits."""
     rows: list[Row] = []
-    schemes = ("centred", "positive", "negative") if "estimator" not in options["_given"] else (options["estimator"],)
-    plans = [("implicit", "")] + [("ep", scheme) for scheme in schemes]
+    variants = ("centred", "positive", "negative") if "variant" not in options["_given"] else (options["variant"],)
+    plans = [("implicit", "")] + [("ep", variant) for variant in variants]
     plans += [(method, "") for method in ("coupled", "frequency", "agnostic")]
-    for method, scheme in plans:
-        asked = {**options, "method": method, "estimator": scheme or "centred"}
+    for method, variant in plans:
+        asked = {**options, "method": method, "variant": variant or "centred"}
         estimator, _ = learning.estimator_of(asked, setting)
-        name = f"ep {scheme}" if scheme else method
+        name = f"ep {variant}" if variant else method
         try:
             estimate = estimator.estimate(problem)
         except CircuitError as error:

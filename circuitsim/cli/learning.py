@@ -1,4 +1,4 @@
-"""What ``train DECK`` and ``gradient DECK`` have in common: a deck, its data, a loss, an estimator."""
+"""What ``train circuit DECK`` and ``gradient DECK`` have in common: a deck, its data, a loss, an estimator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSSES = ("squared", "cross-entropy")
 DEFAULTS: dict[str, Any] = {
     "deck": None, "allow_include": [], "data": None, "inputs": None, "outputs": None, "trainable": None,
     "gain": 1.0, "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
-    "method": "ep", "estimator": "centred", "nudge": "constant",
+    "method": "ep", "variant": "centred", "nudge": "constant",
     "beta": None, "kink_share": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
 }  # fmt: skip
 """Options of both commands; None is worked out from the circuit (`chosen`)."""
@@ -36,7 +36,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--temperature": (float, "V", "cross-entropy: volts that count as one (default: spread of the first outputs)"),
     "--tolerance": (float, "T", "of each certificate, relative to local scales (1e-9)"),
     "--nudge": (str, "KIND", "how outputs are pulled: resistor, current (follows the state) or constant (default)"),
-    "--estimator": (str, "NAME", "of equilibrium propagation: centred (default), positive or negative"),
+    "--variant": (str, "NAME", "of equilibrium propagation: centred (default), positive or negative"),
     "--beta": (float, "B", "strength of the nudge"),
     "--kink-share": (float, "S", "choose beta at each step: at most this share of diodes changes between the phases"),
     "--eta": (float, "E", "coupled: size of the step (0.1)"),
@@ -168,10 +168,10 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
     if options["kink_share"] is not None:
         if method != "ep" or options["beta"] is not None:
             raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")
-        return EquilibriumPropagation("auto", options["estimator"], nudging, options["kink_share"]), {}
+        return EquilibriumPropagation("auto", options["variant"], nudging, options["kink_share"]), {}
     beta = nudge_of("beta")
     if method == "ep":
-        return EquilibriumPropagation(beta, options["estimator"], nudging), {"beta": beta}
+        return EquilibriumPropagation(beta, options["variant"], nudging), {"beta": beta}
     epsilon = options["epsilon"]
     if epsilon is None:
         epsilon = default_epsilon(setting.block, setting.samples.x)

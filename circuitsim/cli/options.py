@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from circuitsim.errors import UsageError
 from circuitsim.units import short
+
+T = TypeVar("T")
 
 LARGEST = 10**9
 """No whole number may be larger, but a seed: products of two such sizes are still counted in 64 bits."""
@@ -93,10 +95,21 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
             raise UsageError(f"{said} must be {' or '.join(choices)}, not {shown}")
 
 
-class OptionGroup:
-    """A group of `argparse` options in which one that another group has too is not declared again.
+def chosen_preset(name: str, known: Mapping[str, T]) -> T:
+    """A published model by its name.
 
-    The help is the first group's; both must parse the value equally (asserted).
+    Raises
+    ------
+    UsageError
+        There is none of this name.
+    """
+    if name not in known:
+        raise UsageError(f"there is no preset '{name}'; there are {', '.join(known)}")
+    return known[name]
+
+
+class OptionGroup:
+    """A group of `argparse` options that remembers how each is read.
 
     Attributes
     ----------
@@ -109,12 +122,5 @@ class OptionGroup:
 
     def add_argument(self, name: str, **settings: Any) -> None:
         """As `argparse` has it, with one name for each option."""
-        key, reading = name.lstrip("-").replace("-", "_"), reading_of(settings)
-        if key not in self.readings:
-            self.readings[key] = reading
-            self._group.add_argument(name, **settings)
-        elif self.readings[key][:2] != reading[:2]:
-            raise AssertionError(f"two model families parse {name} differently")
-        else:
-            told = self._group.description
-            self._group.description = f"{told}, {name}" if told else f"shared with others: {name}"
+        self.readings[name.lstrip("-").replace("-", "_")] = reading_of(settings)
+        self._group.add_argument(name, **settings)

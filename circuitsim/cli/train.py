@@ -1,10 +1,11 @@
-"""``circuitsim train``: one command for every model that can learn.
+"""``circuitsim train MODEL``: every model that can learn, each with options and help of its own.
 
 A model family is a module with
 
     DEFAULTS                 its options and their default values
-    add_arguments(group)     the options that only it has, each with ``default=argparse.SUPPRESS``
+    add_arguments(group)     its options, each with ``default=argparse.SUPPRESS``, but for those of `COMMON_OPTIONS`
     build(options)           an `Experiment` from a complete table of options
+    EPILOG                   if it has any: examples for its help
     FILE_OPTIONS             if it has any: how options are read that only a file can give
 
 and a row in `MODELS`. Everything else (progress, history, checkpoints, resumption) is the same for all.
@@ -18,67 +19,160 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from circuitsim.cli.options import OptionGroup, Reading, check_values
+from circuitsim.cli.options import Kind, OptionGroup, Reading, check_values
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.training import TrainingPlan
 
-# --model NAME → module of its family. Two names may share a module, which then reads options["model"].
-MODELS: dict[str, str] = {
-    "circuit": "circuitsim.cli.models.circuit",
-    "ffebm": "circuitsim.cli.models.ffebm",
-    "rbm": "circuitsim.cli.models.rbm",
-    **dict.fromkeys(("drn-xs", "drn-1h", "drn-2h", "drn-3h", "drn-xl"), "circuitsim.cli.models.drn"),
-    "dhn-1h": "circuitsim.cli.models.dhn",
-    "dhn-2h": "circuitsim.cli.models.dhn",
-    "dhn-3h": "circuitsim.cli.models.dhn",
+# MODEL → (module of its family, its line in the help).
+MODELS: dict[str, tuple[str, str]] = {
+    "circuit": ("circuitsim.cli.models.circuit", "a deck with inputs, outputs and trainable elements"),
+    "drn": ("circuitsim.cli.models.drn", "deep resistive networks (Scellier 2024)"),
+    "dhn": ("circuitsim.cli.models.dhn", "deep Hopfield networks (Scellier 2024)"),
+    "ffebm": ("circuitsim.cli.models.ffebm", "chains of digital stages and blocks (Nest & Ernoult 2024)"),
+    "rbm": ("circuitsim.cli.models.rbm", "restricted Boltzmann machines (Fischer & Igel 2011)"),
 }
+
+RESUME = "resume"
 
 # Options of every family, with the defaults that a family may replace.
 COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 30.0}
+
+COMMON_OPTIONS: dict[str, tuple[type, str, str]] = {
+    "dataset": (str, "NAME", "what to train on, or a folder of idx files"),
+    "data_dir": (str, "DIR", "directory of data sets (docs/data.md)"),
+    "epochs": (int, "N", "passes over the data"),
+    "batch": (int, "N", "samples in a step"),
+    "lr": (float, "R", "learning rate"),
+    "momentum": (float, "M", "momentum, 0 to 1"),
+    "weight_decay": (float, "D", "L2 penalty on the weights"),
+    "seed": (int, "S", "source of all chance"),
+    "evaluate_every": (int, "N", "epochs between two rows of the history"),
+    "checkpoint_seconds": (float, "S", "least time between checkpoints"),
+}
+"""Options that mean the same in every family that has them in its `DEFAULTS`: type, word for the value, help."""
 
 # What a resumed run may change: how long it trains, how often it saves, and threads, which change no bit of a result.
 # All else would give another run.
 _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
+_RENAMED = {
+    "--model": "the model stands first: circuitsim train {models}; drn-xs is circuitsim train drn --preset drn-xs",
+    "--resume": "a run is continued by circuitsim train resume --out DIR",
+    "--estimator": "--estimator is called --variant",
+    "--tol": "--tol is called --tolerance",
+}
+"""Options of earlier versions, and what to write instead."""
+
+EPILOG = """\
+examples:
+  circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
+  circuitsim train drn --preset drn-xs --dataset digits --input-gain 30
+  circuitsim train resume --out run --epochs 100
+  circuitsim train rbm --help
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of all families; without defaults: an absent one is None."""
-    none = argparse.SUPPRESS
+    """One sub-parser for each model; options have no defaults: an absent one is None."""
+    parser.epilog = EPILOG
+    _add_renamed(parser)
+    models = parser.add_subparsers(
+        dest="model", metavar="MODEL", required=True, action=_Models, title="models", parser_class=type(parser)
+    )
+    for name, (home, line) in MODELS.items():
+        family = import_module(home)
+        _add_family(_sub_parser(models, name, line, getattr(family, "EPILOG", None)), family)
+    resumed = _sub_parser(models, RESUME, "continue a run, bit for bit as if it had never stopped", None)
+    group = OptionGroup(resumed, {})
+    for name in ("epochs", "checkpoint_seconds"):
+        _add_common(group, name, None)
+    group.add_argument("--threads", type=int, metavar="N", default=argparse.SUPPRESS, help="threads (drn)")
+    _add_output(group, required=True)
+    resumed.set_defaults(readings=group.readings)
+
+
+def _sub_parser(models: Any, name: str, line: str, epilog: str | None) -> Any:
+    return models.add_parser(
+        name, help=line, description=line[0].upper() + line[1:] + ".", epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+
+
+def _add_family(parser: Any, family: ModuleType) -> None:
+    """Options of one model: its own, then those that it shares with others."""
     readings: dict[str, Reading] = {}
-    common = OptionGroup(parser, readings)
-    common.add_argument("deck", nargs="?", metavar="DECK", default=none, help="a deck to train (--model circuit)")
-    common.add_argument("--config", metavar="FILE", default=none, help="options from a TOML file; others override it")
-    common.add_argument("--model", metavar="NAME", default=none, help=f"what to train: {', '.join(MODELS)}")
-    common.add_argument("--dataset", metavar="NAME", default=none, help="what to train on, or a folder of idx files")
-    common.add_argument("--data-dir", metavar="DIR", default=none, help="directory of data sets (docs/data.md)")
-    common.add_argument("--epochs", type=int, metavar="N", default=none, help="passes over the data")
-    common.add_argument("--batch", type=int, metavar="N", default=none, help="samples in a step")
-    common.add_argument("--lr", type=float, metavar="R", default=none, help="learning rate")
-    common.add_argument("--momentum", type=float, metavar="M", default=none, help="momentum, 0 to 1")
-    common.add_argument("--weight-decay", type=float, metavar="D", default=none, help="L2 penalty on the weights")
-    common.add_argument("--seed", type=int, metavar="S", default=none, help="source of all chance (0)")
-    common.add_argument(
-        "--evaluate-every", type=int, metavar="N", default=none, help="epochs between two rows of the history (1)"
+    family.add_arguments(OptionGroup(parser.add_argument_group("options of this model"), readings))
+    run = OptionGroup(parser.add_argument_group("options of the run"), readings)
+    run.add_argument(
+        "--config", metavar="FILE", default=argparse.SUPPRESS, help="options from a TOML file; others override it"
     )
-    common.add_argument(
-        "--checkpoint-seconds", type=float, metavar="S", default=none, help="least time between checkpoints (30)"
-    )
-    common.add_argument("--out", metavar="DIR", default=none, help="write history, checkpoints, model, pictures here")
-    common.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
-    common.add_argument(
-        "--resume", action="store_true", default=none, help="continue the run in --out, bit for bit as if never stopped"
-    )
-    for module in sorted(set(MODELS.values())):
-        names = ", ".join(name for name, home in MODELS.items() if home == module)
-        group = parser.add_argument_group(f"options of {names}")
-        family = import_module(module)
-        family.add_arguments(OptionGroup(group, readings))
-        readings.update(getattr(family, "FILE_OPTIONS", {}))
+    defaults = {**COMMON, **family.DEFAULTS}
+    for name in COMMON_OPTIONS:
+        if name in defaults:
+            _add_common(run, name, defaults[name])
+    _add_output(run)
+    readings.update(getattr(family, "FILE_OPTIONS", {}))
+    _add_renamed(parser, readings)
     parser.set_defaults(readings=readings)
+
+
+def _add_common(group: OptionGroup, name: str, default: Any) -> None:
+    kind, metavar, words = COMMON_OPTIONS[name]
+    shown = "" if default is None else f" ({default:g})" if isinstance(default, float) else f" ({default})"
+    reading: dict[str, Any] = {} if kind is str else {"type": kind}
+    group.add_argument(
+        f"--{name.replace('_', '-')}", metavar=metavar, default=argparse.SUPPRESS, help=words + shown, **reading
+    )
+
+
+def _add_output(group: OptionGroup, required: bool = False) -> None:
+    none = argparse.SUPPRESS
+    group.add_argument(
+        "--out", metavar="DIR", default=none, required=required, help="write history, checkpoints, model, pictures here"
+    )
+    group.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
+
+
+class _Models(argparse._SubParsersAction):
+    """The choice of a model; what was written in earlier versions is refused with what to write now."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.choices: Any = None  # argparse's own message lists names; `__call__` says more
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        word = values[0]
+        if word not in self._name_parser_map:
+            raise UsageError(_no_model(word))
+        super().__call__(parser, namespace, values, option)
+
+
+def _no_model(word: str) -> str:
+    family, _, size = word.partition("-")
+    if family in ("drn", "dhn") and size:
+        return f"{word} is a preset: circuitsim train {family} --preset {word}"
+    if Path(word).suffix or Path(word).is_file():
+        return f"a deck is trained by circuitsim train circuit {word}"
+    return f"there is no model '{word}'; there are {', '.join(MODELS)}"
+
+
+class _Renamed(argparse.Action):
+    """An option of an earlier version: refused with what to write now."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> NoReturn:
+        raise UsageError(_RENAMED[str(option)].format(models="|".join(MODELS)))
+
+
+def _add_renamed(parser: argparse.ArgumentParser, readings: Mapping[str, Reading] | None = None) -> None:
+    names = _RENAMED if readings is None else [n for n in _RENAMED if n.lstrip("-").replace("-", "_") not in readings]
+    for name in names:
+        parser.add_argument(name, nargs="?", action=_Renamed, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,20 +183,15 @@ def run(args: argparse.Namespace) -> int:
     check_values(given, args.readings)
     if "config" in given:
         given = {**configured(given.pop("config"), args.readings), **given}
-    if "deck" in given:
-        given.setdefault("model", "circuit")
-    if "elements" in given:
-        given.setdefault("model", "ffebm")
-    out, resume, plain = (given.pop(name, None) for name in ("out", "resume", "no_pictures"))
+    out, plain = (given.pop(name, None) for name in ("out", "no_pictures"))
     directory = None if out is None else RunDirectory(out)
-    if resume:
-        if directory is None:
-            raise UsageError("--resume needs --out: the directory of the run to continue")
-        recorded = _recorded(directory, args.readings)
-        options = _resumed_options(recorded, given)
+    if given["model"] == RESUME:
+        assert directory is not None
+        recorded = _recorded(directory)
+        options = _resumed_options(recorded, {name: given[name] for name in _MAY_CHANGE if name in given})
         experiment = _family(options["model"]).build(options)
         return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain)
-    options = _options(given)
+    options = new_options(given)
     experiment = _family(options["model"]).build(options)
     if directory is not None:
         directory.create({**options, **experiment.chosen})
@@ -127,50 +216,65 @@ def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         # Bad TOML, bytes that are no UTF-8, a number of thousands of digits, lists in lists in lists.
         raise UsageError(f"{path}: {error}") from None
+    if "model" in found:
+        raise UsageError(f"{path}: the model stands on the command line: circuitsim train MODEL --config FILE")
     options = {name.replace("-", "_"): value for name, value in found.items()}
     check_values(options, readings, path)
     return options
 
 
-def _family(model: str | None) -> ModuleType:
-    if model is None:
-        raise UsageError(f"no model given: --model is one of {', '.join(MODELS)}")
+def _family(model: str) -> ModuleType:
     if model not in MODELS:
-        raise UsageError(f"there is no model '{model}'; there are {', '.join(MODELS)}")
-    return import_module(MODELS[model])
+        raise UsageError(_no_model(model))
+    return import_module(MODELS[model][0])
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """All options of a new run: what was given, over the family's defaults, over the common ones."""
-    model = given.get("model")
+def new_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of a new run: what was given, over the family's defaults, over the common ones.
+
+    Raises
+    ------
+    UsageError
+        A model or an option that does not exist.
+    """
+    model = given["model"]
     defaults = {"model": model, **COMMON, **_family(model).DEFAULTS}
     for name in given:
         if name not in defaults:
-            raise UsageError(f"--{name.replace('_', '-')} is not an option of --model {model}")
+            raise UsageError(f"{name} is not an option of circuitsim train {model}")
     return {**defaults, **given}
 
 
-def _recorded(directory: Any, readings: Mapping[str, Reading]) -> dict[str, Any]:
+def family_readings(model: str) -> dict[str, Reading]:
+    """How the options of a model are read."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    _add_family(parser, _family(model))
+    readings: dict[str, Reading] = parser.get_default("readings")
+    return readings
+
+
+def _recorded(directory: Any) -> dict[str, Any]:
     """The options of the run to resume; none is missing its value but those that a family may leave open."""
     recorded: dict[str, Any] = directory.options()
-    source = str(directory.config)
-    check_values({"model": recorded.get("model")}, readings, source)
-    defaults = {**COMMON, **_family(recorded["model"]).DEFAULTS}
+    source, model = str(directory.config), recorded.get("model")
+    check_values({"model": model}, {"model": Reading(Kind.WORD)}, source)
+    if model not in MODELS:
+        raise UsageError(f"{source}: model '{model}' is no model of this version; start the run anew")
+    defaults = {**COMMON, **_family(str(model)).DEFAULTS}
     stated = {name: value for name, value in recorded.items() if value is not None or defaults.get(name) is not None}
-    check_values(stated, readings, source)
+    check_values(stated, family_readings(str(model)), source)
     return recorded
 
 
 def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The recorded options; what is given again must agree with them, but for the few that may change."""
-    for name, value in given.items():
-        if name not in _MAY_CHANGE and recorded.get(name) != value:
-            raise UsageError(
-                f"--{name.replace('_', '-')} {value} contradicts the run to resume, which has {recorded.get(name)}"
-            )
-    missing = [name for name in _family(recorded.get("model")).DEFAULTS if name not in recorded]
+    """The recorded options with those that may change."""
+    defaults = {**COMMON, **_family(recorded["model"]).DEFAULTS}
+    missing = [name for name in _family(recorded["model"]).DEFAULTS if name not in recorded]
     if missing:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
+    for name in given:
+        if name not in defaults:
+            raise UsageError(f"--{name.replace('_', '-')} is not an option of circuitsim train {recorded['model']}")
     return {**COMMON, **recorded, **given}
 
 
@@ -220,7 +324,9 @@ def _train(experiment: Any, directory: Any, resumed: _Continued | None, pictures
                 print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
         outcome = trainer.train()
     if outcome.interrupted:
-        saved = f"saved in {directory.path}; continue with --resume" if directory else "nothing saved (no --out)"
+        saved = "nothing saved (no --out)"
+        if directory is not None:
+            saved = f"saved in {directory.path}; continue with circuitsim train resume --out {directory.path}"
         print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
         return 130
     for line in experiment.summary(outcome.history):

@@ -114,18 +114,18 @@ def _convolution() -> str:
 
 
 def _rbm() -> str:
-    return _commands("train --model rbm --dataset digits --hidden 8 --epochs 1 --out {out}/rbm")
+    return _commands("train rbm --dataset digits --hidden 8 --epochs 1 --out {out}/rbm")
 
 
 def _layered() -> str:
     return _commands(
-        "train --model drn-xs --dataset digits --epochs 1 --input-gain 30 --out {out}/drn",
-        "train --model dhn-1h --dataset digits --epochs 1 --hidden 8 --out {out}/dhn",
+        "train drn --preset drn-xs --dataset digits --epochs 1 --input-gain 30 --out {out}/drn",
+        "train dhn --preset dhn-1h --dataset digits --epochs 1 --hidden 8 --out {out}/dhn",
     )
 
 
 def _chain() -> str:
-    return _commands("train --model ffebm --dataset digits --epochs 1 --out {out}/chain")
+    return _commands("train ffebm --dataset digits --epochs 1 --out {out}/chain")
 
 
 DECK = """A voltage divider with a diode, to sweep and to train

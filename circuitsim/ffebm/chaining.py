@@ -27,7 +27,7 @@ from circuitsim.ffebm.stages import Stage
 Element = Any
 Gradients = dict[str, Array]
 
-METHODS = ("ep", "id", "adjoint")
+METHODS = ("ep", "bp", "implicit")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Chaining:
 
     Parameters
     ----------
-    method : {"ep", "id", "adjoint"}
+    method : {"ep", "bp", "implicit"}
         ``ep``: blocks are relaxed with the error as nudge of either sign at their outputs (equilibrium propagation).
         ``id``: backpropagation through as many free sweeps of relaxed blocks as a nudged phase makes (Algorithm 12);
         a block without sweeps gives its exact limit. ``adjoint``: that limit for all blocks.
@@ -199,7 +199,7 @@ def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passe
     certified = xp.asarray(free.certified)
     trust = xp.astype(certified, error.dtype)
     if rule.method != "ep":
-        differentiate = getattr(block, "truncated", block.implicit) if rule.method == "id" else block.implicit
+        differentiate = getattr(block, "truncated", block.implicit) if rule.method == "bp" else block.implicit
         found, back = differentiate(free, x, error, trust / batch)
         kinks = Kinks(*block.kinks(free)) if hasattr(block, "kinks") else None
         return Passed(dict(found), [(1.0, xp.astype(back, error.dtype) * trust[:, None])], certified, kinks)

@@ -29,7 +29,7 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         state them. None: a linear stage, a deep Hopfield block of two layers of `hidden` units, a readout.
     hidden : int
         Units of each layer where `elements` is None.
-    method : {"ep", "id", "adjoint"}
+    method : {"ep", "bp", "implicit"}
         How gradients are computed (`circuitsim.ffebm.Chaining`).
     beta : float
         Strength of the nudge.

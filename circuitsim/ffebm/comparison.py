@@ -54,7 +54,7 @@ def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     former = chain.chaining
     try:
         gradients = []
-        for method in ("ep", "id"):
+        for method in ("ep", "bp"):
             chain.chaining = replace(former, method=method)
             gradients.append(chain.gradient((x, targets), np.random.default_rng(0))[0])
     finally:

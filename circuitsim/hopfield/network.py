@@ -18,7 +18,7 @@ from circuitsim.training.checkpoint import CheckpointError, copy_into, load_chec
 from circuitsim.training.trainable import Arrays
 
 METHODS = ("ep", "bp", "implicit")
-SCHEMES = ("centred", "positive", "negative")
+VARIANTS = ("centred", "positive", "negative")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class HopfieldLearning:
         Strength of the nudge: E + β · cost.
     method : {"ep", "bp", "implicit"}
         Equilibrium propagation; backpropagation through the last K sweeps; the adjoint of the free state.
-    scheme : {"centred", "positive", "negative"}
+    variant : {"centred", "positive", "negative"}
         Which states EP contrasts.
     warm : bool
         Whether a batch starts at the nudged states of the batch before it, slot by slot; otherwise at zero.
@@ -41,17 +41,17 @@ class HopfieldLearning:
 
     beta: float = 0.2
     method: str = "ep"
-    scheme: str = "centred"
+    variant: str = "centred"
     warm: bool = True
     allow_nonconvex: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < float("inf"):
             raise UsageError(f"the nudge's strength must be positive and finite, not {self.beta}")
-        for name, value, known in (("method", self.method, METHODS), ("scheme", self.scheme, SCHEMES)):
+        for name, value, known in (("method", self.method, METHODS), ("variant", self.variant, VARIANTS)):
             if value not in known:
                 raise UsageError(f"there is no {name} '{value}'; there are {', '.join(known)}")
-        if self.beta >= 1 and self.method == "ep" and self.scheme != "positive":
+        if self.beta >= 1 and self.method == "ep" and self.variant != "positive":
             raise UsageError(f"a nudge of −{self.beta} leaves the linear output without a minimum; β must be below 1")
 
 
@@ -135,7 +135,7 @@ class DeepHopfieldNetwork:
     ) -> tuple[Arrays | None, Sequence[np.ndarray], dict[str, float]]:
         """EP: the gradient, the last nudged state, metrics of the nudged phases. Both nudges relax as one batch."""
         beta = self.learning.beta
-        strengths = {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[self.learning.scheme]
+        strengths = {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[self.learning.variant]
         size = len(x)
         stiffness = np.repeat(np.array(strengths, self._dtype), size)[:, None]
         nudge = Nudge(-stiffness * np.tile(target, (len(strengths), 1)), stiffness)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ class DeepHopfieldNetwork:
         strict = np.ones(size, dtype=bool) if strengths[0] > 0.0 else _part(nudged, slice(0, size)).strict
         first, last = _part(nudged, slice(0, size)), _part(nudged, slice(-size, None))
         pairs = {"centred": (last, first), "positive": (last, free), "negative": (free, last)}
-        plus, minus = pairs[self.learning.scheme]
+        plus, minus = pairs[self.learning.variant]
         kinks = changed([free, plus, minus])
         metrics = {
             "nudged_residual": float(nudged.residual.max()),
@@ -153,7 +153,7 @@ class DeepHopfieldNetwork:
         used = strict | self.learning.allow_nonconvex
         if not used.any():
             return None, free.layers, metrics
-        scale = weight * used / (2.0 * beta if self.learning.scheme == "centred" else beta)
+        scale = weight * used / (2.0 * beta if self.learning.variant == "centred" else beta)
         begins = [np.where(used[:, None], after, before) for after, before in zip(last.layers, free.layers)]
         return self.block.parameter_difference(plus, minus, x, scale.astype(self._dtype)), begins, metrics
 

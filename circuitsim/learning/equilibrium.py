@@ -12,7 +12,7 @@ from circuitsim.errors import UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, difference
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
-SCHEMES = ("centred", "positive", "negative")
+VARIANTS = ("centred", "positive", "negative")
 
 REDUCTION, REDUCTIONS = 0.25, 12
 """Factor on an automatic β for each attempt, and the most attempts: down to 2e-7 of the first."""
@@ -33,7 +33,7 @@ class EquilibriumPropagation:
         Strength of the nudge, positive; S for circuits with the squared error. ``"auto"``: at each estimate a tenth of
         the strength that leaves a circuit's energy convex (of other blocks 0.1), and a quarter of it as long as more
         diodes and clamped units change between the phases than ``kink_share`` allows.
-    scheme : {"centred", "positive", "negative"}
+    variant : {"centred", "positive", "negative"}
     nudging : Nudging
         How the outputs are pulled.
     kink_share : float
@@ -46,7 +46,7 @@ class EquilibriumPropagation:
     """
 
     beta: float | Literal["auto"] = 0.01
-    scheme: str = "centred"
+    variant: str = "centred"
     nudging: Nudging = CONSTANT
     kink_share: float = 0.001
 
@@ -55,8 +55,8 @@ class EquilibriumPropagation:
             raise UsageError(f"beta must be positive and finite, or 'auto', not {self.beta}")
         if not 0.0 <= self.kink_share <= 1.0:
             raise UsageError(f"a share of diodes lies in [0, 1], not {self.kink_share}")
-        if self.scheme not in SCHEMES:
-            raise UsageError(f"there is no estimator {self.scheme!r}; there are {', '.join(SCHEMES)}")
+        if self.variant not in VARIANTS:
+            raise UsageError(f"there is no variant {self.variant!r}; there are {', '.join(VARIANTS)}")
 
     def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one nudged phase or two; with ``beta="auto"`` at most `REDUCTIONS` more.
@@ -82,13 +82,13 @@ class EquilibriumPropagation:
         """The estimate at a strength."""
         plus = minus = problem.free
         lower = upper = None
-        if self.scheme != "negative":
+        if self.variant != "negative":
             plus = self._nudged(problem, beta)
             lower = self._contrast(problem, plus, beta)
-        if self.scheme != "positive":
+        if self.variant != "positive":
             minus = self._nudged(problem, -beta)
             upper = self._contrast(problem, minus, -beta)
-        scale = 2.0 * beta if self.scheme == "centred" else beta
+        scale = 2.0 * beta if self.variant == "centred" else beta
         found = difference(problem, plus, minus, scale, (problem.free, plus, minus))
         return found._replace(lower=lower, upper=upper)
 

@@ -108,8 +108,8 @@ class Learner:
 
     def _brackets(self, name: str) -> bool:
         """Whether the estimator measures this side of the bracket; the columns must be the same on every call."""
-        scheme = getattr(self.estimator, "scheme", None)
-        return scheme == "centred" or scheme == {"lower": "positive", "upper": "negative"}[name]
+        variant = getattr(self.estimator, "variant", None)
+        return variant == "centred" or variant == {"lower": "positive", "upper": "negative"}[name]
 
     def predict(self, x: np.ndarray, batch: int = 256) -> np.ndarray:
         """(samples, outputs) free outputs, V.

@@ -42,7 +42,8 @@ class RunDirectory:
         """
         if self.config.exists() or self.checkpoint.exists():
             raise UsageError(
-                f"{self.path} already holds a run; continue it with --resume, or choose another directory with --out"
+                f"{self.path} already holds a run; continue it with circuitsim train resume --out {self.path}, or "
+                "choose another directory"
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ def test_train_rbm_where_no_cache_can_be_written(tmp_path):
         **os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache"),
         "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
     }  # fmt: skip
-    words = "train --model rbm --dataset diag --units 4 --hidden 2 --epochs 1"
+    words = "train rbm --dataset diag --units 4 --hidden 2 --epochs 1"
     ended = subprocess.run(
         [sys.executable, "-m", "circuitsim", *words.split()], cwd=tmp_path, env=environment, capture_output=True,
         text=True, timeout=600, check=False,

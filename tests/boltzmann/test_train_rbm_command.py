@@ -1,4 +1,4 @@
-"""``circuitsim train --model rbm`` as a person meets it."""
+"""``circuitsim train rbm`` as a person meets it."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from circuitsim.boltzmann import RestrictedBoltzmannMachine
 from circuitsim.cli import main
 from circuitsim.cli.train import MODELS
 
-SMALL = ["train", "--model", "rbm", "--dataset", "diag", "--hidden", "5", "--batch", "3"]
+SMALL = ["train", "rbm", "--dataset", "diag", "--hidden", "5", "--batch", "3"]
 
 
 def _rows(directory):
@@ -49,7 +49,7 @@ def test_without_out_nothing_is_written(tmp_path, monkeypatch, capsys):
 
 def test_adaptive_k_persistent_chains_and_grey_images(tmp_path, capsys):
     write_mnist(tmp_path)
-    words = ["train", "--model", "rbm", "--data-dir", str(tmp_path), "--epochs", "1", "--hidden", "8", "--grey"]
+    words = ["train", "rbm", "--data-dir", str(tmp_path), "--epochs", "1", "--hidden", "8", "--grey"]
     assert main([*words, "--persistent", "4", "--k-max", "3", "--out", str(tmp_path / "o")]) == 0
     printed = capsys.readouterr()
     assert "784 visible and 8 hidden units, persistent CD, k from 1 to 3, 12 samples" in printed.out
@@ -62,13 +62,13 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
     pytest.importorskip("sklearn")
     monkeypatch.setenv("CIRCUITSIM_DATA", str(tmp_path / "data"))
     out = ["--out", str(tmp_path / "run")]
-    assert main(["train", "--model", "rbm", "--epochs", "0", *out]) == 0
+    assert main(["train", "rbm", "--epochs", "0", *out]) == 0
     printed = capsys.readouterr()
     assert f"note: MNIST is not in {tmp_path / 'data'}: taking scikit-learn's bundled digits (circuitsim" in printed.err
     # What was chosen is recorded: MNIST that comes later does not change the run to resume.
     (tmp_path / "data").mkdir()
     write_mnist(tmp_path / "data")
-    assert main(["train", "--resume", "--epochs", "0", *out]) == 0
+    assert main(["train", "resume", "--epochs", "0", *out]) == 0
     assert "64 visible" in capsys.readouterr().out
     assert "note: too many units to enumerate: the distance in the bound is replaced by 1" in printed.err
     assert "nothing was trained (0 epochs)" in printed.out
@@ -77,8 +77,16 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     "words, message",
     [
-        (["train"], f"no model given: --model is one of {', '.join(MODELS)}"),
-        (["train", "--model", "gpt"], f"there is no model 'gpt'; there are {', '.join(MODELS)}"),
+        (
+            ["train", "--model", "rbm"],
+            f"the model stands first: circuitsim train {'|'.join(MODELS)}; "
+            "drn-xs is circuitsim train drn --preset drn-xs",
+        ),
+        (["train", "drn-1h"], "drn-1h is a preset: circuitsim train drn --preset drn-1h"),
+        (["train", "my.cir", "--data", "x"], "a deck is trained by circuitsim train circuit my.cir"),
+        (["train", "drn", "--tol", "1"], "--tol is called --tolerance"),
+        (["train", "circuit", "my.cir", "--estimator", "centred"], "--estimator is called --variant"),
+        (["train", "gpt"], f"there is no model 'gpt'; there are {', '.join(MODELS)}"),
         ([*SMALL, "--k", "0"], "k, the number of Gibbs steps, must be at least 1, not 0"),
         ([*SMALL, "--k", "5", "--k-max", "4"], "k_max must be at least k = 5, not 4"),
         ([*SMALL, "--lr", "-1"], "a learning rate must be finite and not negative, not -1.0"),
@@ -92,17 +100,17 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
         ([*SMALL, "--spread", "-1"], "the spread of the initial weights must not be negative, not -1.0"),
         ([*SMALL, "--persistent", "-1"], "the number of persistent chains must not be negative, not -1"),
         ([*SMALL, "--seed", "-1"], "--seed must be at least 0, not -1"),
-        ([*SMALL, "--resume"], "--resume needs --out: the directory of the run to continue"),
+        ([*SMALL, "--resume"], "a run is continued by circuitsim train resume --out DIR"),
         (
-            ["train", "--model", "rbm", "--dataset", "cats"],
+            ["train", "rbm", "--dataset", "cats"],
             "there is no data set 'cats' for rbm; there are digits, mnist, diag, 1dball",
         ),
         (
-            ["train", "--model", "rbm", "--data-dir", "/nonexistent"],
+            ["train", "rbm", "--data-dir", "/nonexistent"],
             "the data directory /nonexistent does not exist",
         ),
         (
-            ["train", "--resume", "--out", "/nonexistent/run"],
+            ["train", "resume", "--out", "/nonexistent/run"],
             "there is no run to resume in /nonexistent/run (no config.json)",
         ),
     ],
@@ -122,15 +130,17 @@ def test_an_occupied_directory_and_a_contradicting_resumption(tmp_path, capsys):
     assert main([*SMALL, "--epochs", "1", *out]) == 0
     capsys.readouterr()
     assert main([*SMALL, "--epochs", "1", *out]) == 2
-    assert "already holds a run; continue it with --resume" in capsys.readouterr().err
-    assert main([*SMALL, "--lr", "0.9", "--resume", *out]) == 2
-    assert capsys.readouterr().err == "error: --lr 0.9 contradicts the run to resume, which has 0.05\n"
-    assert main(["train", "--resume", "--epochs", "2", *out]) == 0
+    assert "already holds a run; continue it with circuitsim train resume --out" in capsys.readouterr().err
+    assert main(["train", "resume", "--lr", "0.9", *out]) == 2
+    assert capsys.readouterr().err.startswith("error: unrecognized arguments: --lr 0.9\n")
+    assert main(["train", "resume", "--threads", "2", *out]) == 2
+    assert capsys.readouterr().err == "error: --threads is not an option of circuitsim train rbm\n"
+    assert main(["train", "resume", "--epochs", "2", *out]) == 0
     assert [row["epoch"] for row in _rows(tmp_path / "run")] == [1, 2]
     # The longer run is now the recorded one: resuming it again has nothing left to do, and a shorter one is refused.
-    assert main(["train", "--resume", *out]) == 0 and len(_rows(tmp_path / "run")) == 2
+    assert main(["train", "resume", *out]) == 0 and len(_rows(tmp_path / "run")) == 2
     capsys.readouterr()
-    assert main(["train", "--resume", "--epochs", "1", *out]) == 2
+    assert main(["train", "resume", "--epochs", "1", *out]) == 2
     assert capsys.readouterr().err == "error: the run is already in epoch 2, beyond the 1 asked for\n"
 
 
@@ -140,10 +150,10 @@ def test_a_corrupted_checkpoint_is_named(tmp_path, capsys):
     capsys.readouterr()
     whole = (out / "checkpoint.npz").read_bytes()
     (out / "checkpoint.npz").write_bytes(whole[: len(whole) // 2])
-    assert main(["train", "--resume", "--out", str(out)]) == 2
+    assert main(["train", "resume", "--out", str(out)]) == 2
     assert f"error: the checkpoint {out}/checkpoint.npz is damaged and cannot be read (" in capsys.readouterr().err
     (out / "config.json").write_text('{"options": {"model": "rbm"}}')
-    assert main(["train", "--resume", "--out", str(out)]) == 2
+    assert main(["train", "resume", "--out", str(out)]) == 2
     assert "error: the recorded configuration lacks epochs, " in capsys.readouterr().err
 
 
@@ -195,9 +205,10 @@ def test_interrupted_by_hand_and_resumed_it_is_the_same_run_bit_for_bit(tmp_path
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert errors.startswith("interrupted after ") and errors.endswith(f"saved in {out}; continue with --resume\n")
+    assert errors.startswith("interrupted after ")
+    assert errors.endswith(f"saved in {out}; continue with circuitsim train resume --out {out}\n")
     assert 0 < len(_rows(out)) < 12
-    assert main(["train", "--resume", "--out", str(out)]) == 0
+    assert main(["train", "resume", "--out", str(out)]) == 0
     _same(out, uninterrupted)
 
 
@@ -210,6 +221,6 @@ def test_killed_and_resumed_it_is_the_same_run_bit_for_bit(tmp_path, uninterrupt
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert not (out / "model.npz").exists()
-    assert main(["train", "--resume", "--out", str(out)]) == 0
+    assert main(["train", "resume", "--out", str(out)]) == 0
     _same(out, uninterrupted)
     assert not list(out.glob("*.part"))

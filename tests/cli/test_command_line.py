@@ -178,8 +178,9 @@ SHOWN = r"\x1b[31m\x07\x9b\u202e\r"
     [
         (("solve", f"no{STEERING}.cir"), 2), (("solve", "my.cir", f"--no{STEERING}"), 2), ((f"no{STEERING}",), 2),
         (("solve", "my.cir", "--output", f"no{STEERING}/x"), 2), (("solve", "my.cir", "--solver", f"no{STEERING}"), 2),
-        (("train", "--model", f"no{STEERING}"), 2), (("train", "--config", f"no{STEERING}"), 2),
-        (("train", "my.cir", "--data", f"no{STEERING}.csv"), 2), (("sweep", "my.cir", "--vary", f"no{STEERING}=1"), 2),
+        (("train", f"no{STEERING}"), 2), (("train", "rbm", "--config", f"no{STEERING}"), 2),
+        (("train", "circuit", "my.cir", "--data", f"no{STEERING}.csv"), 2),
+        (("sweep", "my.cir", "--vary", f"no{STEERING}=1"), 2),
         (("data", "fetch", f"no{STEERING}"), 2), (("solve", "my.cir"), 0), (("check", "my.cir"), 0),
         (("graph", f"{STEERING}.cir", "--output", f"{STEERING}.svg"), 2), (("check", f"{STEERING}.cir"), 2),
     ],

@@ -29,14 +29,13 @@ from .conftest import Command
         ("lr = nan", "lr must be a finite number, not nan"),
         ("lr = false", "lr must be a finite number, not false"),
         ("evaluate-every = {}", "evaluate_every must be a whole number, not {}"),
-        ("model = 3", "model must be a text (without NUL), not 3"),
+        ("model = 'rbm'", "the model stands on the command line: circuitsim train MODEL --config FILE"),
         ("dataset = ['digits']", "dataset must be a text (without NUL), not ['digits']"),
         ("cold = 1", "cold must be true or false, not 1"),
         ("trainable = 'R*'", "trainable must be a list of texts, not 'R*'"),
         ("elements = [1]", "elements must be a list of tables, not [1]"),
         ("precision = 'float16'", "precision must be float32 or float64, not 'float16'"),
         ("out = 1", "out must be a text (without NUL), not 1"),
-        ("resume = 'yes'", "resume must be true or false, not 'yes'"),
         ("x = " + "[" * 50_000, ""),
         ("epochs = " + "9" * 5000, ""),
     ],
@@ -44,7 +43,8 @@ from .conftest import Command
 def test_values_in_toml(command: Command, tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "my.toml"
     path.write_text(line + "\n")
-    code, out, err = command("train", "--config", path)
+    family = {"cold": "dhn", "trai": "circuit", "elem": "ffebm"}.get(line[:4], "rbm")
+    code, out, err = command("train", family, "--config", path)
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {path}: {message}")
 
@@ -52,7 +52,7 @@ def test_values_in_toml(command: Command, tmp_path: Path, line: str, message: st
 def test_toml_that_is_none(command: Command, tmp_path: Path) -> None:
     (tmp_path / "junk.toml").write_bytes(bytes(range(256)))
     for path in (tmp_path, tmp_path / "junk.toml"):
-        code, out, err = command("train", "--config", path)
+        code, out, err = command("train", "rbm", "--config", path)
         assert (code, out) == (2, "") and str(path) in err
 
 
@@ -66,7 +66,7 @@ def test_toml_that_is_none(command: Command, tmp_path: Path) -> None:
     ],
 )
 def test_values_on_the_command_line(command: Command, words: tuple[str, ...], message: str) -> None:
-    assert command("train", "--model", "rbm", *words) == (2, "", f"error: {message}\n")
+    assert command("train", "rbm", *words) == (2, "", f"error: {message}\n")
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,13 @@ def test_values_on_the_command_line(command: Command, words: tuple[str, ...], me
         ({"model": "rbm", "persistent": None}, "persistent must be a whole number, not None"),
         ({"model": ["rbm"]}, "model must be a text (without NUL), not ['rbm']"),
         ({}, "model must be a text (without NUL), not None"),
+        ({"model": "drn-xs"}, "model 'drn-xs' is no model of this version; start the run anew"),
     ],
 )
 def test_values_of_a_recorded_run(command: Command, tmp_path: Path, options: dict, message: str) -> None:
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"options": options, "versions": {}}))
-    assert command("train", "--resume", "--out", tmp_path) == (2, "", f"error: {config}: {message}\n")
+    assert command("train", "resume", "--out", tmp_path) == (2, "", f"error: {config}: {message}\n")
 
 
 @pytest.mark.parametrize("name", ["epochs", "batch", "seed", "evaluate_every"])

@@ -72,7 +72,7 @@ def checked_against_differences(chain: Chain, batch: Batch, places: int = 6, ato
 
 
 @pytest.mark.parametrize("make", [mixed, images])
-@pytest.mark.parametrize("method", ["ep", "adjoint"])
+@pytest.mark.parametrize("method", ["ep", "implicit"])
 def test_gradient_is_that_of_the_loss(make: object, method: str) -> None:
     chain = make(chaining=Chaining(method, beta=1e-4))  # type: ignore[operator]
     assert isinstance(chain, Trainable)
@@ -97,7 +97,7 @@ def test_algorithm_2_is_algorithm_4_at_every_beta(loss: str, last: str, beta: fl
         assert np.abs(array).max() > 0, name
 
 
-@pytest.mark.parametrize("method", ["ep", "id", "adjoint"])
+@pytest.mark.parametrize("method", ["ep", "bp", "implicit"])
 def test_one_layer_a_block_is_backpropagation(method: str) -> None:
     """U = 0 (Nest & Ernoult 2024, Corollary A.5.1): a block is an activation."""
     widths = [4, 6, 5]

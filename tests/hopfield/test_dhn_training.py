@@ -164,7 +164,8 @@ def test_the_published_models():
     assert all(r.beta == 0.2 and r.epochs == 100 for r in published_models().values())
 
 
-SMALL = ["train", "--model", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2", "--nudged-sweeps", "8"]
+SMALL = ["train", "dhn", "--preset", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2"]
+SMALL += ["--nudged-sweeps", "8"]
 
 
 def _rows(directory):
@@ -187,7 +188,7 @@ def test_the_command(tmp_path, capsys):
     assert json.loads((whole / "config.json").read_text())["options"]["beta"] == 0.2
     # Stopped after an epoch and resumed, it is the same run: the states at which batches start are in the checkpoint.
     assert main([*SMALL, "--sweeps", "12", "--epochs", "1", "--out", str(halves)]) == 0
-    assert main(["train", "--resume", "--epochs", "2", "--out", str(halves)]) == 0
+    assert main(["train", "resume", "--epochs", "2", "--out", str(halves)]) == 0
     assert _rows(halves) == _rows(whole)
     assert (halves / "model.npz").read_bytes() == (whole / "model.npz").read_bytes()
     net = DeepHopfieldNetwork.load(whole / "model.npz")
@@ -203,10 +204,10 @@ def test_refusals(tmp_path, capsys):
         (["--beta", "0"], "the nudge's strength must be positive and finite, not 0.0"),
         (["--beta", "1.5"], "a nudge of −1.5 leaves the linear output without a minimum; β must be below 1"),
         (["--method", "magic"], "there is no method 'magic'; there are ep, bp, implicit"),
-        (["--variant", "both"], "there is no scheme 'both'; there are centred, positive, negative"),
+        (["--variant", "both"], "there is no variant 'both'; there are centred, positive, negative"),
         (["--hidden", "0"], "a hidden layer needs at least one unit, not 0"),
         (["--sweeps", "0"], "at least one sweep is needed, not 0 free and 8 nudged ones"),
-        (["--tol", "-1"], "a tolerance must be positive, not -1.0"),
+        (["--tolerance", "-1"], "a tolerance must be positive, not -1.0"),
     ):
         assert main([*SMALL, *words]) == 2
         assert capsys.readouterr().err == f"error: {message}\n"

@@ -14,7 +14,7 @@ from circuitsim.layered import Architecture, DeepResistiveNetwork, LayeredLearne
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
-COMMAND = ["train", "--model", "drn-xs", "--dataset", "digits", "--input-gain", "30"]
+COMMAND = ["train", "drn", "--preset", "drn-xs", "--dataset", "digits", "--input-gain", "30"]
 
 
 def learner(method: str = "ep", dtype: type = np.float32, hidden: tuple[int, ...] = (40, 30)) -> LayeredLearner:
@@ -113,7 +113,7 @@ def test_the_command_trains_and_resumes(tmp_path, capsys) -> None:
     printed = capsys.readouterr()
     assert printed.out.startswith("DRN-XS: layers 64-100-10, inputs doubled and times 30, ep, digits, 1437 samples\n")
     assert "test error" in printed.out and "learning.png" in printed.out
-    assert main(["train", "--resume", "--out", str(out), "--epochs", "3", "--threads", "2"]) == 0
+    assert main(["train", "resume", "--out", str(out), "--epochs", "3", "--threads", "2"]) == 0
     rows = [json.loads(line) for line in (out / "history.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert rows[-1]["test_error"] < 0.2 and rows[-1]["rate_factor"] == pytest.approx(0.99**2)

@@ -153,7 +153,7 @@ def test_an_amplified_deck_trains(tmp_path, monkeypatch, capsys):
     (tmp_path / "net.cir").write_text(DECK)
     rows = ["V1,V2,I1,v(out),v(low)", *(",".join(map(repr, [*x, *y])) for x, y in zip(X.tolist(), Y.tolist()))]
     (tmp_path / "data.csv").write_text("\n".join(rows) + "\n")
-    words = ["train", "net.cir", "--data", "data.csv", "--batch", "3", "--epochs", "60", "--out", "run"]
+    words = ["train", "circuit", "net.cir", "--data", "data.csv", "--batch", "3", "--epochs", "60", "--out", "run"]
     assert main(words) == 0, capsys.readouterr().err
     history = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()]
     assert history[-1]["loss"] < 0.3 * history[0]["loss"]

@@ -114,11 +114,11 @@ def test_the_commands_tell(folder, capsys) -> None:
     assert "note: implicit is the derivative on one side: 1 diodes of 1 samples are at a kink" in out.err
     kinks = {row["method"]: row["kinks"] for row in json.loads(out.out)["methods"]}
     assert kinks["implicit"] == 1 and kinks["ep centred"] == 3  # x = 1 too: conducting at one sign only
-    assert main(["train", *WORDS, "--epochs", "2", "--kink-share", "0.25", "--out", "run"]) == 0
+    assert main(["train", "circuit", *WORDS, "--epochs", "2", "--kink-share", "0.25", "--out", "run"]) == 0
     with open("run/history.csv") as file:
         rows = list(csv.DictReader(file))
     assert all(float(row["kink_share"]) <= 0.25 and 0.0 < float(row["beta"]) < 1.0 for row in rows)
-    assert main(["train", *WORDS, "--kink-share", "0.25", "--beta", "0.1"]) == 2
+    assert main(["train", "circuit", *WORDS, "--kink-share", "0.25", "--beta", "0.1"]) == 2
     assert "--kink-share chooses beta" in capsys.readouterr().err
 
 

@@ -44,10 +44,10 @@ def test_a_run_without_pictures(tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "net.cir").write_text("t\nV1 a 0 1\nR1 a b 1\nR2 b 0 1\n")
     (tmp_path / "data.csv").write_text("V1,v(b)\n1,0.3\n2,0.6\n")
     monkeypatch.chdir(tmp_path)
-    words = ["train", "net.cir", "--data", "data.csv", "--inputs", "V1", "--outputs", "v(b)", "--trainable"]
+    words = ["train", "circuit", "net.cir", "--data", "data.csv", "--inputs", "V1", "--outputs", "v(b)", "--trainable"]
     words += ["R1 min=0.1 max=9", "--epochs", "1"]
     assert main([*words, "--out", "plain", "--no-pictures"]) == 0
     assert "trained.cir, history, checkpoint" in capsys.readouterr().out
     assert not list((tmp_path / "plain").glob("*.png")) and (tmp_path / "plain" / "trained.cir").is_file()
-    assert main(["train", "--resume", "--epochs", "2", "--out", "plain"]) == 0
+    assert main(["train", "resume", "--epochs", "2", "--out", "plain"]) == 0
     assert (tmp_path / "plain" / "learning.png").is_file()  # how a run is shown is not part of it

@@ -1,4 +1,4 @@
-"""``circuitsim train DECK`` and ``gradient DECK``: from a deck to a trained deck, whatever happens on the way."""
+"""``circuitsim train circuit DECK`` and ``gradient DECK``: from a deck to a trained deck, whatever happens."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-TRAIN = ["train", "net.cir", "--data", "data.csv", "--batch", "4", "--split", "0.25"]
+TRAIN = ["train", "circuit", "net.cir", "--data", "data.csv", "--batch", "4", "--split", "0.25"]
 
 
 def rows_of(directory) -> list[dict]:
@@ -89,7 +89,7 @@ def test_the_trained_deck_is_a_deck_and_can_be_trained_on(here, capsys) -> None:
     assert deck.circuit["Ra"].value != 1000.0 and deck.circuit["Ib"].value != 1e-4
     assert circuitsim.solve(deck.circuit).certificate.certified
     assert main(["check", "run/trained.cir"]) == 0
-    assert main(["train", "run/trained.cir", "--data", "data.csv", "--epochs", "1"]) == 0
+    assert main(["train", "circuit", "run/trained.cir", "--data", "data.csv", "--epochs", "1"]) == 0
 
 
 def test_nothing_is_written_without_out(here) -> None:
@@ -105,8 +105,8 @@ def test_nothing_is_written_without_out(here) -> None:
         ["--method", "frequency"],
         ["--method", "agnostic", "--nudge", "resistor", "--optimizer", "sgd"],
         ["--method", "implicit", "--optimizer", "momentum"],
-        ["--nudge", "resistor", "--estimator", "positive", "--schedule", "cosine"],
-        ["--nudge", "current", "--estimator", "negative", "--schedule", "exponential"],
+        ["--nudge", "resistor", "--variant", "positive", "--schedule", "cosine"],
+        ["--nudge", "current", "--variant", "negative", "--schedule", "exponential"],
     ],
     ids=lambda words: " ".join(words[1::2]),
 )
@@ -124,7 +124,8 @@ def test_classes_and_cross_entropy(here, capsys) -> None:
     values = [[float(cell) for cell in line.split(",")] for line in lines]
     rows = [f"{a},{b},{'up' if a > b else 'down'}\n" for a, b, *_ in values]
     (here / "c.csv").write_text("V1,V2,class\n" + "".join(rows))
-    words = ["train", "net.cir", "--data", "c.csv", "--epochs", "30", "--out", "run", "--outputs", "v(p) v(out,q)"]
+    words = ["train", "circuit", "net.cir", "--data", "c.csv", "--epochs", "30", "--out", "run"]
+    words += ["--outputs", "v(p) v(out,q)"]
     assert main(words) == 0
     rows = rows_of(here / "run")
     assert rows[-1]["loss"] < rows[0]["loss"] and 0 <= rows[-1]["error"] <= 1
@@ -136,26 +137,26 @@ def test_classes_and_cross_entropy(here, capsys) -> None:
 def test_a_configuration_file(here, capsys) -> None:
     text = 'deck = "net.cir"\ndata = "data.csv"\nepochs = 3\nbatch = 5\noptimizer = "sgd"\nlr = 1e-7\n'
     (here / "my.toml").write_text(text)
-    assert main(["train", "--config", "my.toml", "--epochs", "2", "--out", "run"]) == 0
+    assert main(["train", "circuit", "--config", "my.toml", "--epochs", "2", "--out", "run"]) == 0
     options = json.loads((here / "run/config.json").read_text())["options"]
     assert (options["epochs"], options["batch"], options["optimizer"], options["lr"]) == (2, 5, "sgd", 1e-7)
     (here / "bad.toml").write_text("epochs = = 3\n")
     capsys.readouterr()
     for name, message in (("bad.toml", "bad.toml: "), ("none.toml", "there is no such file")):
-        assert main(["train", "--config", name]) == 2
+        assert main(["train", "circuit", "--config", name]) == 2
         assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--model", "circuit"], "no deck given"),
-        (["train", "net.cir"], "no training data: give --data FILE"),
-        (["train", "none.cir", "--data", "data.csv"], "no deck 'none.cir'"),
-        (["train", "net.cir", "--data", "none.csv"], "no data file 'none.csv'"),
+        (["train", "circuit"], "no deck given"),
+        (["train", "circuit", "net.cir"], "no training data: give --data FILE"),
+        (["train", "circuit", "none.cir", "--data", "data.csv"], "no deck 'none.cir'"),
+        (["train", "circuit", "net.cir", "--data", "none.csv"], "no data file 'none.csv'"),
         ([*TRAIN, "--method", "guess"], "there is no method 'guess'; there are ep, coupled"),
         ([*TRAIN, "--nudge", "elbow"], "there is no nudge 'elbow'"),
-        ([*TRAIN, "--estimator", "sideways"], "there is no estimator 'sideways'"),
+        ([*TRAIN, "--variant", "sideways"], "there is no variant 'sideways'"),
         ([*TRAIN, "--optimizer", "luck"], "there is no optimizer 'luck'"),
         ([*TRAIN, "--schedule", "now"], "there is no schedule 'now'"),
         ([*TRAIN, "--loss", "none"], "there is no loss 'none'"),
@@ -165,7 +166,7 @@ def test_a_configuration_file(here, capsys) -> None:
         ([*TRAIN, "--inputs", "V9"], "no element is called 'V9'"),
         ([*TRAIN, "--beta", "-1"], "beta must be positive"),
         ([*TRAIN, "--scatter", "-1"], "scatter must be finite and not negative"),
-        ([*TRAIN, "--k", "3"], "--k is not an option of --model circuit"),
+        ([*TRAIN, "--k", "3"], "unrecognized arguments: --k 3"),
         ([*TRAIN, "--nudge", "resistor", "--beta", "9"], "leaves no convex energy"),
     ],
 )
@@ -177,14 +178,14 @@ def test_refusals(here, words, message, capsys) -> None:
 
 def test_uncertified_states_are_never_used(here, capsys) -> None:
     impossible = ["--tolerance", "1e-300", "--epochs", "2", "--out"]
-    assert main([*TRAIN[:6], *impossible, "run"]) == 0
+    assert main([*TRAIN[:7], *impossible, "run"]) == 0
     assert "steps were skipped" in capsys.readouterr().err
     rows = rows_of(here / "run")
     assert rows[-1]["skipped"] > 0 and rows[-1]["uncertified_fraction"] > 0
     before, after = (netlist.load(here / name) for name in ("net.cir", "run/trained.cir"))
     if rows[-1]["updates"] == 0:
         assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
-    assert main([*TRAIN[:6], *impossible, "other", "--uncertified", "stop"]) == 3
+    assert main([*TRAIN[:7], *impossible, "other", "--uncertified", "stop"]) == 3
     assert "have no state certified to the tolerance" in capsys.readouterr().err
 
 
@@ -228,14 +229,14 @@ def test_killed_or_interrupted_and_resumed_it_is_the_same_run_bit_for_bit(here, 
     assert process.returncode == 130 and errors.startswith("interrupted after ")
     for out in ("killed", "stopped"):
         assert 0 < len(rows_of(here / out)) < 20
-        assert main(["train", "--resume", "--out", out]) == 0
+        assert main(["train", "resume", "--out", out]) == 0
         same_run(here, out)
 
 
 def test_a_run_resumes_only_with_its_own_deck_and_data(here, capsys) -> None:
     assert main([*TRAIN, "--epochs", "1", "--out", "run"]) == 0
     (here / "net.cir").write_text(DECK.replace("Rg out 0 1k", "Rg out 0 2k"))
-    assert main(["train", "--resume", "--epochs", "2", "--out", "run"]) == 2
+    assert main(["train", "resume", "--epochs", "2", "--out", "run"]) == 2
     assert "the deck or the data have changed since" in capsys.readouterr().err
 
 
@@ -251,7 +252,7 @@ def test_gradients_by_every_method(here, capsys) -> None:
     assert main(["gradient", "net.cir", "--data", "data.csv"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[1].split()[:2] == ["method", "strength"] and "ep centred" in text
-    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "csv", "--estimator", "centred"]) == 0
+    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "csv", "--variant", "centred"]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert [row[0] for row in rows[1:]] == ["implicit", "ep centred", "coupled", "frequency", "agnostic"]
 

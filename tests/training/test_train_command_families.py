@@ -42,12 +42,12 @@ def toy(monkeypatch):
 
     module.build = build
     monkeypatch.setitem(sys.modules, "toy_family", module)
-    monkeypatch.setitem(train_command.MODELS, "toy", "toy_family")
+    monkeypatch.setitem(train_command.MODELS, "toy", ("toy_family", "a point on a parabola"))
     return module
 
 
 def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
-    assert main(["train", "--model", "toy", "--seed", "4", "--skip-every", "4", "--out", str(tmp_path / "o")]) == 0
+    assert main(["train", "toy", "--seed", "4", "--skip-every", "4", "--out", str(tmp_path / "o")]) == 0
     printed = capsys.readouterr()
     assert toy.built == [
         {"model": "toy", "seed": 4, "evaluate_every": 1, "checkpoint_seconds": 30.0, "epochs": 3, "batch": 5, "lr": 0.1,
@@ -60,12 +60,12 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
 
 
 def test_an_option_of_another_family_is_refused(toy, capsys):
-    assert main(["train", "--model", "toy", "--k", "3"]) == 2
-    assert capsys.readouterr().err == "error: --k is not an option of --model toy\n"
+    assert main(["train", "toy", "--k", "3"]) == 2
+    assert capsys.readouterr().err.startswith("error: unrecognized arguments: --k 3\n")
 
 
 def test_an_unknown_model_lists_all(toy, capsys):
-    assert main(["train", "--model", "cat"]) == 2
+    assert main(["train", "cat"]) == 2
     assert capsys.readouterr().err == f"error: there is no model 'cat'; there are {', '.join(train_command.MODELS)}\n"
     assert "toy" in train_command.MODELS
 
@@ -74,9 +74,12 @@ def test_help_shows_the_options_of_each_family(toy, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["train", "--help"])
     shown = capsys.readouterr().out
-    assert (
-        caught.value.code == 0 and "options of toy" in shown and "--skip-every" in shown and "options of rbm" in shown
-    )
+    assert caught.value.code == 0 and "a point on a parabola" in shown and "train circuit netlists/" in shown
+    with pytest.raises(SystemExit):
+        main(["train", "toy", "--help"])
+    shown = capsys.readouterr().out
+    assert "--skip-every" in shown and "learning rate (0.1)" in shown and "source of all chance (0)" in shown
+    assert "--k-max" not in shown and "--momentum" not in shown
 
 
 def test_interrupted_without_out_nothing_is_saved_and_it_says_so(toy, tmp_path, monkeypatch, capsys):
@@ -90,6 +93,6 @@ def test_interrupted_without_out_nothing_is_saved_and_it_says_so(toy, tmp_path, 
         return real(self, batch, rng)
 
     monkeypatch.setattr(NoisyQuadratic, "gradient", interrupting)
-    assert main(["train", "--model", "toy"]) == 130
+    assert main(["train", "toy"]) == 130
     assert capsys.readouterr().err == "note: n\ninterrupted after 1 updates: nothing saved (no --out)\n"
     assert list(tmp_path.iterdir()) == []

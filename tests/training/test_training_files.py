@@ -216,7 +216,7 @@ def test_run_directory(tmp_path):
     recorded = json.loads(run.config.read_text())
     assert {"circuitsim", "python", "numpy", "numba"} <= set(recorded["versions"])
     with pytest.raises(
-        UsageError, match=r"already holds a run; continue it with --resume, or choose another directory"
+        UsageError, match=r"already holds a run; continue it with circuitsim train resume --out .*, or choose another"
     ):
         run.create({})
     with pytest.raises(UsageError, match=r"^there is no run to resume in .*nowhere \(no config\.json\)$"):

@@ -1,7 +1,8 @@
-"""``circuitsim train DECK``: any deck with inputs, outputs and trainable elements."""
+"""``circuitsim train circuit DECK``: any deck with inputs, outputs and trainable elements."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +38,17 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
 }
 
 
+EPILOG = """\
+examples:
+  circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --epochs 300 --out run
+  circuitsim train circuit my.cir --data samples.csv --split 0.25 --method implicit
+  circuitsim train circuit --config my.toml --out run
+"""
+
+
 def add_arguments(group: Any) -> None:
-    """The options that decks have."""
+    """The options of this family."""
+    group.add_argument("deck", nargs="?", metavar="DECK", default=argparse.SUPPRESS, help="a SPICE deck")
     learning.add_learning(group)
     for name, (kind, metavar, words) in OPTIONS.items():
         learning.add_option(group, name, kind, metavar, words)
@@ -50,7 +60,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.training import TrainingPlan
 
     if options["deck"] is None:
-        raise UsageError("no deck given: circuitsim train DECK --data FILE")
+        raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
     setting = learning.setting_of(options)
     estimator, chosen = learning.estimator_of(options, setting)
     train, test = _sets(options, setting)

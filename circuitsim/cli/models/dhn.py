@@ -1,4 +1,4 @@
-"""``circuitsim train --model dhn-1h|dhn-2h|dhn-3h``: deep Hopfield networks with the published settings as defaults."""
+"""``circuitsim train dhn``: deep Hopfield networks with the published settings as defaults."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from circuitsim.training.history import History
 
 # None: as the model's preset has it.
 DEFAULTS: dict[str, Any] = {
+    "preset": "dhn-1h",
     "epochs": None,
     "batch": None,
     "lr": None,
@@ -22,7 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "beta": None,
     "sweeps": None,
     "nudged_sweeps": None,
-    "tol": None,
+    "tolerance": None,
     "method": "ep",
     "variant": "centred",
     "cold": False,
@@ -31,15 +32,25 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+EPILOG = """\
+presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/hopfield/presets.toml); options replace their values
+
+examples:
+  circuitsim train dhn --preset dhn-1h --dataset digits --hidden 64 --epochs 4 --out run
+  circuitsim train dhn --preset dhn-2h --tolerance 1e-3
+"""
+
+
 def add_arguments(group: Any) -> None:
-    """The options that only this family has; several share them with others."""
+    """The options of this family."""
     none = argparse.SUPPRESS
+    group.add_argument("--preset", metavar="NAME", default=none, help="a published network (dhn-1h)")
     group.add_argument("--hidden", type=int, metavar="N", default=none, help="units of each hidden layer (1024)")
     group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge")
     group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps")
     group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged sweeps")
     group.add_argument(
-        "--tol", type=float, metavar="R", default=none, help="end a phase when a sweep moves nothing by more"
+        "--tolerance", type=float, metavar="R", default=none, help="end a phase when a sweep moves nothing by more"
     )
     group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), bp or implicit")
     group.add_argument(
@@ -58,12 +69,13 @@ def build(options: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps
+    from circuitsim.cli.options import chosen_preset
     from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
     from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
     from circuitsim.training import SGD, Exponential, TrainingPlan
 
-    preset = published_models()[options["model"]]
+    preset = chosen_preset(options["preset"], published_models())
     preset_values = {
         "epochs": preset.epochs, "batch": BATCH, "hidden": preset.hidden[0], "beta": preset.beta,
         "sweeps": preset.sweeps, "nudged_sweeps": preset.nudged_sweeps,
@@ -82,7 +94,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
     units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
-    sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tol"], reverse_nudged=False)
+    sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tolerance"], reverse_nudged=False)
     learning = HopfieldLearning(
         options["beta"], options["method"], options["variant"], not options["cold"], options["allow_nonconvex"]
     )
@@ -92,7 +104,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     how = f"{options['method']}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
     return Experiment(
         net, (images.train, images.train_labels), plan,
-        title=f"{options['model']}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
+        title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
         evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
         save=lambda directory: _save(net, directory),

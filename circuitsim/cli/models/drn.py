@@ -1,4 +1,4 @@
-"""``circuitsim train --model drn-…``: deep resistive networks as published, with every number open to change."""
+"""``circuitsim train drn``: deep resistive networks as published, with every number open to change."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from circuitsim.training.history import History
 
 # None stands for the published model's own number (circuitsim/layered/architectures.toml).
 DEFAULTS: dict[str, Any] = {
+    "preset": "drn-xs",
     "epochs": None,
     "batch": None,
     "lr": None,
@@ -24,16 +25,27 @@ DEFAULTS: dict[str, Any] = {
     "beta": None,
     "sweeps": None,
     "nudged_sweeps": None,
-    "tol": 0.0,
+    "tolerance": 0.0,
     "input_gain": None,
     "precision": "float32",
     "threads": 1,
 }
 
 
+EPILOG = """\
+presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/layered/architectures.toml); options replace their values
+
+examples:
+  circuitsim train drn --preset drn-xs --dataset digits --input-gain 30
+  circuitsim train drn --preset drn-1h --dataset mnist --out run       MNIST: circuitsim data fetch mnist, once
+  circuitsim train drn --preset drn-1h --method bp --seed 3
+"""
+
+
 def add_arguments(group: Any) -> None:
-    """The options that only this family has."""
+    """The options of this family."""
     none = argparse.SUPPRESS
+    group.add_argument("--preset", metavar="NAME", default=none, help="a published network (drn-xs)")
     group.add_argument("--method", choices=("ep", "bp", "implicit"), default=none, help="how gradients are found (ep)")
     group.add_argument(
         "--variant",
@@ -42,12 +54,15 @@ def add_arguments(group: Any) -> None:
         help="which nudges ep compares (centred)",
     )
     group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge, S")
-    group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps; with --tol their limit")
+    group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps (with --tolerance: at most)")
     group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged, or backpropagated, sweeps")
     group.add_argument(
-        "--tol", type=float, metavar="R", default=none, help="sweep to this relative residual (0: T sweeps)"
+        "--tolerance", type=float, metavar="R", default=none, help="sweep to this relative residual (0: T sweeps)"
     )
     group.add_argument("--input-gain", type=float, metavar="A", default=none, help="volts for a white pixel")
+    group.add_argument(
+        "--precision", choices=("float32", "float64"), default=none, help="of parameters and states (float32)"
+    )
     group.add_argument(
         "--threads", type=int, metavar="N", default=none, help="threads; the result does not depend on it (1)"
     )
@@ -59,13 +74,14 @@ def build(options: Mapping[str, Any]) -> Experiment:
 
     import numpy as np
 
+    from circuitsim.cli.options import chosen_preset
     from circuitsim.datasets import choose, load
     from circuitsim.layered.architecture import published_models
     from circuitsim.layered.evaluation import Evaluation
     from circuitsim.layered.learner import LayeredLearner
     from circuitsim.training import SGD, Exponential, TrainingPlan
 
-    preset = published_models()[options["model"]]
+    preset = chosen_preset(options["preset"], published_models())
     name, notes = choose(options["dataset"], options["data_dir"])
     data = load(name, options["data_dir"])
     classes = int(max(data.train_labels.max(), data.test_labels.max())) + 1
@@ -75,7 +91,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         input_gain=_given(options["input_gain"], preset.architecture.input_gain),
     )
     learning = replace(
-        preset.learning, variant=options["variant"], tolerance=options["tol"],
+        preset.learning, variant=options["variant"], tolerance=options["tolerance"],
         **{key: options[key] for key in ("beta", "sweeps", "nudged_sweeps") if options[key] is not None},
     )  # fmt: skip
     if options["threads"] < 1:

@@ -1,4 +1,4 @@
-"""``circuitsim train --model ffebm``: chains of digital stages and blocks, from TOML, a preset, or by default."""
+"""``circuitsim train ffebm``: chains of digital stages and blocks, from TOML, a preset, or by default."""
 
 from __future__ import annotations
 
@@ -52,12 +52,22 @@ PUBLISHED: dict[str, Any] = {
 }  # fmt: skip
 
 
+EPILOG = """\
+presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/ffebm/architectures.toml)
+
+examples:
+  circuitsim train ffebm --dataset digits --epochs 5
+  circuitsim train ffebm --config chain.toml --out run                 elements of your own: docs/ffebm.md
+  circuitsim train ffebm --preset l6-bs3 --dataset cifar10
+"""
+
+
 def add_arguments(group: Any) -> None:
-    """The options that only this family has; several share them with others."""
+    """The options of this family."""
     none = argparse.SUPPRESS
     group.add_argument("--preset", metavar="NAME", default=none, help="a published configuration, e.g. l6-bs3")
     group.add_argument("--loss", metavar="NAME", default=none, help="of the last stage: cross-entropy (default) or mse")
-    group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), id or adjoint")
+    group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), bp or implicit")
     group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge (0.02)")
     group.add_argument("--form", metavar="NAME", default=none, help="explicit (default) or implicit chaining")
     group.add_argument(

@@ -1,4 +1,4 @@
-"""``circuitsim train --model rbm``: its options, and a run made from them."""
+"""``circuitsim train rbm``: its options, and a run made from them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,15 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+EPILOG = """\
+examples:
+  circuitsim train rbm --dataset digits --hidden 64 --k 1 --k-max 10 --nats-per-step 4 --epochs 30 --out runs/digits
+  circuitsim train rbm --dataset diag --units 6 --hidden 6
+"""
+
+
 def add_arguments(group: Any) -> None:
-    """The options that only this family has."""
+    """The options of this family."""
     none = argparse.SUPPRESS
     group.add_argument("--hidden", type=int, metavar="N", default=none, help="hidden units (64)")
     group.add_argument("--k", type=int, metavar="K", default=none, help="Gibbs steps for each update, CD-k (1)")

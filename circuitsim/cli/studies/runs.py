@@ -40,7 +40,7 @@ def train_run(
 
     directory = None if folder is None else RunDirectory(folder / name)
     known = directory is not None and directory.config.exists()
-    options = directory.options() if known and directory is not None else command._options(dict(given))
+    options = directory.options() if known and directory is not None else command.new_options(given)
     asked = _own_epochs(options) if epochs is None else epochs
     done = _epochs_begun(directory) if known else 0
     experiment = command._family(options["model"]).build({**options, "epochs": max(asked, done)})
@@ -65,7 +65,7 @@ def _own_epochs(options: Mapping[str, Any]) -> int:
         return int(options["epochs"])
     from circuitsim.layered.architecture import published_models
 
-    return published_models()[options["model"]].epochs
+    return published_models()[options["preset"]].epochs
 
 
 def _epochs_begun(directory: Any) -> int:

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     cases = [
         (layers, block, method, seed)
         for seed in range(args.seeds) for layers in args.layers for (depth, block) in PAPER if depth == layers
-        for method in ("ep", "id")
+        for method in ("ep", "bp")
     ]  # fmt: skip
     if not cases:
         raise UsageError(f"there are networks of 6 and of 12 layers, not of {args.layers}")
@@ -187,16 +187,16 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
     for (layers, block), paper in PAPER.items():
         own = {
             method: [row for row in rows if (row["layers"], row["block"], row["method"]) == (layers, block, method)]
-            for method in ("ep", "id")
+            for method in ("ep", "bp")
         }
-        if not (own["ep"] and own["id"]):
+        if not (own["ep"] and own["bp"]):
             continue
         values = {method: np.array([row["accuracy"] for row in found]) for method, found in own.items()}
         seconds = {method: np.mean([row["seconds"] for row in found]) for method, found in own.items()}
         cells = [_spread(v) for v in values.values()]
         lines.append(
             f"| {layers} | {block} | {len(values['ep'])} | {cells[0]} | {cells[1]} | "
-            f"{values['ep'].mean() - values['id'].mean():+.2f} | {seconds['ep']:.0f} | {seconds['id']:.0f} | "
+            f"{values['ep'].mean() - values['bp'].mean():+.2f} | {seconds['ep']:.0f} | {seconds['bp']:.0f} | "
             f"{paper[0]} | {paper[1]} |"
         )
     least = min(row["accuracy"] for row in rows)
@@ -217,12 +217,12 @@ def _draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.add_subplot()
     cases = [case for case in PAPER if any((row["layers"], row["block"]) == case for row in rows)]
-    for shift, method, marker in ((-0.12, "ep", "o"), (0.12, "id", "s")):
+    for shift, method, marker in ((-0.12, "ep", "o"), (0.12, "bp", "s")):
         points = [
             (place + shift, row["accuracy"]) for place, case in enumerate(cases) for row in rows
             if (row["layers"], row["block"], row["method"]) == (*case, method)
         ]  # fmt: skip
-        axes.plot(*zip(*points, strict=True), marker, label=method.upper(), alpha=0.7)
+        axes.plot(*zip(*points, strict=True), marker, label={"ep": "EP", "bp": "ID"}[method], alpha=0.7)
     axes.set_xticks(range(len(cases)), [f"{layers} in {block}s" for layers, block in cases])
     axes.set(ylabel="test accuracy, %", xlabel="layers in blocks of")
     axes.legend(frameon=False)

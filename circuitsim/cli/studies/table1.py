@@ -96,7 +96,7 @@ def _one(row: str, method: str, seed: int, args: argparse.Namespace, late: Any) 
     from circuitsim.cli.studies.runs import train_run
 
     given = {
-        "model": f"drn-{row}", "method": method, "seed": seed, "threads": args.threads,
+        "model": "drn", "preset": f"drn-{row}", "method": method, "seed": seed, "threads": args.threads,
         "dataset": args.dataset, "data_dir": args.data_dir,
     }  # fmt: skip
     folder = None if args.runs is None else Path(args.runs)

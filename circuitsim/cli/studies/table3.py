@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
     parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
-    parser.add_argument("--tol", type=float, metavar="R", help="end a phase of dhn when a sweep moves nothing by more")
+    parser.add_argument("--tolerance", type=float, metavar="R", help="end a phase of dhn when no unit moves by more")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
     parser.add_argument("--out", metavar="DIR", help="write table3.md, table3.csv and table3.png here")
 
@@ -110,8 +110,8 @@ def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], boo
     """Train one network, or continue it, and measure its convergence; None without a finished epoch."""
     from circuitsim.cli.studies.runs import train_run
 
-    given = {"model": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
-    given |= {"tol": args.tol} if model.startswith("dhn") else {}
+    given = {"model": model[:3], "preset": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
+    given |= {"tolerance": args.tolerance} if model.startswith("dhn") else {}
     folder = None if args.runs is None else Path(args.runs)
     asked = _preset(model).epochs if args.epochs is None else args.epochs
     experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late)
