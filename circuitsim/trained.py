@@ -276,7 +276,7 @@ def load_run(path: str | Path) -> TrainedModel:
 
 def _file(path: Path, name: str) -> Path:
     if not (path / name).is_file():
-        raise UsageError(f"{path} has no {name}: the run is not finished (circuitsim train --resume --out {path})")
+        raise UsageError(f"{path} has no {name}: the run is not finished (circuitsim train resume --out {path})")
     return path / name
 
 

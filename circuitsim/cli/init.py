@@ -22,7 +22,7 @@ KINDS = {
     "diode": Kind("Shockley's law and a Zener diode from a bundled sub-circuit", ("solve {deck}", "sweep {deck}")),
     "amplifier": Kind("an ideal op-amp", ("solve {deck}", "sweep {deck}")),
     "time": Kind("waveforms of a rectifier with a capacitor", ("tran {deck} --plot waves.png",)),
-    "learning": Kind("resistors that learn from samples", ("train {deck} --data {data} --out run",)),
+    "learning": Kind("resistors that learn from samples", ("train circuit {deck} --data {data} --out run",)),
 }
 
 

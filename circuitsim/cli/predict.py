@@ -12,7 +12,7 @@ FILE has the form of the training data. Circuits: .csv or .npz (targets may be m
 Models of images: .npz with x, a folder of idx files, or the name of a data set (its test images).
 
 examples:
-  circuitsim train netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
+  circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
   circuitsim predict run --data netlists/learn-divider.csv
   circuitsim evaluate run --data netlists/learn-divider.csv
 """

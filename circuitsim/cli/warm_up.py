@@ -90,7 +90,7 @@ def _sweep() -> str:
             batch.adjoint(solution, np.ones((samples, 1)))
     return _commands(
         "sweep {out}/deck.cir --vary V1=-5:5:0.001 --format csv",
-        "train {out}/deck.cir --data {out}/data.csv --epochs 1 --out {out}/deck",
+        "train circuit {out}/deck.cir --data {out}/data.csv --epochs 1 --out {out}/deck",
     )
 
 

@@ -307,7 +307,7 @@ def test_weights_leave_samples_out() -> None:
     ("make", "message"),
     [
         (lambda: EquilibriumPropagation(0.0), "beta must be positive"),
-        (lambda: EquilibriumPropagation(0.1, "sideways"), "there is no estimator 'sideways'"),
+        (lambda: EquilibriumPropagation(0.1, "sideways"), "there is no variant 'sideways'"),
         (lambda: CoupledLearning(2.0), r"in \(0, 1\]"),
         (lambda: FrequencyPropagation(-1.0), "amplitude must be positive"),
         (lambda: FrequencyPropagation(0.1, 2), "at least 3 times"),

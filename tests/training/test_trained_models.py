@@ -32,7 +32,7 @@ def last_row(run: Path) -> dict[str, float]:
 def test_a_deck(tmp_path: Path, capsys: Capture) -> None:
     """Outputs are those of the trained deck, solved sample by sample."""
     deck, data = examples.path("learn-divider"), examples.path("learn-divider").replace(".cir", ".csv")
-    run = trained(tmp_path, deck, "--data", data, "--epochs", "30")
+    run = trained(tmp_path, "circuit", deck, "--data", data, "--epochs", "30")
     inputs = tmp_path / "inputs.csv"
     inputs.write_text("V1\n1.5\n-0.25\n", encoding="utf-8")
     shutil.move(run, tmp_path / "moved")  # nothing outside the run is needed
@@ -59,11 +59,11 @@ def test_a_deck(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("--model", "drn-xs", "--epochs", "1"),
-        ("--model", "dhn-1h", "--hidden", "16", "--epochs", "1"),
-        ("--model", "ffebm", "--epochs", "1", "--samples", "300"),
+        ("drn", "--epochs", "1"),
+        ("dhn", "--hidden", "16", "--epochs", "1"),
+        ("ffebm", "--epochs", "1", "--samples", "300"),
     ],
-    ids=lambda words: words[1],
+    ids=lambda words: words[0],
 )
 def test_images(tmp_path: Path, words: tuple[str, ...]) -> None:
     """The test error of the history, from the model file alone."""
@@ -85,7 +85,7 @@ def test_images(tmp_path: Path, words: tuple[str, ...]) -> None:
 
 
 def test_a_boltzmann_machine(tmp_path: Path, capsys: Capture) -> None:
-    run = trained(tmp_path, "--model", "rbm", "--dataset", "diag", "--hidden", "4", "--epochs", "20")
+    run = trained(tmp_path, "rbm", "--dataset", "diag", "--hidden", "4", "--epochs", "20")
     model = load_run(run)
     samples = model.read("diag")
     found = model.evaluate(samples)
@@ -96,7 +96,7 @@ def test_a_boltzmann_machine(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_unfinished_and_foreign_runs_are_refused(tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "config.json").write_text('{"options": {"model": "drn-xs"}}')
+    (tmp_path / "config.json").write_text('{"options": {"model": "drn"}}')
     with pytest.raises(UsageError, match="not finished"):
         load_run(tmp_path)
     for text in ("{", "[]", '{"options": {"model": "gpt"}}', '{"options": 3}', '{"options": {"model": "circuit"}}'):
@@ -109,7 +109,7 @@ def test_unfinished_and_foreign_runs_are_refused(tmp_path: Path, capsys: Capture
 
 def test_data_that_do_not_fit_are_refused(tmp_path: Path, capsys: Capture) -> None:
     pytest.importorskip("sklearn")
-    run = trained(tmp_path, "--model", "drn-xs", "--epochs", "0", "--dataset", "digits")
+    run = trained(tmp_path, "drn", "--epochs", "0", "--dataset", "digits")
     np.savez(tmp_path / "narrow.npz", x=np.zeros((3, 5)))
     assert main(["predict", str(run), "--data", str(tmp_path / "narrow.npz")]) == 2
     assert "the model takes 64" in capsys.readouterr().err
