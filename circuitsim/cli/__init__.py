@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
+    "completion": ("circuitsim.cli.completion", "what bash, zsh or fish offer after a press on tab"),
     "warm-up": ("circuitsim.cli.warm_up", "compile all kernels ahead of their first use"),
 }
 
@@ -55,7 +56,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with a pointer to the help."""
-        raise UsageError(f"{message}\n    hint: {self.prog} --help shows what is possible")
+        from circuitsim.cli.hints import meant
+
+        question = meant(message, self)
+        hint = f"{question} {self.prog} --help shows what is possible".strip()
+        raise UsageError(f"{message}\n    hint: {hint}")
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:
@@ -67,8 +72,9 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"circuitsim {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"circuitsim {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+    _add_loudness(parser, False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, line) in COMMANDS.items():
         sub = commands.add_parser(
@@ -78,9 +84,18 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             loaded = import_module(module)
             sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+            _add_loudness(sub, argparse.SUPPRESS)
             loaded.add_arguments(sub)
             sub.set_defaults(run=loaded.run)
     return parser
+
+
+def _add_loudness(parser: argparse.ArgumentParser, default: object) -> None:
+    """Add ``-q`` and ``-v``, before the command or behind it."""
+    parser.add_argument("-q", "--quiet", action="store_true", default=default,
+                        help="no notes, no warnings, no progress: only results and errors")  # fmt: skip
+    parser.add_argument("-v", "--verbose", action="store_true", default=default,
+                        help="say at the end how long it took and how much memory it needed")  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,7 +120,7 @@ def _run(words: list[str]) -> int:
     command = next((word for word in words if word in COMMANDS), None)
     try:
         args = build_parser(command).parse_args(words)
-        code = int(args.run(args))
+        code = _carried_out(args)
     except CircuitError as error:
         _complain(error)
         code = error.exit_code
@@ -119,6 +134,31 @@ def _run(words: list[str]) -> int:
         print(f"error: not enough memory{f': {error}' if str(error) else ''}; ask for less at a time", file=sys.stderr)
         code = 2
     return _flushed(code)
+
+
+def _carried_out(args: argparse.Namespace) -> int:
+    """Run the command, as quiet or verbose as asked; its exit code."""
+    import contextlib
+    import io
+    import time
+
+    begun = time.monotonic()
+    loudness = contextlib.redirect_stderr(io.StringIO()) if args.quiet else contextlib.nullcontext()
+    with loudness:
+        code = int(args.run(args))
+    if args.verbose:
+        print(f"time {time.monotonic() - begun:.2f} s{_memory()}", file=sys.stderr)
+    return code
+
+
+def _memory() -> str:
+    """Peak memory of this process, where the system counts it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return ""
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "darwin" else 1)
+    return f", memory {kilobytes / 1024:.0f} MB"
 
 
 def _flushed(code: int) -> int:

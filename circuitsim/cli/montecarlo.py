@@ -52,10 +52,9 @@ def add_tolerances(parser: argparse.ArgumentParser) -> None:
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
-    """Add ``--workers`` and ``--quiet`` to a command."""
+    """Add ``--workers`` to a command."""
     parser.add_argument("--workers", metavar="N", type=int,
                         help="processes, 1: only this one; default: a thread a processor; same results")  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="no progress line")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -76,6 +76,10 @@ examples:
 """
 
 
+NOT_OPTIONS = ("command", "debug", "quiet", "verbose", "run", "readings")
+"""What a parsed command line has beside the options of a run."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-parser for each model; options have no defaults: an absent one is None."""
     parser.epilog = EPILOG
@@ -179,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
     """Train; 0 when done, 130 when interrupted and saved."""
     from circuitsim.training import RunDirectory
 
-    given = {name: value for name, value in vars(args).items() if name not in ("command", "debug", "run", "readings")}
+    given = {name: value for name, value in vars(args).items() if name not in NOT_OPTIONS}
     check_values(given, args.readings)
     if "config" in given:
         given = {**configured(given.pop("config"), args.readings), **given}

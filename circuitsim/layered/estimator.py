@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,6 +135,9 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         """Set centre and scale of the inputs."""
         low, high = X.min(axis=0), X.max(axis=0)
         self.input_centre_, self.input_scale_ = np.zeros_like(low), np.ones_like(low)
+        if not self.scale_inputs and max(-low.min(), high.max()) > 1.0:
+            warnings.warn(f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
+                          "scale_inputs=True maps them there", UserWarning, stacklevel=3)  # fmt: skip
         if self.scale_inputs and max(-low.min(), high.max()) > 1.0:
             # Halves, because the range itself may be beyond the largest number.
             self.input_centre_, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low

@@ -1,4 +1,4 @@
-"""A progress line for long runs; silent without a terminal."""
+"""A progress line for long runs: rewritten in place on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -9,49 +9,59 @@ from typing import TextIO
 
 
 class ProgressLine:
-    """A line rewritten in place on a terminal, and no output elsewhere.
+    """A line rewritten in place on a terminal or in a notebook; elsewhere (a file, a pipe) a line now and then.
 
     Parameters
     ----------
     stream : text stream
-        Usually standard error. Only a terminal is written to.
+        Usually standard error.
     label : str
         What is running.
     interval : float
         Seconds between two rewritings.
+    seldom : float
+        Seconds between two lines that are not rewritten; the first comes after as long.
     clock : callable
         Seconds from a monotonic clock; a test can pass its own.
     """
 
     def __init__(
-        self, stream: TextIO, label: str, interval: float = 0.2, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+        self, stream: TextIO, label: str, interval: float = 0.2, clock: Callable[[], float] = time.monotonic,
+        seldom: float = 60.0,
+    ) -> None:  # fmt: skip
         # The line is rewritten with a carriage return, which the commands' standard error would escape.
         self.stream: TextIO = getattr(stream, "behind", stream)
         self.label = label
-        self.interval = interval
         self.clock = clock
-        self.active = stream.isatty()
+        # A notebook's stream is no terminal, but a carriage return rewrites its line.
+        self.rewriting = stream.isatty() or type(self.stream).__module__.startswith("ipykernel")
+        self.interval = interval if self.rewriting else seldom
         self._began = clock()
         self._first: float | None = None
-        self._drawn = -float("inf")
+        self._drawn = -float("inf") if self.rewriting else self._began
         self._width = 0
+
+    def due(self) -> bool:
+        """Whether an update would be shown now, or is the first."""
+        return self._first is None or self.clock() - self._drawn >= self.interval
 
     def update(self, fraction: float, note: str = "") -> None:
         """Show the fraction done, a note, and the time left at the pace since the first call."""
-        if not self.active:
-            return
         now = self.clock()
         if self._first is None:
             # In a resumed run the rate is that of this process's steps only.
             self._first, self._began = fraction, now
-        if now - self._drawn < self.interval and fraction < 1:
+        if now - self._drawn < self.interval and (fraction < 1 or not self.rewriting):
             return
         self._drawn = now
         text = f"{self.label} {100 * fraction:5.1f} %"
         gained = fraction - self._first
         if gained > 0:
             text += f"  {_span((now - self._began) * (1 - fraction) / gained)} left"
+        if not self.rewriting:
+            self.stream.write(f"{text}  {note}".rstrip() + "\n")
+            self.stream.flush()
+            return
         # A line that wraps cannot be rewritten in place.
         text = f"{text}  {note}"[: shutil.get_terminal_size().columns - 1]
         self.stream.write("\r" + text.ljust(self._width))
@@ -60,7 +70,7 @@ class ProgressLine:
 
     def close(self) -> None:
         """Leave the line as it is and go to the next one."""
-        if self.active and self._width:
+        if self._width:
             self.stream.write("\n")
             self.stream.flush()
             self._width = 0

@@ -165,7 +165,7 @@ class Trainer:
         while self._at.epoch < self.plan.epochs:
             for _ in self._steps():
                 self._at.seconds = time.monotonic() - begun
-                if self.progress and self.progress.active:
+                if self.progress and self.progress.due():
                     self._show()
                 if self.should_stop():
                     self.save()
@@ -337,7 +337,8 @@ class Trainer:
 
     def _show(self) -> None:
         assert self.progress is not None
-        done = self._at.epoch + self._at.batch * self.plan.batch / self.samples
+        # The last batch of an epoch may be smaller than the others.
+        done = self._at.epoch + min(self._at.batch * self.plan.batch, self.samples) / self.samples
         note = f"epoch {min(self._at.epoch + 1, self.plan.epochs)}/{self.plan.epochs}"
         if self._at.seconds > 0:
             note += f"  {self._at.updates / self._at.seconds:.0f} updates/s"
@@ -347,5 +348,6 @@ class Trainer:
 
     def _outcome(self, interrupted: bool) -> Outcome:
         if self.progress:
+            self._show()
             self.progress.close()
         return Outcome(self.history, interrupted, self._at.updates, self._at.skipped)

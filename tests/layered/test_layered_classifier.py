@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,13 @@ def test_every_unit_is_drawn_with_a_conductance(units) -> None:
             np.testing.assert_array_equal(weights[:, ~none], np.maximum(uniform, 0)[:, ~none])
             np.testing.assert_array_equal(weights[:, none], -uniform[:, none])
             assert (weights.sum(axis=0) > 0).all()
+
+
+def test_inputs_beyond_the_range_are_noted():
+    rng = np.random.default_rng(0)
+    X, y = 16.0 * rng.random((20, 3)), np.arange(20) % 2
+    with pytest.warns(UserWarning, match=r"inputs reach from .* the network is made for \[-1, 1\]"):
+        DRNClassifier((4,), scale_inputs=False, epochs=1, beta=0.01).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DRNClassifier((4,), epochs=1, beta=0.01).fit(X, y)

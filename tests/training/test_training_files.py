@@ -265,3 +265,17 @@ def test_progress_tells_the_time_left(monkeypatch):
     line.update(0.7)
     # 0.2 in 20,000 s leaves 0.3: 30,000 s.
     assert "8:20 h left" in stream.getvalue()
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then():
+    stream, now = io.StringIO(), [0.0]
+    line = ProgressLine(stream, "training", clock=lambda: now[0], seldom=60.0)
+    for second in range(0, 200, 10):
+        now[0] = float(second)
+        line.update(second / 200, f"step {second}")
+    line.update(1.0, "the end is no reason for a line")
+    line.close()
+    assert stream.getvalue().splitlines() == [
+        f"training  {second / 2:.1f} %  {left} left  step {second}"
+        for second, left in ((60, "2:20 min"), (120, "1:20 min"), (180, "20 s"))
+    ]

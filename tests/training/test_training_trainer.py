@@ -206,3 +206,29 @@ def test_outside_the_main_thread_the_flag_stays_down():
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+@pytest.mark.parametrize(("samples", "batch"), [(4, 16), (23, 5), (10, 5)])
+def test_progress_counts_samples_not_batches(samples, batch):
+    """A batch larger than the data is one epoch, not several."""
+
+    class Recorder:
+        shown: list[tuple[float, str]] = []
+
+        def due(self):
+            return True
+
+        def update(self, fraction, note):
+            self.shown.append((fraction, note.split("  ")[0]))
+
+        def close(self):
+            pass
+
+    recorder = Recorder()
+    recorder.shown = []
+    Trainer(NoisyQuadratic(), [DATA[:samples]], _plan(batch=batch), progress=recorder).train()
+    steps = -(-samples // batch)
+    fractions = [fraction for fraction, _ in recorder.shown]
+    expected = [(e + min((k + 1) * batch, samples) / samples) / 4 for e in range(4) for k in range(steps)]
+    assert fractions == pytest.approx([*expected, 1.0])
+    assert [note for _, note in recorder.shown[:-1]] == [f"epoch {e + 1}/4" for e in range(4) for _ in range(steps)]

@@ -1,0 +1,37 @@
+"""What was probably meant by a command or an option that does not exist."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_UNKNOWN = re.compile(r"^unrecognized arguments: (.*)$")
+
+
+def meant(message: str, parser: argparse.ArgumentParser) -> str:
+    """A question that names the nearest choices or options, for a message of `argparse`; empty where none is near."""
+    choice = _CHOICE.search(message)
+    if choice:
+        return _question(choice[1], re.findall(r"[^\s,'\"]+", choice[2]))
+    unknown = _UNKNOWN.match(message)
+    wrong = next((word for word in unknown[1].split() if word.startswith("-")), "") if unknown else ""
+    return _question(wrong.partition("=")[0], options_of(parser)) if wrong else ""
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[str]:
+    """All option strings of a parser and of its sub-parsers."""
+    found: list[str] = []
+    for action in parser._actions:
+        found += action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                found += options_of(sub)
+    return found
+
+
+def _question(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.7)
+    return f"did you mean {' or '.join(near)}?" if near else ""
