@@ -42,6 +42,7 @@ _HOMES = {
     "solve": "circuitsim.analysis",
     "sweep": "circuitsim.analysis",
     "transfer_function": "circuitsim.analysis.transfer",
+    "worst_case": "circuitsim.tolerance",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]

@@ -2,5 +2,6 @@
 
 from circuitsim.tolerance.montecarlo import MonteCarlo, montecarlo
 from circuitsim.tolerance.spread import Spread, Tolerance, parse_tolerance
+from circuitsim.tolerance.worst_case import WorstCase, worst_case
 
-__all__ = ["MonteCarlo", "Spread", "Tolerance", "montecarlo", "parse_tolerance"]
+__all__ = ["MonteCarlo", "Spread", "Tolerance", "WorstCase", "montecarlo", "parse_tolerance", "worst_case"]

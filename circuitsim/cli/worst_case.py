@@ -1,0 +1,112 @@
+"""``circuitsim worst-case``: proven extremes over tolerances."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, add_workers
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.progress import LateProgress
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.tolerance import WorstCase
+    from circuitsim.tolerance.worst_case import Extreme
+
+EPILOG = f"""\
+The least and the largest value of each quantity over all values within the tolerances at once, each attained at a
+certified operating point, with a bound that no value passes. With resistors and sources the extremes are exact. With
+ideal or piecewise-linear diodes the search ends at --gap or --budget, and the gap that is left is stated. Two solves
+prove the total dissipation and the port of the only source (Rayleigh), where resistors alone deviate.
+
+{TOLERANCES}
+quantities: v(node), v(a,b), i(element), dissipation
+
+examples:
+  circuitsim worst-case my.cir --tol 'R*=1%' --observe 'v(out)'
+  circuitsim worst-case my.cir --tol 'R*=5%' --tol 'V1=2%' --spec '4.9<v(out)<5.1'
+  circuitsim worst-case my.cir --tol 'R*=10%' --observe 'v(*) dissipation' --format json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``worst-case``."""
+    from circuitsim.units import parse
+
+    parser.epilog = EPILOG
+    add_deck(parser)
+    add_tolerances(parser)
+    parser.add_argument("--observe", metavar="LIST", default="", help="v(node), v(a,b), i(element), dissipation")
+    parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
+                        help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
+    parser.add_argument("--gap", metavar="G", type=parse,
+                        help="gap that ends a search, V or A (default: 1e-4 of the range)")  # fmt: skip
+    parser.add_argument("--budget", metavar="N", type=int, default=4000,
+                        help="most small linear systems of a search (default: %(default)s)")  # fmt: skip
+    add_workers(parser)
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search and print the extremes."""
+    from circuitsim.tolerance import worst_case
+
+    check_target(args.output, [args.deck])
+    if not args.observe and not args.spec:
+        raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    line = LateProgress("worst-case")
+    try:
+        found = worst_case(
+            deck, args.tol, args.observe, args.spec, args.gap, args.budget, args.workers or 1,
+            progress=None if args.quiet else line.update,
+        )  # fmt: skip
+    finally:
+        line.close()
+    deliver(_formatted(found, args.format), args.output)
+    return 0
+
+
+def _formatted(found: WorstCase, form: str) -> str:
+    from circuitsim.formats.columns import csv, quantity, table
+
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        return dumps(found.to_dict())
+    if form == "csv":
+        header = ["quantity", "unit", "nominal", "least", "most", "least_bound", "most_bound", "exact", "method"]
+        return csv(header, [
+            [r.name, r.unit, r.nominal, r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method]
+            for r in found.ranges
+        ])  # fmt: skip
+    rows = [
+        [r.name, quantity(r.nominal, r.unit), _value(r.least, r.unit), _value(r.most, r.unit), r.method]
+        for r in found.ranges
+    ]
+    lines = [found.title, *table(["quantity", "nominal", "least", "most", "proof"], rows)]
+    words = {True: "holds in every case", False: "violated in some case", None: "not proven: a larger --budget may"}
+    if found.specifications:
+        lines += ["", *table(["specification", ""], [[str(one), words[holds]] for one, holds in found.specifications])]
+    for r in found.ranges[:8]:
+        lines += ["", *_corners(r.name, r.least, r.most)]
+    return "\n".join(lines) + "\n"
+
+
+def _value(extreme: Extreme, unit: str) -> str:
+    from circuitsim.formats.columns import quantity
+
+    return quantity(extreme.value, unit)
+
+
+def _corners(name: str, least: Extreme, most: Extreme, shown: int = 12) -> list[str]:
+    """The values at which the extremes are taken."""
+    from circuitsim.formats.columns import table
+
+    rows = [[key, f"{least.at[key]:.6g}", f"{most.at[key]:.6g}"] for key in list(least.at)[:shown]]
+    more = len(least.at) - len(rows)
+    return [*table([f"{name} is", "least at", "most at"], rows), *[f"… and {more} more values"] * (more > 0)]

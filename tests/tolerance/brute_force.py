@@ -1,0 +1,89 @@
+"""Random circuits with tolerances, and their extremes over all corners and many points inside."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+import circuitsim
+from circuitsim import Circuit
+from circuitsim.tolerance import parse_tolerance
+from circuitsim.tolerance.samples import Job, Worker
+from circuitsim.tolerance.spread import spread_of
+
+
+class Case(NamedTuple):
+    """A circuit, its tolerances, what is observed."""
+
+    circuit: Circuit
+    tolerances: list[str]
+    observe: str
+
+
+def draw(seed: int, parts: int, diodes: bool) -> Case:
+    """3 to 8 nodes; ``parts`` toleranced resistors and sources of 1 to 50 %, one time in four with a common share."""
+    rng = np.random.default_rng([seed, parts, diodes])
+    n = int(rng.integers(3, 9))
+    c = Circuit(f"random {seed}")
+    for k in range(1, n):
+        c.resistor(f"R{k}", str(k), str(rng.integers(0, k)), 10.0 ** rng.uniform(2, 4))
+    for k in range(n, n + int(rng.integers(0, n))):
+        a, b = rng.choice(n, 2, replace=False)
+        c.resistor(f"R{k}", str(a), str(b), 10.0 ** rng.uniform(2, 4))
+    c.voltage_source("V1", "s", "0", rng.uniform(1.0, 10.0))
+    c.resistor("RS", "s", str(rng.integers(1, n)), 10.0 ** rng.uniform(2, 4))
+    c.current_source("I1", "0", str(rng.integers(1, n)), rng.uniform(-0.01, 0.01))
+    for k in range(int(rng.integers(1, n)) if diodes else 0):
+        a, b = rng.choice(n, 2, replace=False)
+        c.diode(f"D{k}", str(a), str(b))
+    names = [e.name for e in c if e.kind != "ideal diode"]
+    chosen = rng.choice(len(names), min(parts, len(names)), replace=False)
+    amounts = rng.choice([1, 5, 20, 50], chosen.size)
+    tolerances = [f"{names[k]}={amount}%" for k, amount in zip(chosen, amounts)]
+    if rng.random() < 0.25:
+        tolerances.append("R*=10%,lot")
+    return Case(c, tolerances, "v(1) v(2,1) i(RS)")
+
+
+def extremes(case: Case, inside: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest values over corners and points inside, by solving each."""
+    spread = spread_of(case.circuit, [parse_tolerance(t) for t in case.tolerances])
+    worker = Worker(Job(case.circuit, spread.names, case.observe, 1e-9))
+    v = len(spread.variables)
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=v)))
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, (inside, v))
+    found = worker.solve(spread.values(np.concatenate([corners, points]) * spread.amount)).values
+    return np.nanmin(found, axis=0), np.nanmax(found, axis=0)
+
+
+class Outcome(NamedTuple):
+    """Of one circuit: quantities whose brute-force extremes lie outside the proven interval, those that are proven
+    exactly, those without any bound, quantities, and by how much search fell short of brute force at most, of the
+    range."""
+
+    outside: int
+    exact: int
+    unbounded: int
+    quantities: int
+    short: float
+    systems: int
+
+
+def compare(case: Case, budget: int = 2000) -> Outcome:
+    """The proven interval against brute force."""
+    low, high = extremes(case)
+    ranges = circuitsim.worst_case(case.circuit, case.tolerances, case.observe, budget=budget).ranges
+    outside = exact = unbounded = systems = 0
+    short = 0.0
+    for q, found in enumerate(ranges):
+        rounding = 1e-9 * max(abs(low[q]), abs(high[q]), abs(found.nominal), 1e-6)
+        outside += bool(low[q] < found.least.bound - rounding or high[q] > found.most.bound + rounding)
+        assert found.least.value >= found.least.bound - rounding
+        exact += found.exact
+        unbounded += not np.isfinite(found.most.gap + found.least.gap)
+        width = max(high[q] - low[q], rounding)
+        short = max(short, (found.least.value - low[q]) / width, (high[q] - found.most.value) / width)
+        systems += found.systems
+    return Outcome(outside, exact, unbounded, len(ranges), short, systems)
