@@ -151,7 +151,8 @@ class Elaborator:
         """The sources of the elaborated circuit that follow time or other sources."""
         return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
                                 self.names, self.out.factors, self.followers.initials,
-                                self.followers.phasors)  # fmt: skip
+                                self.followers.phasors, self.followers.switches,
+                                self.followers.couplings)  # fmt: skip
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -178,8 +179,10 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(id(scope), ()))
-        following = sorted({*scope.waves, *scope.formulas, *scope.initials, *scope.phasors})
-        return Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
+        following = sorted({*scope.waves, *scope.formulas, *scope.initials, *scope.phasors, *scope.switches})
+        frame = Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
+        self.followers.couple(frame)
+        return frame
 
     def callers(self) -> tuple[str, ...]:
         """The chain of calls that is being expanded, innermost first."""

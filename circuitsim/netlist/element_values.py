@@ -158,11 +158,11 @@ class ElementValues:
                     found[word] = token.offset, constant(value_of(token, model.card, model.scope))
                 except CardError as error:
                     self.reporter.error(error.kind, error.message, model.card, error.offset, error.hint)
-            elif letter == "R" and word not in physical.IDLE:
+            elif letter in ("R", "S", "W") and word not in physical.IDLE:
                 unknown.append(short(key.text, 20))
         if unknown:
             self.reporter.warning("unused-parameter", f"model {short(model.name)}: not used: {', '.join(unknown[:12])}",
-                                  model.card, None, "see docs/netlist.md for what a model of a resistor has",
+                                  model.card, None, "see docs/netlist.md for what such a model has",
                                   [model.name])  # fmt: skip
         return found
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import cmath
 import math
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import CURRENT
+from circuitsim.netlist import switches
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.functional import Formula
 from circuitsim.netlist.scope import Wave
@@ -27,6 +29,10 @@ class Followers:
         By position in the circuit.
     initials : dict of int to float
         Values of ``ic=``, V and A, by position in the circuit.
+    switches : dict of int to SwitchLaw
+        By position.
+    couplings : dict of (str, str) to float
+        Coupling factors of pairs of inductors.
     phasors : dict of int to complex
         Amplitudes of ``AC``, V and A, by position in the circuit.
     """
@@ -37,18 +43,36 @@ class Followers:
         self.formulas: dict[int, Formula] = {}
         self.initials: dict[int, float] = {}
         self.phasors: dict[int, complex] = {}
+        self.switches: dict[int, switches.SwitchLaw] = {}
+        self.couplings: dict[tuple[str, str], float] = {}
 
     def take(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
         scope = frame.scope
         if k in scope.initials:
             self.initials[position] = self.elaborator.number(scope.initials[k], frame)
+        if k in scope.switches and (law := switches.law(self.elaborator, frame, k)) is not None:
+            self.switches[position] = law
         if k in scope.phasors:
             self.phasor(frame, k, position)
         if k in scope.waves:
             self.wave(frame, k, position)
         if k in scope.formulas:
             self.formulas[position] = self.formula(frame, scope.formulas[k])
+
+    def couple(self, frame: Frame) -> None:
+        """Note the couplings of inductors in one call."""
+        scope = frame.scope
+        for coupling in scope.couplings:
+            try:
+                factor = self.elaborator.number(coupling.factor, frame)
+            except ExpressionError as error:
+                self.elaborator.reporter.expression(error, coupling.card, (), self.elaborator.callers())
+                continue
+            names = [token.text.lower() for token in coupling.inductors]
+            coils = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
+            for first, second in combinations(coils, 2):
+                self.couplings[first, second] = factor
 
     def waveform(self, frame: Frame, wave: Wave) -> Waveform:
         """The time function with its numbers evaluated in this call."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
@@ -16,6 +16,9 @@ from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.switches import SwitchLaw
 
 
 class Formula(NamedTuple):
@@ -47,6 +50,10 @@ class FollowingSources:
         Initial voltages of capacitors, V, and currents of inductors, A (``ic=``), by position.
     phasors : dict of int to complex, optional
         Amplitudes of sources, V and A (``AC``), by position.
+    switches : dict of int to SwitchLaw, optional
+        Resistors that are switches over time, by position.
+    couplings : dict of (str, str) to float, optional
+        Coupling factors of pairs of inductors.
     """
 
     def __init__(
@@ -55,8 +62,10 @@ class FollowingSources:
         factors: Mapping[int, float] = MappingProxyType({}),
         initials: Mapping[int, float] = MappingProxyType({}),
         phasors: Mapping[int, complex] = MappingProxyType({}),
+        switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
+        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        self.names = names
+        self.names, self.switches, self.couplings = names, switches, couplings
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self.factors, self.initials, self.phasors = factors, initials, phasors
         self._paths: dict[int, tuple[int, int, float]] | None = None

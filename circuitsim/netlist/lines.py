@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Special
+from circuitsim.netlist.scope import Count, Coupling, Details, ModelUse, Scope, Special
 from circuitsim.netlist.tokens import WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
@@ -99,6 +99,8 @@ def coupling(reader: DeckReader, card: Card) -> None:
     if len(words) < 3:
         raise CardError("syntax", f"{short(name.text)} needs two inductors and a coefficient",
                         max(len(card.text) - 1, 0), "Kname L1 L2 0.99")  # fmt: skip
+    factor = value_of(words[-1], card, reader.scope)
+    reader.scope.couplings.append(Coupling(card, words[:-1], constant(factor)))
     reader.couplings.append((reader.scope, card, words[:-1]))
     message = "a coupling of inductors has no effect at the operating point (%s)"
     reader.reporter.gather("no-effect", message, card, name.offset, name.text)

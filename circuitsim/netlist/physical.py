@@ -11,6 +11,7 @@ What the card states has precedence over the model's. A capacitor is open at DC:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from circuitsim.netlist.temperature import Temperatures
 
@@ -22,7 +23,7 @@ OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
 
 TYPES = {
     "R": ("R", "RES"), "C": ("C", "CAP"), "L": ("L", "IND"), "O": ("LTRA",), "Y": ("TXL",), "U": ("URC",),
-    "T": (),
+    "T": (), "S": ("SW",), "W": ("CSW",),
 }  # fmt: skip
 """Types of the ``.model`` cards that elements with these letters take."""
 
@@ -34,6 +35,8 @@ ACTING = {
     "O": frozenset(("r", "g", "len")),
     "Y": frozenset(("r", "length")),
     "U": frozenset(("rperl", "isperl")),
+    "S": frozenset(("vt", "vh", "ron", "roff")),
+    "W": frozenset(("it", "ih", "ron", "roff")),
 }  # fmt: skip
 """Parameters of these models that are read."""
 
@@ -148,8 +151,18 @@ def uniform_line(stated: float | None, own: Numbers, model: Numbers, temperature
     return model.get("rperl", 1000.0) * own["l"]
 
 
+SWITCH: Numbers = MappingProxyType({"vt": 0.0, "vh": 0.0, "ron": 1.0, "roff": 1e12})
+"""What a model of a switch leaves out; of one that a current controls, ``it`` and ``ih`` are ``vt`` and ``vh``."""
+
+
+def switch(_: float | None, own: Numbers, model: Numbers, __: Temperatures) -> float:
+    """The resistance of a switch in the state of its card, Ω."""
+    key = "ron" if own["closed"] else "roff"
+    return model.get(key, SWITCH[key])
+
+
 LAWS: dict[str, Callable[[float | None, Numbers, Numbers, Temperatures], float]] = {
     "R": resistance, "C": capacitance, "L": inductance, "O": lossy_line, "Y": single_line, "U": uniform_line,
-    "T": lossless_line,
+    "T": lossless_line, "S": switch, "W": switch,
 }  # fmt: skip
 """First letter of a card → its value from what the card states, other numbers of the card, its model, temperatures."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import controlled, definitions, includes, lines, refused
+from circuitsim.netlist import controlled, definitions, includes, lines, refused, switches
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.control import Script
@@ -103,6 +103,8 @@ class DeckReader:
                 self.parts.call(self.scope, card)
             elif head in lines.LETTERS:
                 self.line(card, head)
+            elif head in switches.LETTERS:
+                switches.element(self, self.parts, self.scope, card)
             elif head in controlled.LETTERS:
                 controlled.source(self.parts, self.scope, card)
             elif head in CODES:

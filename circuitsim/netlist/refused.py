@@ -4,8 +4,6 @@ from __future__ import annotations
 
 ELEMENTS: dict[str, tuple[str, str]] = {
     "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
-    "s": ("a voltage-controlled switch", "write a resistor or a short for the state it is in"),
-    "w": ("a current-controlled switch", "write a resistor or a short for the state it is in"),
 }
 """First letter → (what it is, reason or hint)."""
 

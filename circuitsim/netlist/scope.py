@@ -88,6 +88,23 @@ class Special(NamedTuple):
     details: Details | None = None
 
 
+class SwitchControl(NamedTuple):
+    """What controls a switch: the voltage between two local nodes, or the current of a source; its state at first."""
+
+    card: Card
+    nodes: tuple[int, ...]
+    source: Token | None
+    closed: bool
+
+
+class Coupling(NamedTuple):
+    """A ``K`` card: inductors of the scope and their coupling factor."""
+
+    card: Card
+    inductors: list[Token]
+    factor: Value
+
+
 class Call(NamedTuple):
     """An ``X`` card: ``position`` is the number of elements before it in its scope."""
 
@@ -154,6 +171,9 @@ class Scope:
         Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
         Position → ``m=`` and ``n=`` of an element with a model, where they are written.
+    switches : dict of int to SwitchControl
+        Position → what controls the switch.
+    couplings : list of Coupling
     """
 
     # controlled: position → card of a controlled source (`circuitsim.netlist.controlled`)
@@ -163,6 +183,7 @@ class Scope:
         "cards",
         "controlled",
         "counts",
+        "couplings",
         "defaults",
         "deferred",
         "first",
@@ -187,6 +208,7 @@ class Scope:
         "spans",
         "specials",
         "subcircuits",
+        "switches",
         "uses",
         "value",
         "waves",
@@ -220,6 +242,8 @@ class Scope:
         self.modelled: dict[str, array[int]] = {}
         self.counts: dict[int, dict[str, Count]] = {}
         self.controlled: dict[int, Any] = {}
+        self.switches: dict[int, SwitchControl] = {}
+        self.couplings: list[Coupling] = []
 
     def node(self, word: str) -> int:
         """Local number of the node spelled ``word``, added if it is new."""

@@ -11,6 +11,7 @@ from circuitsim.netlist.deck import Deck, Transient
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
+from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import TransientResult
 from circuitsim.transient.run import LARGEST_POINTS, transient
 from circuitsim.transient.waveforms import (
@@ -25,7 +26,7 @@ from circuitsim.transient.waveforms import (
 
 def run_deck(
     deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = 1e-9, progress: Callable[[float], None] | None = None,
 ) -> TransientResult:  # fmt: skip
     """The waveforms of a deck, from its ``.tran`` card.
 
@@ -38,6 +39,8 @@ def run_deck(
         Capacitor voltages, V, and inductor currents, A, by name: they begin the run in place of the operating point.
     tolerance : float
         See `circuitsim.transient.transient`.
+    progress : callable, optional
+        Called with the time that is reached, s, from time to time.
 
     Raises
     ------
@@ -62,10 +65,17 @@ def run_deck(
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
     if cards and cards[0].uic:
         initial = {names[k]: value for k, value in following.initials.items()} | dict(initial or {})
+    nodes, switches = deck.circuit.node_names, {}
+    for k, law in following.switches.items():
+        control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
+        n = law.numbers
+        switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
     count = round(grid.stop / grid.step) + 1
     if count > LARGEST_POINTS:
         raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
-    return transient(deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance)
+    return transient(
+        deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, following.couplings, progress
+    )  # fmt: skip
 
 
 class _Numbers(NamedTuple):

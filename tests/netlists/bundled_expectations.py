@@ -47,6 +47,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "buck-converter": {"V": {"sw": -1, "a": 0, "out": 0}, "I": {"L1": 0}, "ON": set()},
     # Over frequency: tests/small_signal.
     "lowpass-butterworth": {"V": {"in": 1, "a": 1 / 2, "out": 1 / 2}, "I": {"L1": 1 / 1200, "C1": 0}},
+    # The open switch is 10 MΩ beside the load.
+    "boost-converter": {"V": {"in": 5, "a": 5, "out": 5, "g": 0}, "I": {"D1": 5 / 20, "S1": 5 / 10e6}, "ON": {"D1"}},
     "frozen-descent": {"V": {"up": 1, "down": -1, "a": 0, "b": 0}, "I": {"D1": 1}, "ON": {"D1"}},
     "rectifier-bridge": {  # 10.1 V over 1 Ω + 100 Ω; the negative half wave uses D2 and D3
         "V": {"p": 0, "cold": 10, "plus": 10, "hot": -0.1},

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from circuitsim import Circuit
+from circuitsim import Circuit, solve
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.netlist import read_deck, read_deck_text
 from circuitsim.transient import Sine, Switch, transient
+from circuitsim.transient.deck import run_deck
+
+NETLISTS = Path(__file__).parents[2] / "netlists"
 
 
 def relaxation_oscillator() -> Circuit:
@@ -116,3 +123,72 @@ def test_what_is_refused() -> None:
         transient(circuit, 1.0, switches={"S1": Switch(("c", "0"), on=0.0)})
     with pytest.raises(UsageError, match="two inductors"):
         transient(circuit, 1.0, couplings={("C1", "R1"): 0.5})
+
+
+WIRED = """coil with a switch
+V1 s 0 5
+X1 s b cell t=-0.75
+Vm 0 m 0
+R1 b m 1
+.subckt cell s b params: t=0
+W1 s a Vs sm ON
+L1 a c 1m ic=0
+Vs b c 0
+D1 0 a ideal
+.model sm CSW(IT={t} IH=0.25 RON=1 ROFF=1e9)
+.ends
+.model ideal D
+.tran 10u 1.5m uic
+"""
+
+
+def test_a_deck_with_a_switch_in_a_sub_circuit() -> None:
+    """The same as `test_a_switch_that_a_current_controls_and_a_diode`; nodes inside a call are its own."""
+    found = run_deck(read_deck_text(WIRED))
+    first = -0.5e-3 * math.log(1.0 - 1.0 / 2.5)
+    second = first + 1e-3 * math.log(2.0)
+    assert [event.time for event in found.events[:2]] == pytest.approx([first, second], rel=1e-7)
+    assert [set(event.changed) for event in found.events[:2]] == [{"-X1.W1", "+X1.D1"}, {"+X1.W1", "-X1.D1"}]
+
+
+def test_at_the_operating_point_a_switch_has_the_state_of_its_card() -> None:
+    deck = read_deck_text("state\nV1 s 0 3\nR1 s a 1k\nS1 a 0 s 0 m ON\n.model m SW(VT=1 RON=500 ROFF=2k)\n")
+    assert solve(deck.circuit).voltage("a") == pytest.approx(1.0)
+    assert [problem.kind for problem in deck.problems] == ["tran"]
+
+
+def test_the_bundled_boost_converter() -> None:
+    """In the steady state the coil's mean voltage is zero: (1 − d) v = 5 V − d R i, and (1 − d) i = v / 20 Ω."""
+    found = run_deck(read_deck(NETLISTS / "boost-converter.cir"))
+    closed = next(b - a for name, spans in found.conduction() if name == "S1" for a, b in spans[-3:-2])
+    duty = closed / 1e-5
+    assert duty == pytest.approx(0.6, abs=1e-3)
+    times = np.linspace(found.stop - 1e-5, found.stop, 20001)
+    mean = float(np.trapezoid(found.voltage("out", times=times), times)) / 1e-5
+    exact = 5.0 / ((1.0 - duty) + duty * 0.01 / (20.0 * (1.0 - duty)))
+    assert mean == pytest.approx(exact, rel=2e-3)
+
+
+@pytest.mark.ngspice
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+def test_transformer_and_switch_against_ngspice(tmp_path: Path) -> None:
+    """A coupled coil that a switch disconnects; ngspice resolves the switch's times to its step of 0.1 µs."""
+    cards = """V1 s 0 SIN(0 10 1k)
+R1 s a 2
+L1 a 0 1m ic=0
+L2 b 0 4m ic=0
+K1 L1 L2 0.8
+S1 b c s 0 sm
+R2 c 0 3
+R3 b 0 50
+.model sm SW(VT=1 VH=0.5 RON=0.1 ROFF=100k)
+"""
+    path = tmp_path / "deck.cir"
+    path.write_text(
+        f"transformer\n{cards}.options reltol=1e-6\n.tran 1u 2m 0 0.1u uic\n.control\nrun\nlinearize v(b)\n"
+        "print v(b)[400] v(b)[1100] v(b)[1900]\n.endc\n.end\n"
+    )
+    done = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False, timeout=60)
+    theirs = [float(line.split("=")[1]) for line in done.stdout.splitlines() if line.startswith("v(b)[")]
+    ours = run_deck(read_deck_text(f"transformer\n{cards}.tran 1u 2m uic\n"))
+    assert ours.voltage("b", times=[400e-6, 1100e-6, 1900e-6]) == pytest.approx(theirs, abs=2e-3)

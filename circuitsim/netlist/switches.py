@@ -1,0 +1,102 @@
+"""Cards of switches: ``S`` (a voltage controls) and ``W`` (the current of a voltage source controls).
+
+At the operating point a switch is a resistor in the state that its card states; `circuitsim tran` operates it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.circuit.elements import RESISTOR, VOLTAGE
+from circuitsim.netlist.physical import SWITCH
+from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Special, SwitchControl
+from circuitsim.netlist.tokens import CardError, fields, tokens
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.cards import Card
+    from circuitsim.netlist.elaborate import Elaborator, Frame
+    from circuitsim.netlist.parts import Parts
+    from circuitsim.netlist.reader import DeckReader
+
+FORMS = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
+LETTERS = frozenset(FORMS)
+STATES = {"on": 1.0, "off": 0.0}
+
+
+class SwitchLaw(NamedTuple):
+    """A switch of an elaborated circuit.
+
+    Attributes
+    ----------
+    control : tuple of int, or str
+        Two nodes whose voltage controls, or the element whose current does.
+    numbers : dict of str to float
+        ``vt`` and ``vh`` (V or A), ``ron`` and ``roff`` (Ω).
+    closed : bool
+        State on the card.
+    """
+
+    control: tuple[int, int] | str
+    numbers: dict[str, float]
+    closed: bool
+
+
+def element(reader: DeckReader, parts: Parts, scope: Scope, card: Card) -> None:
+    """Take a card of a switch.
+
+    Raises
+    ------
+    CardError
+    """
+    found = tokens(card)
+    name, letter = found[0], found[0].text[0].lower()
+    parts.check_name(scope, name, card)
+    words = fields(found[1:], len(card.text)).words
+    nodes = 4 if letter == "s" else 2
+    model = nodes if letter == "s" else nodes + 1
+    if not model + 1 <= len(words) <= model + 2:
+        ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
+        raise CardError("syntax", f"{short(name.text)} needs {ends_at} and a model", max(len(card.text) - 1, 0),
+                        FORMS[letter])  # fmt: skip
+    state = words[-1].text.lower() if len(words) == model + 2 else "off"
+    if state not in STATES:
+        raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} is neither ON nor OFF",
+                        words[-1].offset, FORMS[letter])  # fmt: skip
+    ends = [parts.node(scope, token) for token in words[:nodes]]
+    use = ModelUse(card, words[model].offset, name.text, words[model].text)
+    position = scope.element(RESISTOR, name.text, ends[0], ends[1], 0.0, card)
+    own = {"closed": Count(card, words[-1].offset, STATES[state])}
+    scope.specials[position] = Special(card, words[model].offset, None, 1.0, Details(letter.upper(), own, use))
+    source = None if letter == "s" else words[2]
+    scope.switches[position] = SwitchControl(card, tuple(ends[2:]), source, STATES[state] > 0.0)
+    message = "a switch is a resistor in the state of its card (%s); circuitsim tran operates it"
+    reader.reporter.gather("tran", message, card, name.offset, name.text)
+
+
+def law(elaborator: Elaborator, frame: Frame, k: int) -> SwitchLaw | None:
+    """Switch ``k`` of a scope in one call; None where its model is missing, which is reported elsewhere."""
+    scope = frame.scope
+    details, control = scope.specials[k].details, scope.switches[k]
+    assert details is not None
+    name = frame.prefix + scope.names[k]
+    try:
+        model = elaborator.element_values.model(frame, details, name)
+    except CardError:
+        return None
+    if model is None:
+        return None
+    stated = elaborator.element_values.model_values(frame, model, details.letter)
+    numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
+    numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
+    numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
+    if control.source is None:
+        first, second = (node if frame.nodes is None else frame.nodes[node] for node in control.nodes)
+        return SwitchLaw((first, second), numbers, control.closed)
+    place = scope.index.get(control.source.text.lower())
+    if place is None or scope.kind[place] != VOLTAGE:
+        elaborator.reporter.error("controlled", f"{short(name)}: {short(control.source.text)!r} is no voltage source",
+                                  control.card, control.source.offset, "the source's current controls it",
+                                  [name])  # fmt: skip
+        return None
+    return SwitchLaw(frame.prefix + scope.names[place], numbers, control.closed)
