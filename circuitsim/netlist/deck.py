@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.errors import Location, Problem
 
@@ -244,6 +244,10 @@ class Deck:
         set_(self, "parameters", parameters)
         set_(self, "temperature", temperature)
         set_(self, "_elaborate", elaborate)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.circuit, self.problems, self.notes, self.analyses, self.directives, self.parameters)
+        return Deck, (*parts, self._elaborate, self.following, self.temperature)  # type: ignore[attr-defined]
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Deck does not change; {name} was set when it was read")

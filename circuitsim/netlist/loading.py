@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
@@ -131,6 +132,40 @@ def check_values(reader: DeckReader, linker: Linker) -> None:
         Elaborator(reader.reporter, linker, reader.top, {}, reader.globals).circuit("")
 
 
+@dataclass(frozen=True, eq=False)
+class Elaboration:
+    """A deck that was read, to elaborate with other values of its parameters; travels to other processes."""
+
+    reader: DeckReader
+    linker: Linker
+    title: str
+    notes: tuple[Problem, ...]
+
+    def __call__(
+        self, values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
+    ) -> tuple[Circuit, FollowingSources]:
+        """The circuit with other values, and the sources that follow others."""
+        reader, overrides = self.reader, {}
+        for name, value in values.items():
+            if name.lower() not in reader.top.parameters:
+                raise UsageError(f"no parameter of the deck is called {name!r}")
+            if not math.isfinite(value):
+                raise UsageError(f"parameter {name}: {value} is not finite")
+            overrides[name.lower()] = float(value)
+        again = Reporter()
+        there = stated_temperatures(reader, again, overrides)
+        if temperature is not None:
+            if not ABSOLUTE_ZERO <= temperature < math.inf:
+                raise UsageError(f"{temperature} °C is no temperature above absolute zero")
+            there = there._replace(ambient=float(temperature))
+        elaborator = Elaborator(again, self.linker, reader.top, overrides, reader.globals, there, all_controlled)
+        other = elaborator.circuit(self.title)
+        again.finish()
+        check_amplifiers(other)
+        other.notes = self.notes
+        return other, elaborator.following(other)
+
+
 def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) -> Deck:
     reporter = reader.reporter
     temperatures = stated_temperatures(reader, reporter, {})
@@ -146,32 +181,8 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     analyses = read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
-
-    def elaborate(
-        values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
-    ) -> tuple[Circuit, FollowingSources]:
-        overrides = {}
-        for name, value in values.items():
-            if name.lower() not in reader.top.parameters:
-                raise UsageError(f"no parameter of the deck is called {name!r}")
-            if not math.isfinite(value):
-                raise UsageError(f"parameter {name}: {value} is not finite")
-            overrides[name.lower()] = float(value)
-        again = Reporter()
-        there = stated_temperatures(reader, again, overrides)
-        if temperature is not None:
-            if not ABSOLUTE_ZERO <= temperature < math.inf:
-                raise UsageError(f"{temperature} °C is no temperature above absolute zero")
-            there = there._replace(ambient=float(temperature))
-        elaborator = Elaborator(again, linker, reader.top, overrides, reader.globals, there, all_controlled)
-        other = elaborator.circuit(title)
-        again.finish()
-        check_amplifiers(other)
-        other.notes = circuit.notes
-        return other, elaborator.following(other)
-
-    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters, elaborate,
-                following, temperatures.ambient)  # fmt: skip
+    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters,
+                Elaboration(reader, linker, title, circuit.notes), following, temperatures.ambient)  # fmt: skip
 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
