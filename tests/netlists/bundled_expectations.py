@@ -8,7 +8,7 @@ decks are checked against independent computations in ``test_bundled_larger.py``
 
 from __future__ import annotations
 
-from math import cos, pi, radians, sin
+from math import cos, log1p, pi, radians, sin
 from typing import Any
 
 PHI = (1 + 5**0.5) / 2  # golden ratio
@@ -18,6 +18,8 @@ def zeners() -> float:
     """Current left for the two Zener-like parts: 3.6 V over 330 Ω less 8.4 V over 1 kΩ."""
     return 3.6 / 330 - 8.4 / 1000
 
+
+THERMAL = 1.38064852e-23 * 300.15 / 1.6021766208e-19  # k T / q at 27 °C
 
 # Unbalanced bridge: Thévenin voltages of both arms, one loop through the meter.
 ARM = 10 * 352 / 702
@@ -49,6 +51,13 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "lowpass-butterworth": {"V": {"in": 1, "a": 1 / 2, "out": 1 / 2}, "I": {"L1": 1 / 1200, "C1": 0}},
     # The open switch is 10 MΩ beside the load.
     "boost-converter": {"V": {"in": 5, "a": 5, "out": 5, "g": 0}, "I": {"D1": 5 / 20, "S1": 5 / 10e6}, "ON": {"D1"}},
+    # Gains of 101 and 2; 1.01 V - 1 V.
+    "amplifier-instrumentation": {"V": {"out": 2 * 101 * 0.01, "x": 1 - 5e3 * 1e-4}, "I": {"Rg": -1e-4}},
+    # N k T / q times the logarithm of 1 mA / 1 pA; constants as in ngspice.
+    "amplifier-logarithm": {"V": {"n": 0, "out": -1.5 * THERMAL * log1p(1e9)}, "I": {"D1": 1e-3}, "ON": set()},
+    "negative-resistance": {"V": {"a": 1, "m": 1, "out": 2}, "I": {"RA": 2e-3, "R1": 1e-3}},
+    "rectifier-precision": {"V": {"out": 1.5, "x": 0}, "I": {"R4": -75e-6, "D1": 150e-6}, "ON": {"D1"}},
+    "schmitt-trigger": {"V": {"out": -10, "p": -5}, "I": {"R1": -5e-3}, "ON": {"X1.Dlow"}},
     "frozen-descent": {"V": {"up": 1, "down": -1, "a": 0, "b": 0}, "I": {"D1": 1}, "ON": {"D1"}},
     "rectifier-bridge": {  # 10.1 V over 1 Ω + 100 Ω; the negative half wave uses D2 and D3
         "V": {"p": 0, "cold": 10, "plus": 10, "hot": -0.1},

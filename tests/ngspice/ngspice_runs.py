@@ -43,6 +43,12 @@ OPTIONS = ".options gmin=1e-21 reltol=1e-6 abstol=1e-18 vntol=1e-9"
 DEFAULT_OPTIONS = {"floating-reference"}
 # Equal sources in parallel are a singular matrix to ngspice.
 SINGULAR = {"parallel-sources"}
+# ngspice has no op-amps of these names: only the export runs there.
+OP_AMPS = {
+    "amplifier-instrumentation", "amplifier-logarithm", "negative-resistance", "rectifier-precision", "schmitt-trigger",
+}  # fmt: skip
+# The drop of a clamp's diode, times the gain of 1e5 before it, stands at an inner node.
+CLAMPED = {"schmitt-trigger"}
 CONTROL = ".control\nset numdgt=15\nop\nprint all\nquit\n.endc\n.end\n"
 
 
@@ -144,6 +150,8 @@ def table() -> str:
     for name in decks():
         if name in SINGULAR:
             lines.append(f"| {name} | | fails | | fails | |")
+            continue
+        if name in OP_AMPS:
             continue
         flat, own = compare(name, flattened(name)), compare(name, original(name))
         cells = [f"{volts(x)}" for x in (flat.error, flat.bound, own.error, own.bound)]
