@@ -97,7 +97,9 @@ def layered_times(name: str, budget: float) -> dict[str, float]:
     y[:10] = np.arange(10)
 
     def fit(epochs: int) -> float:
-        model = DRNClassifier(hidden=tuple(hidden), epochs=epochs, random_state=0)
+        model = DRNClassifier(hidden=tuple(hidden), random_state=0)
+        # Versions of before 2026-11-23 say epochs.
+        model.set_params(**{"max_iter" if "max_iter" in model.get_params() else "epochs": epochs})
         began = time.process_time()
         model.fit(X, y)
         return time.process_time() - began

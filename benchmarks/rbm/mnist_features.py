@@ -10,6 +10,7 @@ import argparse
 import os
 import platform
 import time
+from functools import partial
 from pathlib import Path
 
 # Before numpy is imported: both sides on one thread.
@@ -61,7 +62,7 @@ def main() -> None:
     images = load("mnist", args.data_dir)
     compiled = time.perf_counter()
     for name in args.types:
-        ContrastiveDivergenceRBM(8, n_iter=1).fit(images.train[:20].astype(name) / 255)
+        ContrastiveDivergenceRBM(8, max_iter=1).fit(images.train[:20].astype(name) / 255)
     compiled = time.perf_counter() - compiled
     rows = [_row(args, images, np.dtype(name), batch) for name in args.types for batch in args.batches]
     versions = ", ".join(f"{name} {version}" for name, version in software_versions().items() if name != "machine")
@@ -77,12 +78,14 @@ def main() -> None:
 
 def _row(args: argparse.Namespace, images: object, dtype: np.dtype, batch: int) -> str:
     train, test = (data.astype(dtype) / dtype.type(255) for data in (images.train, images.test))
-    settings = {"learning_rate": args.rate, "batch_size": batch, "n_iter": args.epochs}
-    kinds = (ContrastiveDivergenceRBM, BernoulliRBM)
+    kinds = (
+        partial(ContrastiveDivergenceRBM, learning_rate_init=args.rate, batch_size=batch, max_iter=args.epochs),
+        partial(BernoulliRBM, learning_rate=args.rate, batch_size=batch, n_iter=args.epochs),
+    )
     seconds, scores = np.empty((2, args.seeds)), np.empty((2, args.seeds))
     for seed in range(args.seeds):
         for side, kind in enumerate(kinds):
-            time_taken, model = _fit(kind(args.hidden, random_state=seed, **settings), train)
+            time_taken, model = _fit(kind(args.hidden, random_state=seed), train)
             seconds[side, seed] = time_taken / args.epochs
             scores[side, seed] = _pseudo_likelihood(model, test)
     ratio = np.median(seconds[1]) / np.median(seconds[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
-from circuitsim.training import Momentum, Trainer, TrainingPlan
+from circuitsim.training import Callback, Momentum, Trainer, TrainingPlan
 
 
 class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -24,11 +25,11 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     n_components : int
         Hidden units.
-    learning_rate : float
+    learning_rate_init : float
         Step on the gradient of the mean log-likelihood of a batch.
     batch_size : int
         Samples in a step.
-    n_iter : int
+    max_iter : int
         Passes over the data.
     k : int
         Gibbs steps for each update.
@@ -44,6 +45,11 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Take the samples in a new random order on each pass.
     random_state : int, RandomState or None
         Source of all chance.
+    warm_start : bool
+        Whether `fit` goes on from the last one, with the same features, in place of a fresh start.
+    callbacks : sequence of callable
+        Called with the history after each pass; one that returns True ends the training
+        (`circuitsim.training.EarlyStopping`).
 
     Attributes
     ----------
@@ -55,15 +61,17 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Features seen in fit.
     n_iter_ : int
         Passes made.
+    history_ : History
+        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
     def __init__(
         self,
         n_components: int = 256,
         *,
-        learning_rate: float = 0.1,
+        learning_rate_init: float = 0.1,
         batch_size: int = 10,
-        n_iter: int = 10,
+        max_iter: int = 10,
         k: int = 1,
         k_max: int | None = None,
         nats_per_step: float = 0.5,
@@ -72,11 +80,13 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         weight_decay: float = 0.0,
         shuffle: bool = False,
         random_state: Any = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.n_components = n_components
-        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
         self.batch_size = batch_size
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.k = k
         self.k_max = k_max
         self.nats_per_step = nats_per_step
@@ -85,14 +95,19 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.weight_decay = weight_decay
         self.shuffle = shuffle
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
-        """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start."""
-        data = self._checked(X, reset=True)
-        self._begin(data)
+        """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start (but with ``warm_start``)."""
+        continues = self.warm_start and hasattr(self, "machine_")
+        data = self._checked(X, reset=not continues)
+        if not continues:
+            self._begin(data)
         seed = int(self._seeds.integers(2**31))
-        Trainer(self._learner, (data,), self._plan(self.n_iter, seed, self.batch_size)).train()
-        self.n_iter_ = self.n_iter
+        plan = TrainingPlan(self.max_iter, self.batch_size, seed, self._optimizer(), shuffle=self.shuffle)
+        self.history_ = Trainer(self._learner, (data,), plan, callbacks=self.callbacks).train().history
+        self.n_iter_ = len(self.history_.rows)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
@@ -184,10 +199,7 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return FixedSteps(self.k) if self.k_max is None else AdaptiveSteps(self.k, self.k_max, self.nats_per_step)
 
     def _optimizer(self) -> Momentum:
-        return Momentum(self.learning_rate, self.momentum, {"weights": self.weight_decay})
-
-    def _plan(self, epochs: int, seed: int, batch: int) -> TrainingPlan:
-        return TrainingPlan(epochs, batch, seed, self._optimizer(), shuffle=self.shuffle, evaluate_every=max(1, epochs))
+        return Momentum(self.learning_rate_init, self.momentum, {"weights": self.weight_decay})
 
     def _checked(self, X: Any, reset: bool) -> np.ndarray:
         data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))

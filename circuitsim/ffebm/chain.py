@@ -15,6 +15,7 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm.chaining import Chaining, backward, forward, is_block
 from circuitsim.ffebm.losses import loss_named
 from circuitsim.ffebm.stages import Stage
+from circuitsim.training.callbacks import Callback
 from circuitsim.training.trainable import Arrays
 
 #: Samples that pass through a chain at a time outside of training.
@@ -169,6 +170,7 @@ class Chain:
         batch: int = 32,
         rate: float = 1e-3,
         seed: int = 0,
+        callbacks: Sequence[Callback] = (),
         **plan: Any,
     ) -> Chain:
         """Train with Adam (or ``optimizer=``) and a cosine from `rate` to zero (or ``schedule=``).
@@ -179,6 +181,8 @@ class Chain:
             Of any array library; training runs in numpy, on copies of tensors.
         targets : array
             Labels, or rows like the outputs.
+        callbacks : sequence of callable
+            Called with the history after each of its rows; one that returns True ends the training.
         **plan
             Further arguments of `circuitsim.training.TrainingPlan`.
 
@@ -193,7 +197,8 @@ class Chain:
             raise UsageError("fit trains numpy arrays; take the parameters back with chain.convert(to_numpy) before it")
         x, targets = to_numpy(x), to_numpy(targets)
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
-        self.history = Trainer(self, (x, targets), TrainingPlan(epochs, batch, seed, **settings)).train().history
+        made = TrainingPlan(epochs, batch, seed, **settings)
+        self.history = Trainer(self, (x, targets), made, callbacks=callbacks).train().history
         return self
 
     def rates(self, rate: float) -> dict[str, float]:

@@ -15,6 +15,7 @@ from circuitsim._arrays import to_numpy
 from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining
 from circuitsim.ffebm.description import build
+from circuitsim.training import Callback
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -33,52 +34,73 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         How gradients are computed (`circuitsim.ffebm.Chaining`).
     beta : float
         Strength of the nudge.
-    epochs, batch : int
+    max_iter, batch_size : int
         Passes over the data, samples in a step.
-    rate : float
+    learning_rate_init : float
         Adam's, falling to zero along a cosine.
     weight_decay : float
         L2 penalty on all parameters.
     random_state : int, RandomState or None
         Source of all chance.
+    warm_start : bool
+        Whether `fit` goes on from the last one, with the same features and classes, in place of a fresh start.
+    callbacks : sequence of callable
+        Called with the history after each pass; one that returns True ends the training
+        (`circuitsim.training.EarlyStopping`).
 
     Attributes
     ----------
     chain_ : Chain
     classes_ : ndarray
-    n_features_in_ : int
+    n_features_in_, n_iter_ : int
+    history_ : History
+        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
+
+    classes_: np.ndarray
+    chain_: Chain
 
     def __init__(
         self, elements: Elements = None, *, hidden: int = 64, method: str = "ep", beta: float = 0.02,
-        epochs: int = 20, batch: int = 32, rate: float = 5e-3, weight_decay: float = 0.0, random_state: Any = None,
+        max_iter: int = 20, batch_size: int = 32, learning_rate_init: float = 5e-3, weight_decay: float = 0.0,
+        random_state: Any = None, warm_start: bool = False, callbacks: Sequence[Callback] = (),
     ) -> None:  # fmt: skip
         self.elements = elements
         self.hidden = hidden
         self.method = method
         self.beta = beta
-        self.epochs = epochs
-        self.batch = batch
-        self.rate = rate
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
         self.weight_decay = weight_decay
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any) -> ChainClassifier:
-        """Train from a fresh start on X, (samples, features)."""
+        """Train on X, (samples, features), from a fresh start (but with ``warm_start``)."""
         from circuitsim.training import Adam
 
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError("a classifier needs samples of at least two classes; y has one class")
+        continues = self.warm_start and hasattr(self, "chain_")
+        if continues and not np.array_equal(self.classes_, classes):
+            raise ValueError("warm_start goes on with the classes of the last fit: these are others")
+        self.classes_ = classes
         seed = int(check_random_state(self.random_state).randint(2**31))
-        chain = Chain(
-            self._elements(X.shape[1], len(self.classes_)), chaining=Chaining(self.method, self.beta), seed=seed,
+        chain = self.chain_ if continues else Chain(
+            self._elements(X.shape[1], len(classes)), chaining=Chaining(self.method, self.beta), seed=seed,
             dtype=X.dtype,
         )  # fmt: skip
-        optimizer = Adam(chain.rates(self.rate), decay=self.weight_decay)
-        self.chain_ = chain.fit(X, labels.astype(np.int64), self.epochs, self.batch, seed=seed, optimizer=optimizer)
+        optimizer = Adam(chain.rates(self.learning_rate_init), decay=self.weight_decay)
+        self.chain_ = chain.fit(
+            X, labels.astype(np.int64), self.max_iter, self.batch_size, seed=seed, optimizer=optimizer,
+            callbacks=self.callbacks,
+        )  # fmt: skip
+        self.history_, self.n_iter_ = chain.history, len(chain.history.rows)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
-from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
+from circuitsim.training import SGD, Callback, Exponential, Trainer, TrainingPlan
 
 
 class DRNClassifier(ClassifierMixin, BaseEstimator):
@@ -30,7 +30,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         A: volts for an input of one.
     scale_inputs : bool
         Map each feature linearly from its range in ``fit`` to [−1, 1], unless all features lie in [−1, 1] already.
-    learning_rate : float or sequence of float
+    learning_rate_init : float or sequence of float
         Of all layers, or one a layer, the first first.
     beta : float
         Strength of the nudge, S; must stay below the conductance of every output (about √hidden / 4 at first).
@@ -38,12 +38,18 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         Free and nudged sweeps.
     method : {"ep", "bp", "implicit"}
         How gradients are found.
-    batch_size, epochs : int
+    batch_size, max_iter : int
+        Samples in a step; passes over the data.
     rate_decay : float
         Factor on the learning rates after each epoch.
     dtype : {"float32", "float64"}
     random_state : int, RandomState or None
         Source of all chance.
+    warm_start : bool
+        Whether `fit` goes on from the last one, with the same features and classes, in place of a fresh start.
+    callbacks : sequence of callable
+        Called with the history after each pass; one that returns True ends the training
+        (`circuitsim.training.EarlyStopping`).
 
     Attributes
     ----------
@@ -54,9 +60,14 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         ``inputs(X)``.
     input_centre_, input_scale_ : (features,) ndarray
         An input of the network is (feature − centre) / scale.
-    cost_curve_ : list of float
-        Mean cost of each epoch.
+    history_ : History
+        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
+    n_iter_ : int
+        Passes made by the last `fit`.
     """
+
+    classes_: np.ndarray
+    network_: DeepResistiveNetwork
 
     def __init__(
         self,
@@ -64,54 +75,66 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         *,
         input_gain: float = 100.0,
         scale_inputs: bool = True,
-        learning_rate: float | Sequence[float] = 0.006,
+        learning_rate_init: float | Sequence[float] = 0.006,
         beta: float = 0.1,
         sweeps: int = 4,
         method: str = "ep",
         batch_size: int = 4,
-        epochs: int = 10,
+        max_iter: int = 10,
         rate_decay: float = 0.99,
         dtype: str = "float32",
         random_state: Any = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.hidden = hidden
         self.input_gain = input_gain
         self.scale_inputs = scale_inputs
-        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
         self.beta = beta
         self.sweeps = sweeps
         self.method = method
         self.batch_size = batch_size
-        self.epochs = epochs
+        self.max_iter = max_iter
         self.rate_decay = rate_decay
         self.dtype = dtype
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any) -> DRNClassifier:
-        """Learn from X, (samples, features), and classes y, from a fresh start."""
+        """Learn from X, (samples, features), and classes y, from a fresh start (but with ``warm_start``)."""
         X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype))
         check_classification_targets(y)
         encoder = LabelEncoder()
         labels = encoder.fit_transform(y).astype(np.int64)
+        continues = self.warm_start and hasattr(self, "network_")
+        if continues and not np.array_equal(self.classes_, encoder.classes_):
+            raise ValueError("warm_start goes on with the classes of the last fit: these are others")
+        if continues and self.network_.architecture.units[:-1] != (X.shape[1], *self.hidden):
+            raise ValueError("warm_start goes on with the features and layers of the last fit: these are others")
         self.classes_ = encoder.classes_
         if len(self.classes_) < 2:
             raise ValueError(
                 "a classifier needs samples of at least 2 classes in the data, but there is only one class"
             )
-        self._measure(X)
+        if not continues:
+            self._measure(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
         learner = LayeredLearner(
             Architecture((X.shape[1], *self.hidden, len(self.classes_)), self.input_gain),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
         )  # fmt: skip
-        plan = TrainingPlan(self.epochs, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
-        outcome = Trainer(learner, (self._scaled(X), labels), plan).train()
+        if continues:
+            learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
+        plan = TrainingPlan(self.max_iter, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
+        outcome = Trainer(learner, (self._scaled(X), labels), plan, callbacks=self.callbacks).train()
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         self.network_ = DeepResistiveNetwork(
             learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
         )
-        self.cost_curve_ = [float(cost) for cost in outcome.history.column("cost")]
+        self.history_, self.n_iter_ = outcome.history, len(outcome.history.rows)
         return self
 
     def inputs(self, X: Any) -> np.ndarray:
@@ -147,10 +170,10 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray((X - self.input_centre_) / self.input_scale_, dtype=self.dtype)
 
     def _rates(self) -> float | dict[str, float]:
-        if isinstance(self.learning_rate, (int, float)):
-            return float(self.learning_rate)
+        if isinstance(self.learning_rate_init, (int, float)):
+            return float(self.learning_rate_init)
         return {
             f"{kind}.{layer}": float(rate)
-            for layer, rate in enumerate(self.learning_rate, 1)
+            for layer, rate in enumerate(self.learning_rate_init, 1)
             for kind in ("weights", "biases")
         }

@@ -93,7 +93,7 @@ class Learner:
         residual = free.residual if estimate is None else estimate.residual
         metrics["certificate"] = float(residual[good].max(initial=0.0))
         metrics |= self._kinks(estimate)
-        metrics["clamped"] = float(self.block.at_bound())
+        metrics["clamped"] = float(getattr(self.block, "at_bound", int)())
         metrics["uncertified_fraction"] = float((~good).mean())
         return metrics
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.networks import doubled, rectifier_network
 from circuitsim.learning.start import default_beta, default_learning_rate, output_spread
 from circuitsim.netlist.roles import Roles
-from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
+from circuitsim.training import Adam, Callback, Cosine, Trainer, TrainingPlan
 
 
 class _CircuitEstimator(BaseEstimator):
@@ -34,20 +35,24 @@ class _CircuitEstimator(BaseEstimator):
         hidden: int = 8,
         gain: float = 4.0,
         estimator: Estimator | None = None,
-        learning_rate: float | None = None,
-        epochs: int = 60,
+        learning_rate_init: float | None = None,
+        max_iter: int = 60,
         batch_size: int = 16,
         random_state: Any = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.circuit = circuit
         self.roles = roles
         self.hidden = hidden
         self.gain = gain
         self.estimator = estimator
-        self.learning_rate = learning_rate
-        self.epochs = epochs
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
         self.batch_size = batch_size
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.callbacks = callbacks
 
     def _block(self, outputs: int, rng: np.random.Generator) -> CircuitBlock:
         if (self.circuit is None) != (self.roles is None):
@@ -70,20 +75,31 @@ class _CircuitEstimator(BaseEstimator):
 
     def _train(self, X: np.ndarray, y: np.ndarray, outputs: int) -> None:
         seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        self.mean_, spread = X.mean(axis=0), X.std(axis=0)
-        self.scale_ = np.where(spread > 0.0, spread, 1.0)
-        self.block_ = self._block(outputs, seeds)
+        if not self._continues(outputs):
+            self.mean_, spread = X.mean(axis=0), X.std(axis=0)
+            self.scale_ = np.where(spread > 0.0, spread, 1.0)
+            self.block_ = self._block(outputs, seeds)
         x = self._voltages(X)
         loss = self._loss(x)
         estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
         self.learner_ = Learner(self.block_, estimator, loss)
-        rate = self.learning_rate or default_learning_rate(self.block_, x, "adam")
+        rate = self.learning_rate_init or default_learning_rate(self.block_, x, "adam")
         plan = TrainingPlan(
-            self.epochs, self.batch_size, int(seeds.integers(2**31)), Adam(rate), Cosine(max(1, self.epochs), 0.02),
-            evaluate_every=max(1, self.epochs),
+            self.max_iter, self.batch_size, int(seeds.integers(2**31)), Adam(rate),
+            Cosine(max(1, self.max_iter), 0.02),
         )  # fmt: skip
-        self.n_iter_ = self.epochs
-        Trainer(self.learner_, (x, y), plan).train()
+        self.history_ = Trainer(self.learner_, (x, y), plan, callbacks=self.callbacks).train().history
+        self.n_iter_ = len(self.history_.rows)
+
+    def _continues(self, outputs: int) -> bool:
+        """Whether a fit goes on from the last one."""
+        if not (self.warm_start and hasattr(self, "block_")):
+            return False
+        if self.block_.n_inputs not in (self.n_features_in_, 2 * self.n_features_in_):
+            raise ValueError("warm_start goes on with the features of the last fit: these are others")
+        if self.block_.n_outputs != outputs:
+            raise ValueError("warm_start goes on with the outputs of the last fit: these data need others")
+        return True
 
     def _loss(self, x: np.ndarray) -> Loss:
         raise NotImplementedError
@@ -116,12 +132,17 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         Volts at the inputs for one standard deviation of a feature.
     estimator : Estimator, optional
         Of gradients; centred equilibrium propagation with constant currents if not given.
-    learning_rate : float, optional
+    learning_rate_init : float, optional
         Of Adam, S; 2 % of the median conductance if not given. It falls along a cosine.
-    epochs, batch_size : int
+    max_iter, batch_size : int
         Passes over the data; samples in a step.
     random_state : int, RandomState or None
         Source of all chance.
+    warm_start : bool
+        Whether `fit` goes on from the last one, with the same features and classes, in place of a fresh start.
+    callbacks : sequence of callable
+        Called with the history after each pass; one that returns True ends the training
+        (`circuitsim.training.EarlyStopping`).
     swing : float
         Output volts for one standard deviation of a target.
 
@@ -130,6 +151,8 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
     trained_ : Circuit
         The circuit with its learned values.
     block_ : CircuitBlock
+    history_ : History
+        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     n_features_in_, n_iter_ : int
     """
 
@@ -141,15 +164,18 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         hidden: int = 8,
         gain: float = 4.0,
         estimator: Estimator | None = None,
-        learning_rate: float | None = None,
-        epochs: int = 60,
+        learning_rate_init: float | None = None,
+        max_iter: int = 60,
         batch_size: int = 16,
         random_state: Any = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callback] = (),
         swing: float = 0.3,
     ) -> None:
         super().__init__(
-            circuit, roles, hidden=hidden, gain=gain, estimator=estimator, learning_rate=learning_rate, epochs=epochs,
-            batch_size=batch_size, random_state=random_state,
+            circuit, roles, hidden=hidden, gain=gain, estimator=estimator, learning_rate_init=learning_rate_init,
+            max_iter=max_iter, batch_size=batch_size, random_state=random_state, warm_start=warm_start,
+            callbacks=callbacks,
         )  # fmt: skip
         self.swing = swing
 
@@ -159,8 +185,9 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         y = np.asarray(y, dtype=np.float64)
         self._single = y.ndim == 1
         y = y.reshape(len(y), -1)
-        self.target_mean_, spread = y.mean(axis=0), y.std(axis=0)
-        self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
+        if not self._continues(y.shape[1]):
+            self.target_mean_, spread = y.mean(axis=0), y.std(axis=0)
+            self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
         self._train(X, (y - self.target_mean_) / self.target_scale_, y.shape[1])
         return self
 
@@ -191,6 +218,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     trained_ : Circuit
         The circuit with its learned values.
     block_ : CircuitBlock
+    history_ : History
+        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     n_features_in_, n_iter_ : int
     """
 
@@ -219,5 +248,6 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
 
     def _loss(self, x: np.ndarray) -> CrossEntropy:
-        self.temperature_ = output_spread(self.block_, x)
+        if not (self.warm_start and hasattr(self, "temperature_")):
+            self.temperature_ = output_spread(self.block_, x)
         return CrossEntropy(self.temperature_)

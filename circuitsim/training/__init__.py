@@ -5,6 +5,7 @@ estimator, chains of them, Boltzmann machines) gets optimisers, schedules, histo
 resumption.
 """
 
+from circuitsim.training.callbacks import Callback, EarlyStopping
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from circuitsim.training.history import History
 from circuitsim.training.optimizers import SGD, Adam, Momentum, Optimizer
@@ -17,9 +18,11 @@ from circuitsim.training.trainer import Outcome, Trainer, TrainingPlan
 __all__ = [
     "SGD",
     "Adam",
+    "Callback",
     "CheckpointError",
     "Constant",
     "Cosine",
+    "EarlyStopping",
     "Exponential",
     "FusedTrainable",
     "History",

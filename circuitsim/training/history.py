@@ -8,9 +8,13 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas
 
 Value = float | int | bool
 Row = dict[str, Value]
@@ -56,6 +60,12 @@ class History:
     def column(self, name: str) -> list[Value]:
         """One column, in order."""
         return [row[name] for row in self.rows]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The rows as a pandas frame (extra ``pandas``)."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
 
     def _repr_html_(self) -> str:
         from circuitsim.notebook import of_history

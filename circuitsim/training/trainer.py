@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.training.callbacks import Callback
 from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
 from circuitsim.training.counters import Counters, read_generator, read_rows
 from circuitsim.training.history import History
@@ -112,6 +113,9 @@ class Trainer:
         Shown after every step.
     should_stop : callable, optional
         Asked after every step.
+    callbacks : sequence of callable
+        Each is called with the history after each of its rows; training ends where one returns True
+        (`circuitsim.training.EarlyStopping`).
     """
 
     def __init__(
@@ -123,6 +127,7 @@ class Trainer:
         directory: RunDirectory | None = None,
         progress: ProgressLine | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         lengths = {len(array) for array in data}
         if len(lengths) != 1 or 0 in lengths:
@@ -134,6 +139,7 @@ class Trainer:
         self.directory = directory
         self.progress = progress
         self.should_stop = should_stop
+        self.callbacks = tuple(callbacks)
         self.history = History(directory.path if directory else None)
         self.samples = lengths.pop()
         self._rng = np.random.default_rng(plan.seed)
@@ -173,7 +179,8 @@ class Trainer:
                 if time.monotonic() - saved >= self.plan.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
-            self._end_epoch()
+            if self._end_epoch() and self._ended():
+                break
         self.save()
         return self._outcome(interrupted=False)
 
@@ -303,12 +310,18 @@ class Trainer:
         self._at.summed += 1
         self._at.batch += 1
 
-    def _end_epoch(self) -> None:
+    def _ended(self) -> bool:
+        """Whether a callback ends the training; all are called."""
+        ended = [callback(self.history) for callback in self.callbacks]
+        return any(answer is True for answer in ended)
+
+    def _end_epoch(self) -> bool:
+        """Count the epoch; whether the history has a new row."""
         self._at.batch = 0
         self._at.epoch += 1
         last = self._at.epoch == self.plan.epochs
         if not last and self._at.epoch % self.plan.evaluate_every:
-            return
+            return False
         self._check_parameters()
         row: dict[str, float] = {"epoch": self._at.epoch, "updates": self._at.updates, "skipped": self._at.skipped}
         row["rate_factor"] = self.plan.schedule.factor(self._at.epoch - 1)
@@ -321,6 +334,7 @@ class Trainer:
         self.history.append(row)
         self._at.stepping = 0.0
         self._at.sums, self._at.summed = {}, 0
+        return True
 
     def _check_parameters(self) -> None:
         for name, array in self.trainable.parameters.items():

@@ -19,8 +19,8 @@ from circuitsim.errors import UsageError
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
-        ContrastiveDivergenceRBM(n_components=4, n_iter=2),
-        ContrastiveDivergenceRBM(n_components=3, n_iter=1, k=2, k_max=4),
+        ContrastiveDivergenceRBM(n_components=4, max_iter=2),
+        ContrastiveDivergenceRBM(n_components=3, max_iter=1, k=2, k_max=4),
     ],
 )
 def test_scikit_learn_conventions(estimator, check):
@@ -30,7 +30,7 @@ def test_scikit_learn_conventions(estimator, check):
 def _pair():
     """A fitted transformer and a BernoulliRBM with the same parameters."""
     X = (load_digits().data[:200] > 7).astype(np.float64)
-    ours = ContrastiveDivergenceRBM(12, n_iter=3, random_state=0).fit(X)
+    ours = ContrastiveDivergenceRBM(12, max_iter=3, random_state=0).fit(X)
     theirs = BernoulliRBM(12, n_iter=1, random_state=0).fit(X)
     theirs.components_ = np.ascontiguousarray(ours.components_)
     theirs.intercept_hidden_, theirs.intercept_visible_ = ours.intercept_hidden_, ours.intercept_visible_
@@ -56,7 +56,7 @@ def test_score_samples_is_the_sum_of_conditional_probabilities():
     """log p(v_j | rest) = log p(v) − log(p(v) + p(v with j flipped)), with probabilities by enumeration."""
     rng = np.random.default_rng(3)
     X = (rng.uniform(size=(40, 6)) > 0.4).astype(np.float64)
-    model = ContrastiveDivergenceRBM(5, n_iter=30, learning_rate=0.5, random_state=0).fit(X)
+    model = ContrastiveDivergenceRBM(5, max_iter=30, learning_rate_init=0.5, random_state=0).fit(X)
     expected = np.zeros(len(X))
     here = model.log_likelihood(X)
     for j in range(X.shape[1]):
@@ -86,7 +86,7 @@ def test_what_bernoulli_rbm_lacks():
 
 def test_partial_fit_learns_and_continues():
     X = (load_digits().data[:300] > 7).astype(np.float64)
-    model = ContrastiveDivergenceRBM(16, learning_rate=0.1, momentum=0.5, random_state=0)
+    model = ContrastiveDivergenceRBM(16, learning_rate_init=0.1, momentum=0.5, random_state=0)
     model.partial_fit(X[:10])
     before = model.score_samples(X).mean()
     for _ in range(10):
@@ -94,7 +94,7 @@ def test_partial_fit_learns_and_continues():
             model.partial_fit(X[start : start + 10])
     assert model.n_iter_ == 301 and model.score_samples(X).mean() > before + 5
     # And from where fit left it.
-    fitted = ContrastiveDivergenceRBM(16, n_iter=1, random_state=0).fit(X)
+    fitted = ContrastiveDivergenceRBM(16, max_iter=1, random_state=0).fit(X)
     kept = fitted.components_.copy()
     fitted.partial_fit(X[:10])
     assert 0 < np.abs(fitted.components_ - kept).max() < 0.1
@@ -102,7 +102,7 @@ def test_partial_fit_learns_and_continues():
 
 def test_same_seed_same_bits():
     X = (load_digits().data[:100] > 7).astype(np.float32)
-    model = ContrastiveDivergenceRBM(5, n_iter=2, k=2, persistent=False, shuffle=True, random_state=4)
+    model = ContrastiveDivergenceRBM(5, max_iter=2, k=2, persistent=False, shuffle=True, random_state=4)
     one, two = clone(model).fit(X), clone(model).fit(X)
     assert one.components_.tobytes() == two.components_.tobytes() and one.components_.dtype == np.float32
 
@@ -113,7 +113,7 @@ def test_the_bits_do_not_depend_on_the_threads_of_blas(settings):
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            model = ContrastiveDivergenceRBM(300, n_iter=1, batch_size=200, random_state=0, **settings).fit(X)
+            model = ContrastiveDivergenceRBM(300, max_iter=1, batch_size=200, random_state=0, **settings).fit(X)
         found.append(model.components_.tobytes())
     assert found[0] == found[1]
 
@@ -122,13 +122,16 @@ def test_learns_as_well_as_bernoulli_rbm():
     """Same method and settings: pseudo-likelihood over three seeds no worse, features as good to a classifier."""
     X, y = load_digits(return_X_y=True)
     X = X / 16
-    settings = {"n_components": 60, "learning_rate": 0.06, "n_iter": 8}
+    settings = {
+        BernoulliRBM: {"learning_rate": 0.06, "n_iter": 8},
+        ContrastiveDivergenceRBM: {"learning_rate_init": 0.06, "max_iter": 8},
+    }
     scores, accuracies = [], []
     classifier = LogisticRegression(C=10, max_iter=300)
     # Threads of BLAS only wait for each other at this size.
     with threadpool_limits(1):
         for kind in (BernoulliRBM, ContrastiveDivergenceRBM):
-            models = [kind(**settings, random_state=seed).fit(X) for seed in range(3)]
+            models = [kind(60, **settings[kind], random_state=seed).fit(X) for seed in range(3)]
             scores.append(np.mean([model.score_samples(X).mean() for model in models]))
             features = models[0].transform(X)
             accuracies.append(classifier.fit(features[:1200], y[:1200]).score(features[1200:], y[1200:]))

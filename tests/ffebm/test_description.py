@@ -120,14 +120,16 @@ def test_descriptions_of_blocks_hold_all_options() -> None:
     assert describe(build(describe(block))) == describe(block)
 
 
-@parametrize_with_checks([ChainClassifier(hidden=12, epochs=12, batch=8, rate=2e-2, random_state=0)])
+@parametrize_with_checks(
+    [ChainClassifier(hidden=12, max_iter=12, batch_size=8, learning_rate_init=2e-2, random_state=0)]
+)
 def test_scikit_learn_conventions(estimator, check) -> None:  # type: ignore[no-untyped-def]
     check(estimator)
 
 
 def test_the_classifier_learns_digits() -> None:
     digits = load("digits")
-    model = ChainClassifier(epochs=10, random_state=1).fit(digits.train / 255, digits.train_labels)
+    model = ChainClassifier(max_iter=10, random_state=1).fit(digits.train / 255, digits.train_labels)
     assert model.score(digits.test / 255, digits.test_labels) > 0.93
     np.testing.assert_allclose(model.predict_proba(digits.test[:5] / 255).sum(axis=1), 1.0)
 

@@ -17,11 +17,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from circuitsim.layered import DeepResistiveNetwork, DRNClassifier
 
-CHECKED = DRNClassifier((8,), input_gain=5.0, learning_rate=0.01, beta=0.01, sweeps=6, epochs=30, random_state=0)
+CHECKED = DRNClassifier((8,), input_gain=5.0, learning_rate_init=0.01, beta=0.01, sweeps=6, max_iter=30, random_state=0)
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([CHECKED, DRNClassifier(epochs=3)])
+@parametrize_with_checks([CHECKED, DRNClassifier(max_iter=3)])
 def test_scikit_learn_conventions(estimator, check) -> None:
     check(estimator)
 
@@ -29,14 +29,14 @@ def test_scikit_learn_conventions(estimator, check) -> None:
 def test_it_learns_digits_in_a_pipeline() -> None:
     X, y = load_digits(return_X_y=True)
     names = np.array([f"digit {k}" for k in range(10)])[y]
-    model = make_pipeline(MinMaxScaler(), DRNClassifier((64,), input_gain=20.0, epochs=6, random_state=1))
+    model = make_pipeline(MinMaxScaler(), DRNClassifier((64,), input_gain=20.0, max_iter=6, random_state=1))
     assert cross_val_score(model, X[:1200], names[:1200], cv=2).min() > 0.8
 
 
 def test_same_seed_same_bits() -> None:
     X, y = load_digits(return_X_y=True)
     one, two, other = (
-        DRNClassifier((20,), epochs=1, input_gain=20.0, random_state=s).fit(X / 16, y) for s in (3, 3, 4)
+        DRNClassifier((20,), max_iter=1, input_gain=20.0, random_state=s).fit(X / 16, y) for s in (3, 3, 4)
     )
     assert (one.decision_function(X / 16) == two.decision_function(X / 16)).all()
     assert (one.decision_function(X / 16) != other.decision_function(X / 16)).any()
@@ -45,7 +45,7 @@ def test_same_seed_same_bits() -> None:
 def test_the_defaults_learn_small_tables_as_they_come() -> None:
     """Iris at any rate: with four features one unit in 256 was drawn without conductance. Wine unscaled."""
     X, y = load_iris(return_X_y=True)
-    DRNClassifier(random_state=0, learning_rate=1e-9, epochs=1).fit(X, y)
+    DRNClassifier(random_state=0, learning_rate_init=1e-9, max_iter=1).fit(X, y)
     assert DRNClassifier(random_state=0).fit(X, y).score(X, y) > 0.8
     X, y = load_wine(return_X_y=True)
     model = DRNClassifier(random_state=0).fit(X, y)
@@ -56,7 +56,7 @@ def test_the_defaults_learn_small_tables_as_they_come() -> None:
     again = DRNClassifier(random_state=0).fit(X * 10.0 ** np.arange(-6, 7), y)
     assert np.abs(again.decision_function(X * 10.0 ** np.arange(-6, 7)) - with_units).max() < 1e-2
     images = load_digits().data / 16
-    fitted = DRNClassifier(epochs=1).fit(images, load_digits().target)
+    fitted = DRNClassifier(max_iter=1).fit(images, load_digits().target)
     np.testing.assert_array_equal(fitted.inputs(images), np.float32(images))
 
 

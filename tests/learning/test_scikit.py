@@ -17,7 +17,7 @@ from circuitsim.learning.scikit import CircuitClassifier, CircuitRegressor
 from circuitsim.netlist.roles import make_roles
 
 # No exclusions: every check of scikit-learn has to pass.
-SMALL = {"hidden": 3, "epochs": 30, "batch_size": 50, "learning_rate": 0.05, "random_state": 0}
+SMALL = {"hidden": 3, "max_iter": 30, "batch_size": 50, "learning_rate_init": 0.05, "random_state": 0}
 
 
 @parametrize_with_checks([CircuitRegressor(**SMALL), CircuitClassifier(**SMALL)])
@@ -28,7 +28,7 @@ def test_scikit_learn_agrees(estimator, check) -> None:
 def test_iris() -> None:
     x, y = load_iris(return_X_y=True)
     train, test, y_train, y_test = train_test_split(x, y, random_state=0, stratify=y)
-    model = CircuitClassifier(epochs=25, random_state=0).fit(train, y_train)
+    model = CircuitClassifier(max_iter=25, random_state=0).fit(train, y_train)
     assert model.score(test, y_test) > 0.9
     assert circuitsim.solve(model.trained_).certificate.certified
     probability = model.predict_proba(test)
@@ -43,7 +43,7 @@ def test_a_circuit_of_ones_own() -> None:
     circuit = netlist.loads("divider\nV1 in 0 1\nR1 in out 1k\nR2 out 0 5k\n")
     roles = make_roles(circuit, "V1", "out", "R* min=10 max=100k")
     x = np.linspace(-1, 1, 20)[:, None]
-    model = CircuitRegressor(circuit, roles, gain=1.0, swing=0.5, epochs=80, random_state=0).fit(x, x[:, 0])
+    model = CircuitRegressor(circuit, roles, gain=1.0, swing=0.5, max_iter=80, random_state=0).fit(x, x[:, 0])
     assert model.score(x, x[:, 0]) > 0.999
     assert model.trained_["R1"].value == pytest.approx(model.trained_["R2"].value, rel=0.02)
     with pytest.raises(TopologyError, match="1 inputs and 1 outputs; the data need 3"):
@@ -56,7 +56,7 @@ def test_several_targets() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2))
     y = np.stack([np.maximum(x[:, 0], 0), x[:, 1]], axis=1)
-    model = CircuitRegressor(hidden=6, epochs=60, random_state=0).fit(x, y)
+    model = CircuitRegressor(hidden=6, max_iter=60, random_state=0).fit(x, y)
     assert model.predict(x).shape == (60, 2) and model.score(x, y) > 0.8
 
 

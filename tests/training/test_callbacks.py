@@ -1,0 +1,107 @@
+"""Callbacks of the trainer, early stopping, histories as frames; the same in every scikit-learn estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quadratic import NoisyQuadratic
+
+from circuitsim.errors import UsageError
+from circuitsim.training import SGD, EarlyStopping, History, Trainer, TrainingPlan
+
+
+def _history(values: list[float]) -> History:
+    history = History()
+    for epoch, value in enumerate(values, start=1):
+        history.append({"epoch": epoch, "loss": value})
+    return history
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "least", "ends"),
+    [
+        ([3.0, 2.0, 1.0], 1, 0.0, False),
+        ([3.0, 2.0, 2.0], 1, 0.0, True),
+        ([3.0, 2.0, 2.5, 2.5], 3, 0.0, False),
+        ([3.0, 2.0, 2.5, 2.5, 2.0], 3, 0.0, True),
+        ([3.0, 2.95, 2.9], 2, 0.2, True),
+        ([3.0, float("nan"), float("nan")], 2, 0.0, True),
+    ],
+)
+def test_early_stopping(values: list[float], patience: int, least: float, ends: bool) -> None:
+    assert EarlyStopping("loss", patience, least)(_history(values)) is ends
+
+
+def test_misuse_is_refused() -> None:
+    with pytest.raises(UsageError, match="no column 'cost'; it has epoch, loss"):
+        EarlyStopping("cost")(_history([1.0]))
+    with pytest.raises(UsageError, match="patience is at least 1"):
+        EarlyStopping("loss", 0)
+
+
+def test_every_callback_is_called_after_each_row_and_may_end_the_training() -> None:
+    seen: list[int] = []
+    data = np.random.default_rng(0).standard_normal((10, 3))
+    plan = TrainingPlan(6, 5, 0, SGD(0.1), evaluate_every=2)
+    callbacks = [lambda history: len(history.rows) == 2, lambda history: seen.append(int(history.rows[-1]["epoch"]))]
+    outcome = Trainer(NoisyQuadratic(), (data,), plan, callbacks=callbacks).train()
+    assert seen == [2, 4] and not outcome.interrupted
+    assert outcome.history.column("epoch") == [2, 4]
+
+
+def test_a_history_is_a_frame() -> None:
+    pytest.importorskip("pandas")
+    frame = _history([2.0, 1.0]).to_dataframe()
+    assert frame.columns.tolist() == ["epoch", "loss"] and frame["loss"].tolist() == [2.0, 1.0]
+
+
+def _estimators() -> list[object]:
+    pytest.importorskip("sklearn")
+    from circuitsim.boltzmann import ContrastiveDivergenceRBM
+    from circuitsim.ffebm.classifier import ChainClassifier
+    from circuitsim.layered import DRNClassifier
+    from circuitsim.learning.scikit import CircuitClassifier, CircuitRegressor
+
+    return [
+        DRNClassifier((12,), input_gain=5.0, max_iter=3, batch_size=4, learning_rate_init=0.01, random_state=0),
+        CircuitClassifier(hidden=3, max_iter=3, batch_size=16, learning_rate_init=None, random_state=0),
+        CircuitRegressor(hidden=3, max_iter=3, batch_size=16, learning_rate_init=None, random_state=0),
+        ChainClassifier(hidden=8, max_iter=3, batch_size=16, learning_rate_init=5e-3, random_state=0),
+        ContrastiveDivergenceRBM(4, max_iter=3, batch_size=16, learning_rate_init=0.1, random_state=0),
+    ]
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_estimators_share_names_history_callbacks_and_warm_start(which: int) -> None:
+    model = _estimators()[which]
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % 2
+    X = np.clip(rng.normal(size=(48, 3)) * 0.1 + 0.25 + 0.5 * y[:, None], 0.0, 1.0)
+    assert model.fit(X, y) is model and model.n_iter_ == len(model.history_.rows) == 3
+    before = _parameters(model)
+    assert max(np.abs(a - b).max() for a, b in zip(before, _parameters(model.fit(X, y)))) == 0.0
+    model.set_params(max_iter=2, warm_start=True)
+    after = _parameters(model.fit(X, y))
+    assert model.n_iter_ == 2
+    moved = max(float(np.abs(a - b).max()) for a, b in zip(before, after))
+    assert moved > 0.0
+    fresh = _parameters(model.set_params(warm_start=False).fit(X, y))
+    assert any(np.abs(a - b).max() > 0.0 for a, b in zip(after, fresh))
+    model.set_params(max_iter=5, callbacks=[lambda history: len(history.rows) == 1]).fit(X, y)
+    assert model.n_iter_ == 1
+
+
+def _parameters(model: object) -> list[np.ndarray]:
+    for name in ("network_", "block_", "chain_", "machine_"):
+        if hasattr(model, name):
+            return [np.array(array) for array in getattr(model, name).parameters.values()]
+    raise AssertionError("the estimator has no model")
+
+
+@pytest.mark.parametrize("which", [0, 1, 3])
+def test_a_warm_start_with_other_data_is_refused(which: int) -> None:
+    model = _estimators()[which].set_params(warm_start=True, max_iter=1)
+    X = np.random.default_rng(0).uniform(size=(30, 3))
+    model.fit(X, np.arange(30) % 2)
+    with pytest.raises(ValueError, match="warm_start goes on"):
+        model.fit(X, np.arange(30) % 3)
