@@ -2,7 +2,7 @@
 
     python benchmarks/controlled/run.py --count 5000 --nodes 12 --diodes 6
     python benchmarks/controlled/run.py --count 200 --nodes 40 --diodes 10 --start 10000
-    python benchmarks/controlled/run.py --stages 1000
+    python benchmarks/controlled/run.py --stages 1000 --ngspice
 
 The lines count answers by kind; a wrong answer (a missed operating point with a proof that there is none, a false
 ``unique`` or ``several``, an operating point that exact arithmetic does not have) is printed, and the exit status is 1.
@@ -11,8 +11,11 @@ The lines count answers by kind; a wrong answer (a missed operating point with a
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -40,8 +43,8 @@ def stages(count: int) -> circuitsim.Circuit:
     return circuit
 
 
-def timed(count: int) -> None:
-    """Print processor times of a chain: first solve, new source values."""
+def timed(count: int) -> float:
+    """Print processor times of a chain: first solve, new source values; the latter."""
     first, again = [], []
     for turn in range(5):
         began = time.process_time()
@@ -53,6 +56,25 @@ def timed(count: int) -> None:
         again.append(time.process_time() - began)
     print(f"{count} stages: {statistics.median(first):.3f} s with analysis, {statistics.median(again):.3f} s for new "
           f"sources; {point.uniqueness}, worst violation {point.certificate.worst:.1e}")  # fmt: skip
+    return statistics.median(again)
+
+
+def ngspice_seconds(count: int, more: int = 10) -> float:
+    """Processor time of one ``.op`` of ngspice, repeated in one process, for the chain with its near-ideal diodes."""
+    text = circuitsim.dumps(stages(count)).removesuffix(".op\n.end\n")
+    spent = []
+    for turns in (1, 1 + more):
+        loop = f".control\nrepeat {turns}\nop\nend\nprint v(d{count})\nquit\n.endc\n.end\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "stages.cir")
+            path.write_text(text + loop, encoding="utf-8")
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if f"v(d{count}) =" not in done.stdout:
+            raise SystemExit(f"ngspice found no operating point:\n{(done.stdout + done.stderr)[-500:]}")
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return (spent[1] - spent[0]) / more
 
 
 def main() -> int:
@@ -63,6 +85,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=12, help="most nodes")
     parser.add_argument("--diodes", type=int, default=6, help="most diodes")
     parser.add_argument("--stages", type=int, default=0, help="op-amp stages of the timed chain")
+    parser.add_argument("--ngspice", action="store_true", help="time ngspice on the chain, too")
     options = parser.parse_args()
     found: Counter[str] = Counter()
     wrong = 0
@@ -77,7 +100,10 @@ def main() -> int:
     if options.count:
         print(f"{wrong} of {options.count} wrong")
     if options.stages:
-        timed(options.stages)
+        ours = timed(options.stages)
+        if options.ngspice:
+            theirs = ngspice_seconds(options.stages)
+            print(f"ngspice: {theirs:.4f} s for one more .op in the same process, {theirs / ours:.1f} times ours")
     return int(wrong > 0)
 
 
