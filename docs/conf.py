@@ -1,0 +1,101 @@
+"""The documentation site: python -m sphinx -W --keep-going -b html docs docs/_build (extra ``docs``).
+
+Pages are the Markdown files of this folder. The reference is made here from ``__all__`` of the public packages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+from circuitsim._version import __version__
+
+project = "circuitsim"
+copyright = "the authors of circuitsim"
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "images"]
+html_theme = "alabaster"
+html_theme_options = {
+    "description": "Exact, certified simulation of nonlinear resistive circuits", "page_width": "1200px",
+    "fixed_sidebar": True,
+}  # fmt: skip
+html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+autodoc_typehints = "none"
+default_role = "literal"
+# Links to files of the repository outside this folder stay as they are written.
+suppress_warnings = ["myst.xref_missing", "myst.header"]
+
+PUBLIC = (
+    "circuitsim", "circuitsim.netlist", "circuitsim.circuit", "circuitsim.models", "circuitsim.controlled",
+    "circuitsim.analysis", "circuitsim.transient", "circuitsim.small_signal", "circuitsim.effective",
+    "circuitsim.tolerance", "circuitsim.plotting", "circuitsim.report", "circuitsim.examples", "circuitsim.trained",
+    "circuitsim.notebook", "circuitsim.blocks", "circuitsim.learning", "circuitsim.training", "circuitsim.layered",
+    "circuitsim.hopfield", "circuitsim.boltzmann", "circuitsim.ffebm", "circuitsim.datasets", "circuitsim.errors",
+    "circuitsim.certificate", "circuitsim.units",
+)  # fmt: skip
+
+
+MADE = "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request, set_transform_request"
+"""Methods that scikit-learn adds to its estimators."""
+
+
+def public_names(module: str) -> list[str]:
+    """The names a package states in ``__all__``, or those a module defines without an underscore."""
+    found = importlib.import_module(module)
+    if hasattr(found, "__all__"):
+        return [name for name in found.__all__ if not name.startswith("_")]
+    return [name for name, value in vars(found).items()
+            if not name.startswith("_") and getattr(value, "__module__", None) == module]  # fmt: skip
+
+
+def write_reference(folder: Path) -> None:
+    """One page a package, one entry a public name."""
+    folder.mkdir(exist_ok=True)
+    seen: dict[int, str] = {}
+    lines = ["# Reference", "", "Every public name, by package.", "", "```{toctree}", ":maxdepth: 1", ""]
+    for module in PUBLIC:
+        (folder / f"{module}.rst").write_text(_page(module, seen), encoding="utf-8")
+    text = "\n".join([*lines, *PUBLIC, "```", ""])
+    (folder / "index.md").write_text(text, encoding="utf-8")
+
+
+def _page(module: str, seen: dict[int, str]) -> str:
+    found = importlib.import_module(module)
+    first = (found.__doc__ or "").strip().split("\n")[0]
+    parts = [module, "=" * len(module), "", first, "", f".. currentmodule:: {module}", ""]
+    for name in public_names(module):
+        value = getattr(found, name)
+        first_place = seen.setdefault(id(value), f"{module}.{name}")
+        if first_place != f"{module}.{name}" and callable(value):
+            parts += [f"``{name}``: see :py:obj:`{first_place}`", ""]
+        elif isinstance(value, type):
+            parts += [f".. autoclass:: {module}.{name}", "   :members:", f"   :exclude-members: {MADE}", ""]
+        elif callable(value):
+            parts += [f".. autofunction:: {module}.{name}", ""]
+        else:
+            parts += [f".. autodata:: {module}.{name}", "   :no-value:", ""]
+    return "\n".join(parts)
+
+
+_MARKS = re.compile(r"(``.*?``|`[^`]*`)|([*|])|(?<=\w)(_)(?!\w)")
+
+
+def escape_marks(app: object, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
+    """Docstrings are plain text with literals: products ``a * b`` and absolute values ``|v|`` are no markup."""
+    for k, line in enumerate(lines):
+        if not line.lstrip().startswith(("* ", ">>>", "...", "..")):
+            lines[k] = _MARKS.sub(lambda found: found[1] or f"\\{found[2] or found[3]}", line)
+
+
+def setup(app: Any) -> None:
+    """Write the reference before the pages are read."""
+    app.connect("autodoc-process-docstring", escape_marks, priority=100)
+    write_reference(Path(__file__).parent / "reference")

@@ -1,0 +1,49 @@
+"""The documentation site is built without warnings, and its reference has every public name."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def settings() -> ModuleType:
+    """docs/conf.py as a module."""
+    found = importlib.util.spec_from_file_location("site_settings", ROOT / "docs/conf.py")
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_in_readme_or_the_index() -> None:
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = {line.strip() for line in index.splitlines()}
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem in listed or f"docs/{page.name}" in readme or page.stem == "index", page.name
+
+
+def test_the_site_has_every_public_name(tmp_path: Path) -> None:
+    for package in ("sphinx", "numpydoc", "myst_parser"):
+        pytest.importorskip(package, reason=f"{package} is not installed (extra docs)")
+    pytest.importorskip("sklearn", reason="the reference has estimators")
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "--keep-going", "-b", "html", "docs", str(tmp_path / "site")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    site = settings()
+    for module in site.PUBLIC:
+        text = (tmp_path / f"site/reference/{module}.html").read_text(encoding="utf-8")
+        for name in site.public_names(module):
+            own = f'id="{module}.{name}"' in text
+            elsewhere = f'<span class="pre">{name}</span>' in text and ": see <" in text
+            assert own or elsewhere, f"{module}.{name}"
+    assert (tmp_path / "site/search.html").is_file() and (tmp_path / "site/searchindex.js").stat().st_size > 100_000
