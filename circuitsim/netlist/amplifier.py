@@ -32,9 +32,18 @@ def normal(card: str) -> str:
 CARDS = [normal(card) for card in DEFINITION.splitlines()]
 
 
+class _BuiltIn(Scope):
+    """The one scope of its kind, in every process."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "AMPLIFIER_SCOPE"
+
+
 def _built_in() -> Scope:
     """A scope with the ports and the parameter of the amplifier, without elements."""
-    scope = Scope(NAME)
+    scope = _BuiltIn(NAME)
     scope.ports = [scope.node("left"), scope.node("right")]
     scope.defaults[GAIN] = DEFAULT_GAIN
     return scope

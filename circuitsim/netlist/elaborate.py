@@ -123,7 +123,7 @@ class Elaborator:
                 call = frame.scope.calls[number]
                 self.emit(frame, position, call.position)
                 frame.progress[:] = [number + 1, call.position]
-                target = self.linker.targets[id(frame.scope)][number]
+                target = self.linker.targets[frame.scope][number]
                 if target is not None:
                     self.enter(frame, number, call, target)
             else:
@@ -178,7 +178,7 @@ class Elaborator:
     def frame(
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
-        devices = sorted(self.linker.devices.get(id(scope), ()))
+        devices = sorted(self.linker.devices.get(scope, ()))
         following = sorted({*scope.waves, *scope.formulas, *scope.initials, *scope.phasors, *scope.switches})
         frame = Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
         self.followers.couple(frame)
@@ -211,7 +211,7 @@ class Elaborator:
                                     "", [frame.prefix + call.name], self.callers())  # fmt: skip
                 return
         environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
-        if number in self.linker.ambiguous.get(id(frame.scope), ()):
+        if number in self.linker.ambiguous.get(frame.scope, ()):
             self.warn_scope(frame, call, target, environment)
         prefix = f"{frame.prefix}{call.name}."
         outside = frame.nodes
@@ -329,7 +329,7 @@ class Elaborator:
 
     def device(self, frame: Frame, k: int, position: int) -> None:
         """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
-        use, name = self.linker.devices[id(frame.scope)][k], frame.prefix + frame.scope.names[k]
+        use, name = self.linker.devices[frame.scope][k], frame.prefix + frame.scope.names[k]
         card = use.model.card
         counts, own = {}, {}
         try:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import device_model
 from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, library, limits, refused
+from circuitsim.netlist.cards import Card
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.libraries import ADVICE
@@ -47,46 +48,46 @@ class Linker:
         self.reporter, self.ideal = reporter, ideal
         self.elsewhere = f"it may be in {', '.join(missing[:4])}, which is not read: {ADVICE}" if missing else ""
         self.global_names = global_names
-        self.extents: dict[int, Extent] = {}
-        self.targets: dict[int, list[Scope | None]] = {}
+        self.extents: dict[Scope, Extent] = {}
+        self.targets: dict[Scope, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
         self.hints = 0
-        self.uses_of: dict[int, DeviceUse | None] = {}
-        self.devices: dict[int, dict[int, DeviceUse]] = {}
+        self.uses_of: dict[Card, DeviceUse | None] = {}
+        self.devices: dict[Scope, dict[int, DeviceUse]] = {}
         """Scope → position of an element → what its model makes of it, for those that are devices."""
-        self.ambiguous: dict[int, set[int]] = {}
+        self.ambiguous: dict[Scope, set[int]] = {}
         """Scope → numbers of the calls whose values read a name that caller and sub-circuit may both define."""
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
-        stack, path = [(top, self.begin(top))], {id(top): top}
+        stack, path = [(top, self.begin(top))], {top: top}
         while stack:
             scope, numbers = stack[-1]
             waiting = None
             for number in numbers:
-                waiting = self.targets[id(scope)][number]
-                if waiting is not None and id(waiting) in path:
+                waiting = self.targets[scope][number]
+                if waiting is not None and waiting in path:
                     self.recursion(scope, number, list(path.values()))
-                elif waiting is not None and id(waiting) not in self.extents:
+                elif waiting is not None and waiting not in self.extents:
                     break
                 waiting = None
             if waiting is not None:
                 stack.append((waiting, self.begin(waiting)))
-                path[id(waiting)] = waiting
+                path[waiting] = waiting
             else:
-                self.extents[id(scope)] = self.extent(scope)
+                self.extents[scope] = self.extent(scope)
                 stack.pop()
-                del path[id(scope)]
+                del path[scope]
 
     def begin(self, scope: Scope) -> Iterator[int]:
         """Check the calls and models of ``scope``; the numbers of its calls, to be followed one by one."""
-        self.targets[id(scope)] = [self.target(scope, call) for call in scope.calls]
-        self.ambiguous[id(scope)] = {
+        self.targets[scope] = [self.target(scope, call) for call in scope.calls]
+        self.ambiguous[scope] = {
             number
-            for number, (call, target) in enumerate(zip(scope.calls, self.targets[id(scope)]))
+            for number, (call, target) in enumerate(zip(scope.calls, self.targets[scope]))
             if target is not None and any(ambiguous_names(k, v, call, target) for k, v in call.passed.items())
         }
-        self.devices[id(scope)] = {}
+        self.devices[scope] = {}
         for card, error in scope.deferred:
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         self.check_models(scope)
@@ -95,13 +96,13 @@ class Linker:
 
     def recursion(self, scope: Scope, number: int, path: list[Scope]) -> None:
         """Report a call that leads back to a sub-circuit that is being expanded, and drop it."""
-        call, target = scope.calls[number], self.targets[id(scope)][number]
+        call, target = scope.calls[number], self.targets[scope][number]
         assert target is not None
         loop = [*(s.name for s in path[path.index(target) :]), target.name]
         self.reporter.error("subcircuit", f"sub-circuit {short(target.name)} calls itself "
                             f"({' → '.join(short(n, 20) for n in loop[:8])})", call.card, call.target_offset,
                             "break the loop", [call.name])  # fmt: skip
-        self.targets[id(scope)][number] = None
+        self.targets[scope][number] = None
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit that ``call`` means, its ports and parameters checked."""
@@ -157,10 +158,10 @@ class Linker:
         items = len(scope.names) + len(scope.node_names)
         characters = sum(map(len, scope.names)) + sum(map(len, scope.node_names))
         own, depth = items, 0
-        for call, target in zip(scope.calls, self.targets[id(scope)]):
+        for call, target in zip(scope.calls, self.targets[scope]):
             if target is None:
                 continue
-            inner = self.extents[id(target)]
+            inner = self.extents[target]
             items += inner.items + 1 + len(call.passed)
             characters += inner.characters + inner.items * (len(call.name) + 1)
             depth = max(depth, inner.depth + 1)
@@ -203,14 +204,14 @@ class Linker:
             if model is not None and use_of is None and model.type == DIODE_TYPE and model.parameters:
                 self.unused(model)
             if use_of is not None:
-                self.devices[id(scope)] |= dict.fromkeys(scope.modelled[key], use_of)
+                self.devices[scope] |= dict.fromkeys(scope.modelled[key], use_of)
         self.check_counts(scope)
 
     def check_counts(self, scope: Scope) -> None:
         """Numbers on the cards of elements with models: those without effect are noted, cells in series are refused
         where the model has none."""
         for position, counts in scope.counts.items():
-            use, name = self.devices[id(scope)].get(position), scope.names[position]
+            use, name = self.devices[scope].get(position), scope.names[position]
             known = ("m",) if use is None else use.row.counts
             idle = [] if use is not None and use.row.thermal else list(OWN_TEMPERATURE)
             idle += ["area"] if "area" not in known else []
@@ -225,13 +226,13 @@ class Linker:
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
-        if id(model.card) not in self.uses_of:
+        if model.card not in self.uses_of:
             names = frozenset(name.lower() for name in model.parameters)
             row = device_model(DIODE_LETTER, model.type, names) if model.name.lower() != IDEAL_MODEL else None
             if row is not None and row.thermal and self.ideal:
                 row = None
-            self.uses_of[id(model.card)] = None if row is None else self.checked_use(model, row)
-        return self.uses_of[id(model.card)]
+            self.uses_of[model.card] = None if row is None else self.checked_use(model, row)
+        return self.uses_of[model.card]
 
     def note_laws(self) -> None:
         """Say once which laws the deck's models of diodes got, where one of them is a junction's."""

@@ -100,7 +100,8 @@ class Worker:
         for s in range(n):
             status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
-        found = self._forms.read(out[:, quick.voltages], out[:, quick.currents])
+        with np.errstate(invalid="ignore", over="ignore"):  # of samples that are not certified
+            found = self._forms.read(out[:, quick.voltages], out[:, quick.currents])
         failures, largest = 0, float(worst[good].max(initial=0.0))
         for s in np.flatnonzero(~good).tolist():
             point = self._point(out[s, :m])
