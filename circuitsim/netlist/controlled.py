@@ -297,14 +297,15 @@ class Alternative(NamedTuple):
     report: Callable[[], None]
 
 
+def _nothing() -> None:
+    """No report: there is a law."""
+
+
 def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None:
     """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
     spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
     reporter, callers, found = elaborator.reporter, elaborator.callers(), None
-
-    def report() -> None:
-        """No law: unless the other reading is right."""
-
+    report: Callable[[], None] = _nothing
     try:
         found = _law(elaborator, frame, spec, name)
     except ExpressionError as error:
