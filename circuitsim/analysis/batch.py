@@ -19,8 +19,8 @@ import numpy as np
 from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.newton import smooth_devices
-from circuitsim.analysis.quick import MAX_ITERATIONS
 from circuitsim.analysis.response import responses
+from circuitsim.analysis.small_circuit import MAX_ITERATIONS
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import TOLERANCE

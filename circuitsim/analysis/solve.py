@@ -14,7 +14,7 @@ from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.nonunique import nonunique_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
-from circuitsim.analysis.quick import Quick, quick
+from circuitsim.analysis.small_circuit import SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solution_warnings import solution_warnings
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
@@ -39,7 +39,7 @@ from circuitsim.solvers import Exact, Solution, Solver, choose
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
 
-QUICK = ("auto", "active-set")
+SMALL = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
 
 ITERATIONS = 400
@@ -60,14 +60,14 @@ class Prepared:
         ``"auto"`` or the name of a method.
     tolerance : float
         What the certificate is held to, relative to local scales.
-    quick : Quick or str
+    small : SmallCircuitSolver or str
         For circuits small enough for one compiled kernel, else why there is none.
     """
 
     circuit: Circuit
     solver: str
     tolerance: float
-    quick: Quick | str
+    small: SmallCircuitSolver | str
 
     @cached_property
     def structure(self) -> Structure:
@@ -103,11 +103,11 @@ class Prepared:
         TopologyError
             Unknown names, values out of range, an array of another length.
         """
-        quick = self.quick
+        small = self.small
         value = self._column(values)
-        if isinstance(quick, str):
-            return self._general(value, quick, _conducting(value, start), np.zeros(value.size))
-        found = quick.solve(value, start)
+        if isinstance(small, str):
+            return self._general(value, small, _conducting(value, start), np.zeros(value.size))
+        found = small.solve(value, start)
         if isinstance(found, OperatingPoint):
             return found
         return self._general(value, found.why, found.closed, found.current)
@@ -181,7 +181,8 @@ def _elementary(circuit: Circuit, solver: str, tolerance: float) -> Prepared | P
 
 
 def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
-    return Prepared(circuit, solver, tolerance, quick(circuit, tolerance) if solver in QUICK else "asked for by name")
+    small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
+    return Prepared(circuit, solver, tolerance, small)
 
 
 def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:

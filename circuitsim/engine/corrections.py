@@ -17,7 +17,6 @@ from circuitsim.engine.network import Network
 from circuitsim.engine.spanning import Tree
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.program.blocks import block_labels
-from circuitsim.program.forest import EPSILON
 
 LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
@@ -36,23 +35,17 @@ class Corrections:
     made : Tree
     on : (m,) bool array
         Conducting diodes.
-    group : (n_nodes,) int array
-        The same for nodes that voltage sources, shorts and conducting diodes join.
     guess : (m,) float array
         Branch currents to start from, A.
     anchor : (n_nodes,) float array
         Potentials of the roots of components without a path to ground, V.
     """
 
-    def __init__(
-        self, net: Network, made: Tree, on: np.ndarray, group: np.ndarray, guess: np.ndarray, anchor: np.ndarray
-    ) -> None:
+    def __init__(self, net: Network, made: Tree, on: np.ndarray, guess: np.ndarray, anchor: np.ndarray) -> None:
         m, n = net.first.size, net.n_nodes
         self.net, self.made, self.on = net, made, on
         self.block, self.active = active_blocks(net, on)
-        chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & self.active)
-        self.active[short_circuited(net, made, group, chords)] = False
-        self.chords = chords[self.active[chords]]
+        self.chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & self.active)
         self.current, self.current_low = net.source.copy(), np.zeros(m)
         self.current[self.chords] = guess[self.chords]
         self.before, self.correction = np.zeros((2, m))
@@ -139,18 +132,6 @@ class Corrections:
         unclear = np.abs(self.current[chords] - self._old) > DIGITS * size
         self.zero = chords[unclear & (size <= OVERALL * largest)]
         return bool((unclear & (size > RESOLUTION * largest)).any())
-
-
-def short_circuited(net: Network, made: Tree, group: np.ndarray, chords: np.ndarray) -> np.ndarray:
-    """The chords parallel to a path of voltage sources, shorts and conducting diodes whose sum is zero but for rounding
-    (n · 2⁻⁵² of the largest of the loop's n members): they carry no current."""
-    near = chords[group[net.first[chords]] == group[net.second[chords]]]
-    largest, members, voltage = np.zeros(near.size), np.zeros(near.size, dtype=np.int64), np.zeros(near.size)
-    path = made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, net.source
-    a, b = net.first[near], net.second[near]
-    kernel(tree.loop_scales, net.first.size)(*path, a, b, largest, members)
-    kernel(tree.path_voltages, net.first.size)(*path, np.zeros(net.first.size), a, b, voltage)
-    return near[np.abs(voltage) <= (members + 1) * EPSILON * largest]
 
 
 def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

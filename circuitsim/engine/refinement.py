@@ -98,7 +98,7 @@ def solve_linear(
     on &= made.inside
     factored = net.laplacian.factor(net.branch[np.flatnonzero(on & (net.branch >= 0))], previous)
     last = representative(net, on)[net.structure.coordinate]
-    work = Corrections(net, made, on, last, guess, anchor)
+    work = Corrections(net, made, on, guess, anchor)
     agree, steps, proven, open_digits = 0, 0, False, True
     tiny = work.follow()
     while work.chords.size:

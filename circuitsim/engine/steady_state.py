@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
-from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
-from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import CLOSES, forward_voltages, resolved_voltages, voltages_between
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
@@ -18,10 +16,6 @@ from circuitsim.errors import ConvergenceError
 
 SMALLEST, LARGEST = 1e-290, 1e290
 """Magnitudes below the first count as zero, above the second are an error."""
-
-
-SMALL = 1e-9
-"""Potentials below this share of the largest source may be the rounding of a sum of sources."""
 
 
 class SteadyState(NamedTuple):
@@ -66,7 +60,7 @@ def steady_state(
     unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
     drop = _drops(net, point, forward, tight, current)
-    voltages, low = _without_rounding(net, point)
+    voltages, low = _without_rounding(net, point, tight)
     for quantity in (current, drop, voltages):
         if not (np.abs(quantity) <= LARGEST).all():
             raise ConvergenceError(_out_of_range(net, current, drop))
@@ -74,24 +68,25 @@ def steady_state(
     return SteadyState(current, drop, voltages, low, unique, iterations, point.converged)
 
 
-def _without_rounding(net: Network, point: LinearPoint) -> tuple[np.ndarray, np.ndarray]:
-    """Node potentials and what rounding them leaves over, V; zero where voltage sources on the way from ground add up
-    to zero but for rounding, and where nothing flows from there."""
-    v, low, made = point.v.copy(), point.v_low.copy(), point.tree
-    small = np.flatnonzero((v != 0.0) & (np.abs(v) <= SMALL * np.abs(net.emf).max(initial=0.0)))
-    if small.size:
-        largest, members = np.zeros(small.size), np.zeros(small.size, dtype=np.int64)
-        kernel(tree.loop_scales, net.first.size)(
-            made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, small,
-            made.root_of[small], largest, members,
-        )  # fmt: skip
-        rounding = (members > 0) & (np.abs(v[small]) <= (members + 1) * CLOSES * largest)
-        zero = set(small[rounding & (v[made.root_of[small]] == 0.0)].tolist())
-        for u in small[np.argsort(made.depth[small], kind="stable")].tolist() if zero else ():
-            e = made.edge_of[u]
-            if made.parent_of[u] in zero and net.ohms[e] * point.current[e] == net.emf[e] == 0.0:
-                zero.add(u)
-        v[list(zero)] = low[list(zero)] = 0.0
+def _without_rounding(net: Network, point: LinearPoint, tight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Node potentials and what rounding them leaves over, V.
+
+    Zero also at nodes that a diode or source of 0 V outside the tree joins to a node of 0 V, where the sources in this
+    loop add up to zero but for rounding; and at nodes that hang on such ones without a current.
+    """
+    v, low, made, d = point.v.copy(), point.v_low.copy(), point.tree, net.diodes
+    shorts = net.fixed[(net.emf[net.fixed] == 0.0) & ~made.inside[net.fixed]]
+    equal = np.concatenate([d[tight & ~point.closed[d]], shorts])
+    ends = np.concatenate([net.first[equal], net.second[equal]])
+    others = np.concatenate([net.second[equal], net.first[equal]])
+    zero = set(ends[(v[ends] != 0.0) & (v[others] == 0.0)].tolist())
+    hanging = np.flatnonzero(np.isin(v, v[list(zero)])) if zero else ends[:0]
+    for u in hanging[np.argsort(made.depth[hanging], kind="stable")].tolist():
+        e = made.edge_of[u]
+        if made.parent_of[u] in zero and net.ohms[e] * point.current[e] == net.emf[e] == 0.0:
+            zero.add(u)
+    for u in zero:
+        v[u] = low[u] = 0.0
     return v, low
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
-from circuitsim.analysis.quick import MAX_ITERATIONS, Quick
+from circuitsim.analysis.small_circuit import MAX_ITERATIONS, SmallCircuitSolver
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.circuit import Circuit
 from circuitsim.engine.small.kernels import small_kernel
@@ -72,15 +72,16 @@ class Worker:
         elements = [name for name in job.names if name in job.circuit]
         self.places = np.array([job.circuit.element_index(name) for name in elements], dtype=np.int64)
         simple = all(isinstance(probe, Probe) and probe.kind in "vip" for probe in self.probes)
-        quick = self.ready.quick if isinstance(self.ready, Prepared) else None
-        self.quick = quick if isinstance(quick, Quick) and simple and len(elements) == len(job.names) else None
-        self._forms = _forms(self.probes, job.circuit) if self.quick is not None else None
+        small = self.ready.small if isinstance(self.ready, Prepared) else None
+        simple = simple and len(elements) == len(job.names)
+        self.small = small if isinstance(small, SmallCircuitSolver) and simple else None
+        self._forms = _forms(self.probes, job.circuit) if self.small is not None else None
 
     def solve(self, values: np.ndarray) -> Solved:
         """The quantities of samples with these values (n, p) of the changing numbers."""
-        if self.quick is None:
+        if self.small is None:
             return self._one_by_one(values)
-        rows = max(1, NUMBERS_AT_ONCE // self.quick._size)
+        rows = max(1, NUMBERS_AT_ONCE // self.small._size)
         parts = [self._by_kernel(values[k : k + rows]) for k in range(0, len(values), rows)]
         return Solved(
             np.concatenate([part.values for part in parts]), max(part.worst for part in parts),
@@ -88,20 +89,20 @@ class Worker:
         )  # fmt: skip
 
     def _by_kernel(self, values: np.ndarray) -> Solved:
-        quick = self.quick
-        assert quick is not None and self._forms is not None
-        m, n = quick.value.size, len(values)
-        out = np.empty((n, quick._size))
-        out[:, :m] = quick.value
+        small = self.small
+        assert small is not None and self._forms is not None
+        m, n = small.value.size, len(values)
+        out = np.empty((n, small._size))
+        out[:, :m] = small.value
         out[:, self.places] = values
-        guess, packed, numbers = self.nominal.currents, quick._packed.copy(), np.empty(quick._packed[NUMBERS])
-        kernel = small_kernel("solve_once", n * quick._nodes)
+        guess, packed, numbers = self.nominal.currents, small._packed.copy(), np.empty(small._packed[NUMBERS])
+        kernel = small_kernel("solve_once", n * small._nodes)
         status, worst = np.empty(n, np.int64), np.empty(n)
         for s in range(n):
             status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
         with np.errstate(invalid="ignore", over="ignore"):  # of samples that are not certified
-            found = self._forms.read(out[:, quick.voltages], out[:, quick.currents])
+            found = self._forms.read(out[:, small.voltages], out[:, small.currents])
         failures, largest = 0, float(worst[good].max(initial=0.0))
         for s in np.flatnonzero(~good).tolist():
             point = self._point(out[s, :m])

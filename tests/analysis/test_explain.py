@@ -6,7 +6,7 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis.explain import explain
-from circuitsim.analysis.quick import LARGEST, TOO_DENSE, TOO_LARGE, WHY
+from circuitsim.analysis.small_circuit import LARGEST, TOO_DENSE, TOO_LARGE, WHY
 from circuitsim.bench.families import make
 from circuitsim.cli import main
 

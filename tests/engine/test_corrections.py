@@ -37,7 +37,7 @@ def test_bounds_hold_for_spoiled_currents() -> None:
     for seed in range(3):
         rng = np.random.default_rng(seed)
         spoiled = exact.current * (1.0 + 1e-13 * rng.standard_normal(guess.size))
-        work = corrections.Corrections(net, exact.tree, on, net.structure.coordinate, spoiled, anchor)
+        work = corrections.Corrections(net, exact.tree, on, spoiled, anchor)
         work.follow()
         power = work.residuals()
         error = np.abs(work.current - exact.current)

@@ -22,7 +22,8 @@ CYCLES = [(Regime.ISLANDS, 2674, (2, 20)), (Regime.SPREAD, 370, (21, 60))]
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The engine alone, without node potentials in doubles; collects the linear circuits of each dual search."""
-    monkeypatch.setattr(importlib.import_module("circuitsim.analysis.solve"), "quick", lambda *_: "a test")
+    solve = importlib.import_module("circuitsim.analysis.solve")
+    monkeypatch.setattr(solve, "small_circuit_solver", lambda *_: "a test")
     monkeypatch.setattr(nodal, "suits", lambda net: False)
     counts: list[int] = []
 

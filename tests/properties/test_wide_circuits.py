@@ -32,8 +32,8 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.CURRENT_LOOPS, 60668), (Regime.CURRENT_LOOPS, 63458), (Regime.CURRENT_LOOPS, 65618),
         # Parallel diodes that share a current below the rounding of the potentials around them.
         (Regime.BRIDGES, 602007), (Regime.CHAINS, 605825), (Regime.SPREAD, 611410),
-        # A resistor parallel to a loop of sources and diodes that closes up to rounding.
-        (Regime.DECIMALS, 304822),
+        # Nodes of 0 V in loops of sources and diodes that close up to rounding.
+        (Regime.DECIMALS, 304822), (Regime.DECIMALS, 1005282), (Regime.DECIMALS, 1101446), (Regime.DECIMALS, 1101485),
     ],
     ids=str,
 )  # fmt: skip

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis import quick
+from circuitsim.analysis import small_circuit
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the kernels that a solve asks for."""
     asked: list[str] = []
-    ask = quick.small_kernel
+    ask = small_circuit.small_kernel
 
     def small_kernel(name: str, size: int):
         asked.append(name)
         return ask(name, size)
 
-    monkeypatch.setattr(quick, "small_kernel", small_kernel)
+    monkeypatch.setattr(small_circuit, "small_kernel", small_kernel)
     return asked
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import circuitsim
 from circuitsim._graphs import Tracks, grow_forest
-from circuitsim.analysis.quick import LOOPS, QuickPoint
+from circuitsim.analysis.small_circuit import LOOPS, LazyOperatingPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
 from circuitsim.engine.small.loops import MOST, carry_away
@@ -34,7 +34,7 @@ def check(point: circuitsim.OperatingPoint) -> int:
     circuit = point.circuit
     made = prepared(circuit)
     assert isinstance(made, Prepared)
-    engine = dataclasses.replace(made, quick="engine").solve()
+    engine = dataclasses.replace(made, small="engine").solve()
     size = np.abs(engine.currents).max()
     assert np.abs(point.currents - engine.currents).max() <= 1e-11 * size
     assert np.array_equal(point.unique, engine.unique)
@@ -46,7 +46,7 @@ def check(point: circuitsim.OperatingPoint) -> int:
 
 def test_small_tangles() -> None:
     points = [circuitsim.solve(tangled(seed)) for seed in range(60)]
-    mine = [point for point in points if isinstance(point, QuickPoint)]
+    mine = [point for point in points if isinstance(point, LazyOperatingPoint)]
     assert len(mine) > 50  # where the active sets repeat or decades are too many, the engine takes over
     assert sum(check(point) > 0 for point in mine) > 20
 
@@ -54,7 +54,7 @@ def test_small_tangles() -> None:
 @pytest.mark.parametrize("family", ["grid", "scale-free"])
 def test_meshes(family: str) -> None:
     points = [circuitsim.solve(make(family, 900, seed)) for seed in range(3)]
-    assert all(isinstance(point, QuickPoint) for point in points)
+    assert all(isinstance(point, LazyOperatingPoint) for point in points)
     assert sum(check(point) for point in points) > 3
 
 
@@ -76,7 +76,7 @@ def test_loops_through_sources_are_left_to_the_engine() -> None:
     circuit.diode("D1", "a", "c")
     circuit.diode("D2", "b", "c")
     point = circuitsim.solve(circuit)
-    assert not isinstance(point, QuickPoint) and point.certificate.certified
+    assert not isinstance(point, LazyOperatingPoint) and point.certificate.certified
     assert point.current("D1") + point.current("D2") == pytest.approx(1.0)
     assert point.current("D1") == pytest.approx(2.0 / 3.0) and not point.unique.all()
 
@@ -90,7 +90,7 @@ def test_very_many_loops_are_left_to_the_engine() -> None:
         circuit.diode(f"E{k}", f"n{k}", f"n{k + 1}")
     circuit.resistor("R1", f"n{pairs}", "0", 1.0)
     point = circuitsim.solve(circuit)
-    assert not isinstance(point, QuickPoint)
+    assert not isinstance(point, LazyOperatingPoint)
     assert point.currents[1:-1] == pytest.approx(np.full(2 * pairs, 0.5), rel=1e-12)
 
 

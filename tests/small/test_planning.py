@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis import quick
+from circuitsim.analysis import small_circuit
+from circuitsim.analysis.small_circuit import SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
 from circuitsim.engine.small import order
@@ -76,18 +77,18 @@ def test_nodes_joined_to_thousands_are_no_trap() -> None:
 
 def test_whatever_is_sparse_enough_has_a_plan_however_many_nodes_it_has() -> None:
     for family, unknowns in (("ladder", 10_000), ("selectors", 10_000), ("erdos-renyi", 1_000)):
-        assert isinstance(quick.quick(make(family, unknowns, 0), 1e-9), quick.Quick)
+        assert isinstance(small_circuit_solver(make(family, unknowns, 0), 1e-9), SmallCircuitSolver)
     for family, unknowns in (("grid", 10_000), ("erdos-renyi", 4_000), ("drn", 1_000)):
-        assert quick.quick(make(family, unknowns, 0), 1e-9) == quick.TOO_DENSE
+        assert small_circuit_solver(make(family, unknowns, 0), 1e-9) == small_circuit.TOO_DENSE
 
 
 def test_a_large_sparse_circuit_by_the_kernel_is_what_the_general_solver_finds() -> None:
     circuit = make("ladder", 6_000, 0)
     by_kernel = circuitsim.solve(circuit)
-    assert by_kernel.solver["why"] == quick.WHY
+    assert by_kernel.solver["why"] == small_circuit.WHY
     made = prepared(circuit)
     assert isinstance(made, Prepared)
-    by_engine = dataclasses.replace(made, quick="general solver").solve()
+    by_engine = dataclasses.replace(made, small="general solver").solve()
     assert by_engine.solver["linear"] == "sparse factors"
     np.testing.assert_allclose(by_kernel.voltages, by_engine.voltages, rtol=0, atol=1e-12)
 

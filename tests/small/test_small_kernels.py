@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis.quick import TOO_DENSE, Quick, quick
+from circuitsim.analysis.small_circuit import TOO_DENSE, SmallCircuitSolver, small_circuit_solver
 from circuitsim.analysis.solve import Prepared
 from circuitsim.bench.families import make
 from circuitsim.certificate import EQUATIONS, certify, worst_violations
@@ -241,8 +241,8 @@ def test_values_by_name_or_all_in_an_array() -> None:
 
 def test_a_small_circuit_takes_the_quick_way_and_other_values_keep_its_plan() -> None:
     circuit = make("grid", 60, 0)
-    made = quick(circuit, 1e-9)
-    assert isinstance(made, Quick)
+    made = small_circuit_solver(circuit, 1e-9)
+    assert isinstance(made, SmallCircuitSolver)
     point = made.solve(circuit.arrays().value)
     assert isinstance(point, circuitsim.OperatingPoint)
     assert np.array_equal(point.voltages, circuitsim.solve(circuit).voltages)
@@ -254,7 +254,7 @@ def test_a_small_circuit_takes_the_quick_way_and_other_values_keep_its_plan() ->
 
 
 def test_what_fills_in_too_much_is_left_to_the_general_solver() -> None:
-    assert quick(make("drn", 1000, 0), 1e-9) == TOO_DENSE
+    assert small_circuit_solver(make("drn", 1000, 0), 1e-9) == TOO_DENSE
 
 
 def test_a_resistance_that_becomes_zero_is_another_topology() -> None:

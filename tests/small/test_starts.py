@@ -7,7 +7,7 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis.batch import BatchSolver
-from circuitsim.analysis.quick import QuickPoint
+from circuitsim.analysis.small_circuit import LazyOperatingPoint
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 
@@ -61,10 +61,11 @@ def test_a_start_saves_iterations_and_leads_to_the_same_currents(family: str, un
     last, cold, warm = None, 0, 0
     for value in values(circuit, 8):
         point, last = kept.solve(value), kept.solve(value, start=last)
-        assert last.certificate.certified and isinstance(last, QuickPoint) == isinstance(point, QuickPoint)
+        lazy = [isinstance(one, LazyOperatingPoint) for one in (last, point)]
+        assert last.certificate.certified and lazy[0] == lazy[1]
         assert np.array_equal(point.unique, last.unique)
         assert local_error(circuit, last.currents, point.currents) <= 1e-9
-        if isinstance(last, QuickPoint):  # not through loops of sources
+        if isinstance(last, LazyOperatingPoint):  # not through loops of sources
             cold, warm = cold + int(str(point.solver["iterations"])), warm + int(str(last.solver["iterations"]))
     assert warm <= cold
 
@@ -126,7 +127,7 @@ def test_a_dead_end_behind_a_blocking_diode_carries_exactly_nothing() -> None:
     kept = circuitsim.prepared(circuit)
     for volts in (1.1, 0.3, 1e3 / 7.0):
         point = kept.solve({"V1": volts})
-        assert isinstance(point, QuickPoint)
+        assert isinstance(point, LazyOperatingPoint)
         for name in ("R3", "R4", "R5", "R6", "D1", "D2"):
             assert point.current(name) == 0.0
         assert point["p"] == point["q"] == point["r"] == point["b"]

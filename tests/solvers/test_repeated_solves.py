@@ -51,7 +51,7 @@ def test_a_chain_of_diodes_needs_few_linear_circuits() -> None:
     circuit.resistor("R1", "n300", "0", 2.0)
     made = prepared(circuit)
     assert isinstance(made, Prepared)
-    for point in (dataclasses.replace(made, quick="engine").solve(), made.solve()):
+    for point in (dataclasses.replace(made, small="engine").solve(), made.solve()):
         assert point["n300"] == 1.0 and point.current("D150") == 0.5
         assert int(str(point.solver["iterations"])) < 50
 
@@ -75,7 +75,7 @@ def test_where_values_tie_any_start_leads_to_the_same_point() -> None:
             circuit.current_source(f"I{k}", "0", str(int(rng.integers(1, n))), 1.0)
         made = prepared(circuit)
         assert isinstance(made, Prepared)
-        kept = dataclasses.replace(made, quick="engine")
+        kept = dataclasses.replace(made, small="engine")
         point = kept.solve()
         for _ in range(8):
             value = {f"I{k}": float(x) for k, x in enumerate(rng.choice([0.0, 1.0, -1.0, 0.5], 3))}

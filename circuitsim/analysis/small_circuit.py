@@ -50,7 +50,7 @@ _LEFT = {
 _DIGITS = "branch currents need refinement"
 
 
-class Candidate(NamedTuple):
+class UncertifiedSolution(NamedTuple):
     """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason."""
 
     closed: np.ndarray
@@ -58,8 +58,8 @@ class Candidate(NamedTuple):
     why: str
 
 
-class Quick:
-    """A circuit planned for the kernel, with memory in which it solves; made by `quick`.
+class SmallCircuitSolver:
+    """A circuit planned for the kernel, with memory in which it solves; made by `small_circuit_solver`.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Quick:
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
         self._spare: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def solve(self, value: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint | Candidate:
+    def solve(self, value: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint | UncertifiedSolution:
         """The certified operating point for element values (m,), or a start for the active-set engine.
 
         The diodes that conduct in ``start`` are the first guess.
@@ -111,8 +111,8 @@ class Quick:
             if status == Outcome.NONUNIQUE_CURRENTS:
                 self._mark_carrying(out)
             out.setflags(write=False)
-            return QuickPoint(self, out, drops)
-        return self._candidate(out, status)
+            return LazyOperatingPoint(self, out, drops)
+        return self._uncertified(out, status)
 
     def _mark_carrying(self, out: np.ndarray) -> None:
         """Which diodes on loops carry a current: more than the tolerance of the largest at their ends."""
@@ -124,7 +124,7 @@ class Quick:
         carries = size[d] > self.tolerance * np.maximum(at_node[first[d]], at_node[second[d]])
         state[(state >= ON_LOOP) & carries] = ON_LOOP + CARRIES
 
-    def _candidate(self, out: np.ndarray, status: int) -> Candidate:
+    def _uncertified(self, out: np.ndarray, status: int) -> UncertifiedSolution:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
         why = f"active-set engine: {_LEFT.get(Outcome(status), _DIGITS)}"
         v = out[self.voltages]
@@ -133,7 +133,7 @@ class Quick:
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]
             closed[self._diode[out[self.iterations + 1 :] != IDLE]] = True
-        return Candidate(closed, current, why)
+        return UncertifiedSolution(closed, current, why)
 
     def info(self, out: np.ndarray, why: str) -> dict[str, object]:
         """The method, why it was chosen, counts of its work."""
@@ -149,37 +149,37 @@ class Quick:
 class _Part:
     """An attribute that is made when first read (`functools.cached_property` without its lock)."""
 
-    def __init__(self, make: Callable[[QuickPoint], Any]) -> None:
+    def __init__(self, make: Callable[[LazyOperatingPoint], Any]) -> None:
         self._make, self._name = make, make.__name__
 
-    def __get__(self, point: QuickPoint | None, owner: type | None = None) -> Any:
+    def __get__(self, point: LazyOperatingPoint | None, owner: type | None = None) -> Any:
         if point is None:
             return self
         found = point.__dict__[self._name] = self._make(point)
         return found
 
 
-class QuickPoint(OperatingPoint):
+class LazyOperatingPoint(OperatingPoint):
     """An `OperatingPoint` whose parts are made of the kernel's block of numbers, each when it is first asked for."""
 
     status = Status.SOLVED
 
-    def __init__(self, quick: Quick, out: np.ndarray, drops: np.ndarray | None) -> None:
-        self._quick, self._out = quick, out
+    def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None) -> None:
+        self._solver, self._out = solver, out
         if drops is not None:
             self.drops = drops + 0.0
 
     @_Part
     def circuit(self) -> Circuit:
-        return self._quick.circuit.with_column(self._out[: self._quick.value.size])
+        return self._solver.circuit.with_column(self._out[: self._solver.value.size])
 
     @_Part
     def voltages(self) -> np.ndarray:
-        return self._out[self._quick.voltages]
+        return self._out[self._solver.voltages]
 
     @_Part
     def currents(self) -> np.ndarray:
-        return self._out[self._quick.currents]
+        return self._out[self._solver.currents]
 
     @_Part
     def intervals(self) -> dict[str, tuple[float | None, float | None]]:
@@ -188,33 +188,33 @@ class QuickPoint(OperatingPoint):
     @_Part
     def drops(self) -> np.ndarray:
         """Branch voltages, V (m,): R i of resistors, which potentials may be too coarse to resolve."""
-        arrays, value = self._quick.circuit.arrays(), self._out[: self._quick.value.size]
+        arrays, value = self._solver.circuit.arrays(), self._out[: self._solver.value.size]
         drop = self.voltages[arrays.first] - self.voltages[arrays.second]
         drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
         return np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
 
     @_Part
     def unique(self) -> np.ndarray:
-        unique = np.ones(self._quick.value.size, dtype=bool)
-        diodes, carry = self._quick.loops(self._out)
+        unique = np.ones(self._solver.value.size, dtype=bool)
+        diodes, carry = self._solver.loops(self._out)
         if diodes.size:
-            arrays = self._quick.circuit.arrays()
+            arrays = self._solver.circuit.arrays()
             unique[diodes] = unchangeable(arrays.n_nodes, arrays.first[diodes], arrays.second[diodes], carry)
         unique.flags.writeable = False
         return unique
 
     @_Part
     def certificate(self) -> Certificate:
-        found = self._out[self._quick.measured]
-        return Certificate.of(found[:7], found[7:], self._quick.tolerance)
+        found = self._out[self._solver.measured]
+        return Certificate.of(found[:7], found[7:], self._solver.tolerance)
 
     @_Part
     def solver(self) -> dict[str, object]:
-        return self._quick.info(self._out, LOOPS if self._quick.loops(self._out)[0].size else WHY)
+        return self._solver.info(self._out, LOOPS if self._solver.loops(self._out)[0].size else WHY)
 
     @_Part
     def warnings(self) -> tuple[Problem, ...]:
-        circuit = self._quick.circuit
+        circuit = self._solver.circuit
         return circuit.notes if self.unique.all() else (*circuit.notes, nonunique_currents(circuit, self.unique))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -222,7 +222,7 @@ class QuickPoint(OperatingPoint):
         return OperatingPoint, tuple(getattr(self, name) for name in names)
 
 
-def quick(circuit: Circuit, tolerance: float) -> Quick | str:
+def small_circuit_solver(circuit: Circuit, tolerance: float) -> SmallCircuitSolver | str:
     """The plan of a circuit that is small enough, else why there is none."""
     kind, first, second, value, n_nodes = circuit.arrays()
     if n_nodes > LARGEST:
@@ -232,4 +232,4 @@ def quick(circuit: Circuit, tolerance: float) -> Quick | str:
     packed = small_kernel("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
     # A plan that was given up has no branches.
     given_up = not part(packed, 4).size and ((kind == RESISTOR) & (value != 0.0)).any()
-    return TOO_DENSE if given_up else Quick(circuit, tolerance, packed)
+    return TOO_DENSE if given_up else SmallCircuitSolver(circuit, tolerance, packed)
