@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from circuitsim.analysis.branch_warnings import jump, listed, same_point, several, some
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import floating
@@ -16,14 +17,14 @@ from circuitsim.circuit.circuit import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
 from circuitsim.controlled.certificate import certify_controlled
-from circuitsim.controlled.equations import Equations, equations, right_side
+from circuitsim.controlled.equations import Equations, equations, least_conductance, right_side
 from circuitsim.controlled.linear import Factor, Pair, Pattern
 from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.verdict import Uniqueness
-from circuitsim.errors import ConvergenceError, NoOperatingPointError, Problem, TopologyError
+from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
 KEPT = 8
 """Factors that are kept, one for each set of conducting diodes."""
@@ -81,7 +82,7 @@ class _System:
         """The error of equations without a unique solution, whatever the diodes do."""
         elements, nodes = self.members(rows, rows[:0])
         return NoOperatingPointError(
-            f"the equations of {_listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
+            f"the equations of {listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
             "sources, an input without feedback, a loop gain of exactly one): check the controls, or add a resistance",
             elements, nodes,
         )  # fmt: skip
@@ -253,24 +254,21 @@ def _unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
     return x
 
 
+def _diodes(system: _System, blocks: tuple[Block, ...]) -> list[str]:
+    """The names of the diodes of some blocks."""
+    return [system.circuit.names[system.eq.diode[k]] for block in blocks for k in block.diodes.tolist()]
+
+
 def _none(system: _System, outcome: Outcome) -> NoOperatingPointError:
     block = outcome.failed
     assert block is not None
     elements, nodes = system.members(block.rows, block.columns)
     diodes = [system.circuit.names[system.eq.diode[k]] for k in block.diodes.tolist()]
     if outcome.proven:
-        text = f"no operating point exists: every state of {_some(diodes)} contradicts the laws of"
+        text = f"no operating point exists: every state of {some(diodes)} contradicts the laws of"
     else:
-        text = f"no operating point was found (which is no proof that there is none): no state of {_some(diodes)} fits"
-    return NoOperatingPointError(f"{text} {_listed(elements, nodes)}", elements, nodes, outcome.proven)
-
-
-def _listed(elements: list[str], nodes: list[str]) -> str:
-    return _some(elements) if elements else f"the nodes {_some(nodes)}"
-
-
-def _some(names: list[str], shown: int = 8) -> str:
-    return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
+        text = f"no operating point was found (which is no proof that there is none): no state of {some(diodes)} fits"
+    return NoOperatingPointError(f"{text} {listed(elements, nodes)}", elements, nodes, outcome.proven)
 
 
 def _point(
@@ -358,7 +356,7 @@ def _measured(
     drops[held] = value[held]
     drops[eq.diode[conducting]] = 0.0
     currents[eq.diode[~conducting]] = 0.0
-    least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * _least_conductance(circuit))
+    least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * least_conductance(circuit.arrays()))
     currents[np.abs(currents) < least] = 0.0
     ohmic = (kind == RESISTOR) & inside
     drops[ohmic] = value[ohmic] * currents[ohmic]
@@ -376,13 +374,6 @@ def _measured(
     return point
 
 
-def _least_conductance(circuit: Circuit) -> float:
-    """The least conductance of a resistor, S."""
-    kind, value = circuit.arrays().kind, circuit.arrays().value
-    ohms = value[(kind == RESISTOR) & (value > 0.0)]
-    return 1.0 / float(ohms.max()) if ohms.size else 0.0
-
-
 def _judged(
     system: _System, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], tolerance: float
 ) -> OperatingPoint:
@@ -394,7 +385,7 @@ def _judged(
             "than double precision holds, or accept less with a larger --tolerance"
         )
     point = good[0]
-    if len(good) > 1 and not _same_point(good[0], good[1]):
+    if len(good) > 1 and not same_point(good[0], good[1]):
         point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
         point.warnings = (*point.warnings, several(point, good[1]))
     elif outcome.proven and len(points) == 1:
@@ -402,29 +393,8 @@ def _judged(
     else:
         point.uniqueness = Uniqueness.UNKNOWN
     if outcome.choices[0].jumped and points[0] is not None:
-        point.warnings = (*point.warnings, _jump(system, outcome.choices[0].jumped))
+        point.warnings = (*point.warnings, jump(_diodes(system, outcome.choices[0].jumped)))
     return point
 
 
-def _same_point(a: OperatingPoint, b: OperatingPoint) -> bool:
-    pairs = ((a.voltages, b.voltages), (a.currents, b.currents))
-    return all(bool((np.abs(x - y) <= 1e-7 * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
-
-
-def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
-    """The warning of a second operating point, with the node that differs most."""
-    k = int(np.argmax(np.abs(point.voltages - other.voltages)))
-    name = point.circuit.node_names[k]
-    return Problem(
-        "several", f"there are several operating points: v({name}) is {point.voltages[k]:.6g} V here and "
-        f"{other.voltages[k]:.6g} V in another", hint="start= (or a sweep) chooses the branch", names=[name],
-    )  # fmt: skip
-
-
-def _jump(system: _System, jumped: tuple[Block, ...]) -> Problem:
-    names = [system.circuit.names[system.eq.diode[k]] for block in jumped for k in block.diodes.tolist()]
-    return Problem("jump", f"the branch of operating points ended on the way here (diodes {_some(names)}): the "
-                   "operating point has jumped", names=names)  # fmt: skip
-
-
-__all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled", "several"]
+__all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled"]

@@ -14,7 +14,8 @@ from itertools import chain
 
 import numpy as np
 
-from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, several
+from circuitsim.analysis.branch_warnings import several, some
+from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports
 from circuitsim.analysis.expanded import from_tangents
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, Way, project
 from circuitsim.analysis.operating_point import OperatingPoint
@@ -333,10 +334,9 @@ class _Search:
         """The error of a search without a result."""
         names = [self.circuit.names[k] for k in self.smooth.elements.tolist()]
         names += [self.circuit.names[k] for k in self.circuit.laws]
-        listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         return NoOperatingPointError(
             "no operating point was found (which is no proof that there is none): Newton's method did not end on the "
-            f"curves of the devices and the laws of the sources, {listed}", names
+            f"curves of the devices and the laws of the sources, {some(names)}", names
         )  # fmt: skip
 
     def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:

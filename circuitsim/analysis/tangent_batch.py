@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.newton import OPEN, Found, Ports, Smooth, Start, Way, iterate
+from circuitsim.analysis.load_lines import Ports
+from circuitsim.analysis.newton import OPEN, Found, Smooth, Start, Way, iterate
 from circuitsim.analysis.smooth_proof import device_currents, worst_sum
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE

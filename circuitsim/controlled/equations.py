@@ -213,4 +213,10 @@ def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
     return typical * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
 
 
-__all__ = ["Equations", "equations", "references", "right_side"]
+def least_conductance(arrays: CircuitArrays) -> float:
+    """The least conductance of a resistor, S; 0 without resistors."""
+    ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
+    return 1.0 / float(ohms.max()) if ohms.size else 0.0
+
+
+__all__ = ["Equations", "equations", "least_conductance", "references", "right_side"]
