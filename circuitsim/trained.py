@@ -46,7 +46,14 @@ class TrainedModel(ABC):
 
     @abstractmethod
     def read(self, data: str, targets: bool = True) -> Samples:
-        """Samples from a file or a data set, with targets or without.
+        """Samples from a file or a data set.
+
+        Parameters
+        ----------
+        data : str
+            A file, or the name of a data set.
+        targets : bool
+            Whether there must be targets.
 
         Raises
         ------

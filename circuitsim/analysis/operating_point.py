@@ -166,7 +166,23 @@ class OperatingPoint:
         return float(self.voltages[self.circuit.node_index(node)])
 
     def voltage(self, first: str | int, second: str | int | None = None) -> float:
-        """Voltage v(first) − v(second), V; against ground (or the reference) if ``second`` is not given."""
+        """Voltage between two nodes.
+
+        Parameters
+        ----------
+        first, second : str or int
+            Names of nodes; without ``second`` against ground (or the reference).
+
+        Returns
+        -------
+        float
+            v(first) − v(second), V.
+
+        Raises
+        ------
+        TopologyError
+            There is no such node.
+        """
         return self[first] - (0.0 if second is None else self[second])
 
     def current(self, name: str) -> float:

@@ -150,7 +150,26 @@ def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
 def prepared(
     circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
-    """Analyse a circuit once, to solve it many times with other values; see `solve` for the arguments."""
+    """Analyse a circuit once, to solve it many times with other values.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    solver : str
+        As for `solve`.
+    tolerance : float
+        Largest relative violation that the certificate of each solution allows, 0 to 1.
+
+    Returns
+    -------
+    Prepared or PreparedAmplified or PreparedControlled or PreparedExpanded
+        Its ``solve(values)`` takes other element values by name.
+
+    Raises
+    ------
+    TopologyError
+        A circuit without elements, or a tolerance out of range.
+    """
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:

@@ -130,19 +130,77 @@ class Circuit:
 
     # ------------------------------------------------------------------ building
     def resistor(self, name: str, first: str, second: str, resistance: float) -> None:
-        """Add a resistor of ``resistance`` ohm (≥ 0; zero is an ideal short)."""
+        """Add a resistor.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes; its current counts from ``first`` through it to ``second``.
+        resistance : float
+            Ω, not negative; zero is an ideal short.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name, or a value that is negative or not finite.
+        """
         self.add("R", name, first, second, resistance)
 
     def diode(self, name: str, anode: str, cathode: str) -> None:
-        """Add an ideal diode: no reverse current, no forward drop."""
+        """Add an ideal diode: no reverse current, no forward drop.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        anode, cathode : str
+            Names of its nodes; its current flows from ``anode`` through it to ``cathode``.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name.
+        """
         self.add("D", name, anode, cathode)
 
     def voltage_source(self, name: str, positive: str, negative: str, voltage: float) -> None:
-        """Add an ideal source that holds v(positive) − v(negative) = ``voltage`` volts."""
+        """Add an ideal source that holds v(positive) − v(negative) = ``voltage``.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        positive, negative : str
+            Names of its nodes; its current counts from ``positive`` through it to ``negative``.
+        voltage : float
+            V; a source that delivers power has a negative current.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name, or a value that is not finite.
+        """
         self.add("V", name, positive, negative, voltage)
 
     def current_source(self, name: str, first: str, second: str, current: float) -> None:
-        """Add a source whose ``current`` amperes flow from ``first`` through it to ``second``."""
+        """Add a source whose current flows from ``first`` through it to ``second``.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes.
+        current : float
+            A.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name, or a value that is not finite.
+        """
         self.add("I", name, first, second, current)
 
     def amplifier(self, name: str, left: str, right: str, gain: float) -> None:

@@ -126,7 +126,28 @@ def _reading(
 def load(
     path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
 ) -> Circuit:
-    """The circuit of the deck in a file; as `read_deck`."""
+    """The circuit of the deck in a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The deck; ``-`` is standard input.
+    allow_include : iterable of str or path-like
+        Folders outside the deck's own from which it may include files.
+    title : bool
+        Whether the first line is the title; False: it is a card.
+
+    Returns
+    -------
+    Circuit
+
+    Raises
+    ------
+    NetlistError
+        Everything that is wrong with the deck, each with its place.
+    UsageError
+        There is no such file, or it is no regular file.
+    """
     return read_deck(path, allow_include, title).circuit
 
 
@@ -137,7 +158,30 @@ def loads(
     allow_include: Iterable[str | os.PathLike[str]] = (),
     title: bool = True,
 ) -> Circuit:
-    """The circuit of a deck's text; as `read_deck_text`."""
+    """The circuit of a deck's text.
+
+    Parameters
+    ----------
+    text : str
+        The deck.
+    file : str
+        The name that messages give it.
+    folder : str or path-like, optional
+        Where its ``.include`` cards look.
+    allow_include : iterable of str or path-like
+        Further folders from which it may include files.
+    title : bool
+        Whether the first line is the title; False: it is a card.
+
+    Returns
+    -------
+    Circuit
+
+    Raises
+    ------
+    NetlistError
+        Everything that is wrong with the deck, each with its place.
+    """
     return read_deck_text(text, file, folder, allow_include, title).circuit
 
 
@@ -146,7 +190,19 @@ def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
 
     Numbers are exact. Resistors of zero ohm become sources of 0 V (ngspice would take 1 mΩ), ideal diodes name a
     near-ideal model, and names illegal in ngspice are mapped to legal ones (listed in a comment).
-    ``roles`` (`circuitsim.netlist.roles`) are written as comment directives, so that the deck can be trained.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    roles : Roles, optional
+        Written as comment directives, so that the deck can be trained.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
 
     >>> print(dumps(loads("a divider\\nV1 a 0 6\\nR1 a b 1k\\nR2 b 0 0\\n")), end="")
     a divider
@@ -162,7 +218,16 @@ def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
 
 
 def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = None) -> None:
-    """Write `dumps` of ``circuit`` to a file, which is replaced in one step."""
+    """Write a circuit as a flat SPICE deck; its text is that of `dumps`.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    path : str or path-like
+        The file, which is replaced in one step.
+    roles : Roles, optional
+        Written as comment directives, so that the deck can be trained.
+    """
     from circuitsim._files import write_file
 
     write_file(path, dumps(circuit, roles).encode())

@@ -28,7 +28,17 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def rendered(figure: Figure, form: str) -> bytes:
-    """The picture as ``png``, ``svg`` or ``pdf``; the same figure gives the same bytes."""
+    """A figure as the bytes of a picture; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    form : {"png", "svg", "pdf"}
+
+    Returns
+    -------
+    bytes
+    """
     import matplotlib
 
     buffer = io.BytesIO()

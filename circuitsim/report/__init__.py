@@ -89,12 +89,28 @@ def operating_point(point: OperatingPoint) -> str:
 
 
 def failure(circuit: Circuit, message: str, elements: Collection[str]) -> str:
-    """A circuit without operating point: the reason, and the drawing with the elements that cause it in red."""
+    """A circuit without operating point: the reason, and the drawing with the elements that cause it in red.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    message : str
+        Plain text.
+    elements : collection of str
+        Names of the elements to mark.
+    """
     return f'<p class="bad">{escape(message)}</p>' + drawing(circuit, elements)
 
 
 def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> str:
-    """The drawing with its tools; of circuits too large to draw a line that says so."""
+    """The drawing with its tools; of circuits too large to draw a line that says so.
+
+    Parameters
+    ----------
+    source : OperatingPoint or Circuit
+    marked : collection of str
+        Names of elements to draw in red.
+    """
     from circuitsim.circuit import Circuit
     from circuitsim.errors import UsageError
     from circuitsim.plotting.svg import circuit_svg
@@ -128,7 +144,14 @@ def waveforms(result: TransientResult) -> str:
 
 
 def history(found: History, options: dict[str, Any]) -> str:
-    """Training curves, the last row, and the options of the run."""
+    """Training curves, the last row, and the options of the run.
+
+    Parameters
+    ----------
+    found : History
+    options : dict
+        By name; those that are None are left out.
+    """
     from circuitsim.notebook import history_charts
 
     last = [[name, f"{value:.6g}"] for name, value in found.rows[-1].items()] if found.rows else []

@@ -46,7 +46,15 @@ class ProgressLine:
         return self._first is None or self.clock() - self._drawn >= self.interval
 
     def update(self, fraction: float, note: str = "") -> None:
-        """Show the fraction done, a note, and the time left at the pace since the first call."""
+        """Show the fraction done, a note, and the time left at the pace since the first call.
+
+        Parameters
+        ----------
+        fraction : float
+            0 to 1.
+        note : str
+            Behind the time left.
+        """
         now = self.clock()
         if self._first is None:
             # In a resumed run the rate is that of this process's steps only.
