@@ -141,12 +141,24 @@ def _add_output(group: OptionGroup, required: bool = False) -> None:
     group.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
 
 
+class _AnyWord(dict[str, Any]):
+    """Parsers by name that every word passes for one of: `_Models` says more about a wrong word than `argparse`."""
+
+    def __contains__(self, word: object) -> bool:
+        return True
+
+
 class _Models(argparse._SubParsersAction):
     """The choice of a model; what was written in earlier versions is refused with what to write now."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.choices: Any = None  # argparse's own message lists names; `__call__` says more
+    @property
+    def choices(self) -> Any:
+        """The parsers by name."""
+        return _AnyWord(self._name_parser_map)
+
+    @choices.setter
+    def choices(self, value: Any) -> None:
+        """Set by `argparse` to the map of names, which is known."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None

@@ -152,7 +152,7 @@ def published() -> dict[str, dict[str, Any]]:
 
 
 def preset(name: str, divisor: int = 1) -> dict[str, Any]:
-    """A published configuration as the options of ``circuitsim train --model ffebm``; widths over ``divisor``.
+    """A published configuration as the options of ``circuitsim train ffebm``; widths over ``divisor``.
 
     Raises
     ------

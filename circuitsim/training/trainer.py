@@ -358,7 +358,7 @@ class Trainer:
             note += f"  {self._at.updates / self._at.seconds:.0f} updates/s"
         if self._at.sums:
             note += "".join(f"  {name} {total / self._at.summed:.4g}" for name, total in self._at.sums.items())
-        self.progress.update(min(1.0, done / self.plan.epochs), note)
+        self.progress.update(min(1.0, done / max(1, self.plan.epochs)), note)
 
     def _outcome(self, interrupted: bool) -> Outcome:
         if self.progress:
