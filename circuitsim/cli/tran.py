@@ -27,6 +27,7 @@ examples:
   circuitsim tran netlists/half-wave-smoothed.cir > waves.csv
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
   circuitsim tran netlists/buck-converter.cir --events
+  circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m' --measure 'top MAX i(L1)'
   circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table
 """
 
@@ -43,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element)")
     parser.add_argument("--events", action="store_true", help="show the changes of diodes instead of the waveforms")
+    parser.add_argument(
+        "--measure", metavar="'NAME …'", action="append", default=[],
+        help="as .meas tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1' (repeatable); shown in place of "
+        "waveforms",
+    )  # fmt: skip
     parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
     parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificate; default: 1e-9")
     add_output(parser)
@@ -54,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.probes import all_probes, parse_probes
     from circuitsim.cli.sweep import OVER_TIME, printed
     from circuitsim.transient.deck import run_deck
+    from circuitsim.transient.measure import measurements_table
     from circuitsim.transient.table import events_table, waveform_table
 
     check_target(args.output, [args.deck])
@@ -67,8 +74,12 @@ def run(args: argparse.Namespace) -> int:
     probes = parse_probes(columns, deck.circuit) if columns else all_probes(deck.circuit)
     step, stop = _time("--step", args.step), _time("--stop", args.stop)
     found = run_deck(deck, step, stop, _initial(args.initial), args.tolerance)
-    waves = waveform_table(found, probes, {name.lower(): value for name, value in deck.parameters.items()})
-    deliver(_formatted(events_table(found) if args.events else waves, found, args.format), args.output)
+    names = {name.lower(): value for name, value in deck.parameters.items()}
+    waves = waveform_table(found, probes, names)
+    shown = waves
+    if args.events or args.measure:
+        shown = events_table(found) if args.events else measurements_table(found, args.measure, names)
+    deliver(_formatted(shown, found, args.format), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_waveforms
 

@@ -4,11 +4,13 @@ Between two events (a diode changes its state, a source has a corner) the circui
 waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
 """
 
+from circuitsim.transient.measure import Measurement, measure
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import Event, TransientResult
 from circuitsim.transient.run import transient
 from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
 
 __all__ = [
-    "Event", "Exponential", "PiecewiseLinear", "Pulse", "Sine", "Switch", "TransientResult", "Waveform", "transient",
+    "Event", "Exponential", "Measurement", "PiecewiseLinear", "Pulse", "Sine", "Switch", "TransientResult", "Waveform",
+    "measure", "transient",
 ]  # fmt: skip

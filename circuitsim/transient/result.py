@@ -142,6 +142,10 @@ class TransientResult:
         voltage, current, _ = evaluate(self._segments, times)
         return voltage[:, :m], current[:, :m]
 
+    def segment_starts(self) -> np.ndarray:
+        """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""
+        return self._segments.start
+
     def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
         """Voltage between two nodes (n,), V, at the output times or others."""
         voltage, _ = self.at(self.times if times is None else times)

@@ -50,7 +50,17 @@ def waveform_table(
     names : mapping of str to float
         Parameters that formulas read, in lower case.
     """
-    voltage, current = result.at(result.times)
+    found = columns(result, probes, names, result.times)
+    return Table(
+        ("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found)
+    )  # fmt: skip
+
+
+def columns(
+    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float], times: np.ndarray
+) -> list[np.ndarray]:
+    """Quantities at times (n,) of the run."""
+    voltage, current = result.at(times)
     circuit = result.circuit
 
     def column(probe: Any) -> np.ndarray:
@@ -59,7 +69,7 @@ def waveform_table(
             return np.asarray(voltage[:, [k for k, _ in ends]] @ np.array([sign for _, sign in ends]))
         k = circuit.element_index(probe.first)
         if probe.kind == VALUE:
-            return np.full(result.times.size, circuit.arrays().value[k])
+            return np.full(times.size, circuit.arrays().value[k])
         return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
 
     found = []
@@ -68,13 +78,11 @@ def waveform_table(
             known = {signal: column(own) for signal, own in probe.probes.items()}
             found.append(np.array([
                 probe.value({signal: float(values[n]) for signal, values in known.items()}, names)
-                for n in range(result.times.size)
+                for n in range(times.size)
             ]))  # fmt: skip
         else:
             found.append(column(probe))
-    return Table(
-        ("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found)
-    )  # fmt: skip
+    return found
 
 
 def events_table(result: TransientResult) -> Table:

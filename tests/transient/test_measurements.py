@@ -1,0 +1,116 @@
+"""Measurements on waveforms against closed forms, and against ngspice's own ``.meas``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from circuitsim import Circuit
+from circuitsim.cli import main
+from circuitsim.errors import UsageError
+from circuitsim.netlist import read_deck_text
+from circuitsim.transient import Pulse, Sine, TransientResult, measure, transient
+from circuitsim.transient.deck import run_deck
+
+OMEGA = 2.0 * math.pi * 50.0
+
+
+@pytest.fixture(scope="module")
+def sine() -> TransientResult:
+    """3 V sin ωt + 1 V, half-wave rectified into 1 kΩ, for two periods; a step at 13 ms."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.diode("D1", "in", "out")
+    circuit.resistor("R1", "out", "0", 1e3)
+    circuit.add("C", "C1", "in", "0", 1e-6)
+    circuit.voltage_source("V2", "step", "0", 0.0)
+    circuit.resistor("R2", "step", "0", 1.0)
+    waves = {"V1": Sine(1.0, 3.0, 50.0), "V2": Pulse(-1.0, 2.0, 13e-3)}
+    return transient(circuit, 0.04, waves, points=2)
+
+
+EDGE = math.asin(1.0 / 3.0) / OMEGA
+"""The sine with its offset is positive from −EDGE to 10 ms + EDGE."""
+MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) / 0.02
+
+
+@pytest.mark.parametrize(("text", "exact"), [
+    ("m MAX v(in)", 4.0), ("m MIN v(in)", -2.0), ("m PP v(in)", 6.0), ("m MAX_AT v(in) FROM=0.02", 0.025),
+    ("m MIN_AT v(in) TO=0.02", 0.015), ("m MAX v(in) FROM=10m TO=12m", 1.0), ("m AVG v(in)", 1.0),
+    ("m RMS v(in) FROM=0 TO=20m", math.sqrt(1.0 + 4.5)), ("m AVG v(out)", MEAN), ("m INTEG v(out) TO=20m", 0.02 * MEAN),
+    ("m INTEG i(R1)", 0.04 * MEAN / 1e3), ("m FIND v(in) AT=5m", 4.0), ("m WHEN v(in) = 2.5 RISE=2", 0.02 + 1e-2 / 6.0),
+    ("m WHEN v(in)=2.5 FALL=LAST", 0.03 - 1e-2 / 6.0), ("m WHEN v(in)=2.5 CROSS=3", 0.02 + 1e-2 / 6.0),
+    ("m WHEN v(in)=2.5 TD=5m", 0.01 - 1e-2 / 6.0), ("m FIND v(step) WHEN v(in)=-0.5 CROSS=LAST", 2.0),
+    ("m WHEN v(step)=0", 13e-3), ("m WHEN v(in)=v(step) RISE=1", 0.02 + math.asin(1.0 / 3.0) / OMEGA),
+    ("m TRIG v(in) VAL=1 FALL=1 TARG v( in, 0 ) VAL=1 RISE=1", 0.01), ("m TRIG AT=1m TARG v(step) VAL=1 RISE=1", 12e-3),
+    ("m MAX {2*v(out)-1}", 7.0), ("m FIND v(in) AT={quarter}", 4.0),
+])  # fmt: skip
+def test_against_closed_forms(sine: TransientResult, text: str, exact: float) -> None:
+    found = measure(sine, text, {"quarter": 5e-3})
+    assert found.name == "m"
+    assert found.value == pytest.approx(exact, rel=1e-11, abs=1e-12)
+
+
+def test_an_event_that_does_not_happen(sine: TransientResult) -> None:
+    assert measure(sine, "m WHEN v(in)=5").value is None
+    assert measure(sine, "m WHEN v(in)=2.5 RISE=9").value is None
+    assert measure(sine, "m WHEN v(in)=4").value is None  # touched, not crossed
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("m", "missing"), ("m SKEW v(in)", "SKEW is not done"), ("m MAX v(in) FROM=1", "outside the run"),
+    ("m MAX v(in) FROM=2m TO=1m", "ends before"), ("m FIND v(in)", "missing"), ("m WHEN v(in)", "quantity=value"),
+    ("m TRIG v(in) TARG v(in) VAL=1", "VAL="), ("m MAX v(nowhere)", "nowhere"), ("m WHEN v(in)=x", "no number"),
+    ("m MAX v(in) MAYBE", "does not belong"),
+])  # fmt: skip
+def test_what_is_refused(sine: TransientResult, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        measure(sine, text)
+
+
+DECK = """half-wave rectifier
+V1 in 0 SIN(0 10 50)
+R1 in a 10
+D1 a out ideal
+C1 out 0 100u
+R2 out 0 500
+{model}
+.tran 10u 60m 0 5u uic
+"""
+LINES = ["ripple PP v(out) from=30m to=60m", "mean AVG v(out) from=20m to=60m", "eff RMS i(V1) from=20m to=60m",
+         "start WHEN v(out)=5 rise=1", "late FIND v(out) WHEN v(in)=0 fall=2"]  # fmt: skip
+
+
+@pytest.mark.ngspice
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+def test_against_ngspice(tmp_path: Path) -> None:
+    """Its diode with a small emission coefficient is nearly ideal: some 20 mV of 9 V."""
+    text = DECK.format(model=".model ideal D(is=1e-12 n=0.02)") + "".join(f".meas tran {line}\n" for line in LINES)
+    path = tmp_path / "deck.cir"
+    path.write_text(text + ".control\nrun\n.endc\n.end\n")
+    done = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False, timeout=60)
+    said = [line.split("=") for line in done.stdout.splitlines() if "=" in line]
+    theirs = {words[0].strip(): float(words[1].split()[0]) for words in said if words[0].strip() in
+              {line.split()[0] for line in LINES}}  # fmt: skip
+    run = run_deck(read_deck_text(DECK.format(model=".model ideal D")))
+    for line in LINES:
+        found = measure(run, line)
+        assert found.value == pytest.approx(theirs[found.name], rel=0.01), line
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text(DECK.format(model=".model ideal D"))
+    assert main(["tran", str(path), "--measure", "top MAX v(in)", "--measure", "never WHEN v(out)=99"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["name"] for row in rows] == ["top", "never"]
+    assert float(rows[0]["value"]) == pytest.approx(10.0, rel=1e-12)
+    assert rows[1]["value"] == "failed"
+    assert main(["tran", str(path), "--measure", "top MAX v(in)", "--format", "table"]) == 0
+    assert main(["tran", str(path), "--measure", "top MAX"]) == 2
