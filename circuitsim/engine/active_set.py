@@ -15,11 +15,8 @@ from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
-from circuitsim.engine.search import PARTS, PATIENCE, Change, Search
+from circuitsim.engine.search import Change, Search
 from circuitsim.errors import ConvergenceError
-
-NODAL = 3 * (1 + PARTS) * PATIENCE
-"""Most iterations on node potentials in doubles."""
 
 
 def solve_active_set(
@@ -48,7 +45,7 @@ def solve_active_set(
         raise ConvergenceError("no linear circuit may be solved")
     search, previous, done = Search(closed.size > 0), None, 0
     if nodal.suits(net):
-        closed, guess, previous, done = nodal.iterate(net, closed, guess, min(NODAL, limit))
+        closed, guess, previous, done = nodal.iterate(net, closed, guess, limit)
     for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = kkt_violations(net, point)

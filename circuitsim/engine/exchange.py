@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.kernels import kernel
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.pivots import NOISE, exchange_trees
 from circuitsim.program.incidence import by_node
-
-NOISE = 1e-13
-"""Share of the magnitudes in a sum of currents that its rounding is below."""
 
 
 def exchange_all(
@@ -96,11 +94,11 @@ def exchange(
     offers = np.searchsorted(home[np.argsort(home, kind="stable")], np.arange(first.size + 1))
     spares = spares[np.argsort(home, kind="stable")]
     carried, size = np.zeros(chosen.size), np.zeros(chosen.size)
-    work = [np.empty(nodes.size, dtype=np.int64) for _ in range(5)]
-    # Each swap walks the tree of its group anew.
-    kernel(_exchange_trees, chosen.size * (spares.size + 1))(
+    work = [np.empty(nodes.size, dtype=np.int64) for _ in range(4)]
+    # Each pivot walks paths of a tree.
+    kernel(exchange_trees, chosen.size + 8 * spares.size)(
         np.append(first, nodes.size), offers, spares, ptr, position % chosen.size, a, b, need[nodes], scale[nodes],
-        used, carried, size, *work,
+        used, carried, size, *work, np.empty(nodes.size, dtype=bool),
     )  # fmt: skip
     inside[chosen] = used
     all_flow, all_noise = np.zeros(tail.size), np.zeros(tail.size)
@@ -108,62 +106,3 @@ def exchange(
     all_flow[chosen], all_noise[chosen] = carried, size
     forest = np.flatnonzero(inside)
     return forest, all_flow[forest], all_noise[forest]
-
-
-def _exchange_trees(
-    first, offers, spares, ptr, edge_at, tail, head, need, scale, used, flow, noise, order, edge, parent, depth, tree
-):  # fmt: skip
-    """Group by group: root the trees, find their currents by leaf elimination, swap one pair, and again."""
-    for q in range(first.size - 1):
-        low, high = first[q], first[q + 1]
-        for swaps in range(4 * (offers[q + 1] - offers[q]) + 20, -1, -1):
-            tree[low:high] = -1
-            found = low
-            for root in range(low, high):
-                if tree[root] >= 0:
-                    continue
-                order[found], edge[root], parent[root], depth[root], tree[root] = root, -1, root, 0, root
-                visited = found
-                found += 1
-                while visited < found:
-                    u = order[visited]
-                    visited += 1
-                    for at in range(ptr[u], ptr[u + 1]):
-                        e = edge_at[at]
-                        v = head[e] if tail[e] == u else tail[e]
-                        if used[e] and tree[v] < 0:
-                            order[found] = v
-                            edge[v], parent[v], depth[v], tree[v] = e, u, depth[u] + 1, root
-                            found += 1
-            rest, size = need[low:high].copy(), scale[low:high].copy()
-            for k in range(high - 1, low - 1, -1):
-                u = order[k]
-                e = edge[u]
-                if e >= 0:
-                    flow[e] = rest[u - low] if tail[e] == u else -rest[u - low]
-                    noise[e] = size[u - low]
-                    rest[parent[u] - low] += rest[u - low]
-                    size[parent[u] - low] += size[u - low]
-            out, into = -1, -1
-            for k in range(offers[q], offers[q + 1]):
-                # Current through a spare diode relieves what the tree carries from its anode to its cathode.
-                u, v = tail[spares[k]], head[spares[k]]
-                if used[spares[k]] or tree[u] != tree[v]:
-                    continue
-                while u != v:
-                    if depth[u] >= depth[v]:
-                        e = edge[u]
-                        along = tail[e] == u
-                        u = parent[u]
-                    else:
-                        e = edge[v]
-                        along = head[e] == v
-                        v = parent[v]
-                    if not along and flow[e] < -NOISE * noise[e] and (out < 0 or flow[e] < flow[out]):
-                        out, into = e, spares[k]
-                if out >= 0:
-                    break
-            if out < 0 or swaps == 0:
-                break
-            used[out], used[into] = False, True
-            flow[out] = 0.0

@@ -11,9 +11,9 @@ from types import FunctionType
 from typing import Any
 
 from circuitsim import kernels
-from circuitsim.engine import double_double, steps, tree
+from circuitsim.engine import double_double, pivots, steps, tree
 
-MODULES = (double_double, tree, steps)
+MODULES = (double_double, tree, steps, pivots)
 """Modules whose functions a compiled kernel may call."""
 
 

@@ -1,8 +1,11 @@
-"""How an active-set iteration changes its set: all violated diodes at once, and what follows where that cycles.
+"""How an active-set iteration changes its set, in three phases.
 
-Changes of all violated diodes converge in a few iterations where they converge. Where a set returns, a part of the
-violated diodes changes, half as many at each further return (block pivoting, Júdice & Pires 1994), drawn at random
-with a fixed seed; then the search begins again; last comes the dual method (`circuitsim.engine.dual`).
+    ALL     all violated diodes change (Hintermüller, Ito & Kunisch 2003); then again from other sets: none, all conduct
+    PART    a random part of them changes, smaller where violations do not become fewer (Júdice & Pires 1994)
+    DUAL    one diode at a time (`circuitsim.engine.dual`)
+
+The first converges in a few iterations where it converges; the second ends nearly all cycles of the first; the third
+cannot cycle. A phase ends where a set returns or the violations stop to become fewer.
 """
 
 from __future__ import annotations
@@ -11,22 +14,22 @@ import enum
 
 import numpy as np
 
-PATIENCE = 40
-"""Iterations before the search begins again with all diodes conducting: along a chain, diodes enter one an iteration
-but leave together."""
+PATIENCE = 6
+"""Iterations of all changes without fewer violations than ever before, after which they begin from another set: along a
+chain, diodes enter one an iteration but leave together."""
+
+ALL = 40
+"""Most iterations of all changes from one set."""
 
 STALLED = 0.9
 """An iteration that leaves more than this share of the fewest violations so far is followed by one in which none
 leaves."""
 
-PARTS = 5
-"""Iterations in which a part changes: so many times `PATIENCE`."""
+IDLE = 4
+"""Iterations of a part without fewer violations than ever before, after which the part is halved."""
 
-FEWER = 5
-"""Iterations in which a part changes without fewer violations than ever before, after which the part is halved."""
-
-NEAR = 32
-"""Violations from which the dual method, one diode at a time, is shorter than another beginning."""
+PARTS = 200
+"""Most iterations in which a part changes."""
 
 
 class Change(enum.Enum):
@@ -34,64 +37,63 @@ class Change(enum.Enum):
 
     ALL = enum.auto()
     ENTER_ONLY = enum.auto()
-    PART = enum.auto()
     NONE_CONDUCTS = enum.auto()
     ALL_CONDUCT = enum.auto()
+    PART = enum.auto()
     DUAL = enum.auto()
 
 
 class Search:
-    """The sets seen so far and the fewest violations among them.
+    """The phase, the sets seen in it and the fewest violations among them.
 
     Parameters
     ----------
     given : bool
-        Whether the search begins with conducting diodes: should it fail, it begins again with none first.
+        Whether the search begins with conducting diodes: it may begin again with none, then with all.
     """
 
     def __init__(self, given: bool) -> None:
-        self.seen: set[bytes] = set()
-        self.fewest, self.count, self.idle = float("inf"), 0, 0
+        self.phase = Change.ALL
         self.restarts = [Change.ALL_CONDUCT, Change.NONE_CONDUCTS] if given else [Change.ALL_CONDUCT]
         self.share = 1.0
-        self.dual = False
         self.draw = np.random.default_rng(0)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.seen: set[bytes] = set()
+        self.fewest, self.count, self.idle = float("inf"), 0, 0
 
     def next(self, key: bytes, violated: int, entering: int) -> Change:
         """The change that follows a set (``key``) with so many violated diodes, of which some are ``entering``."""
-        self.count += 1
-        if self.dual:
-            return Change.DUAL
-        returned = key in self.seen
+        returned, before = key in self.seen, self.fewest
         self.seen.add(key)
-        fewer = violated < self.fewest
-        self.idle = 0 if fewer else self.idle + 1
-        if self.share < 1.0 and self.count <= PARTS * PATIENCE:
-            if self.idle >= FEWER:
-                self.share, self.idle = max(0.5 * self.share, 1e-9), 0
-            self.fewest = min(self.fewest, violated)
-            return Change.PART
-        long = self.count > PATIENCE
-        if self.share == 1.0 and (returned or (long and not self.restarts)):
-            self.share, self.count, self.idle = 0.5, 0, 0
-            self.fewest = min(self.fewest, violated)
-            return Change.PART
-        if self.share < 1.0 or long:
-            near = self.share < 1.0 and self.fewest <= NEAR
-            self.seen.clear()
-            self.fewest, self.count, self.share = float("inf"), 0, 1.0
-            if self.restarts and not near:
+        self.count += 1
+        self.idle = 0 if violated < before else self.idle + 1
+        self.fewest = min(before, violated)
+        if self.phase is Change.ALL:
+            if not returned and self.idle <= PATIENCE and self.count <= ALL:
+                return Change.ENTER_ONLY if violated >= STALLED * before and entering else Change.ALL
+            self._begin()
+            if self.restarts:
                 return self.restarts.pop()
-            self.dual = True
-            return Change.DUAL
-        stalled = violated >= STALLED * self.fewest and entering > 0
-        self.fewest = min(self.fewest, violated)
-        return Change.ENTER_ONLY if stalled else Change.ALL
+            self.phase = Change.PART
+        if self.phase is Change.PART:
+            self._resize()
+            if self.count <= PARTS:
+                return Change.PART
+            self.phase = Change.DUAL
+        return Change.DUAL
+
+    def _resize(self) -> None:
+        """Begin with half of them, double the part where violations become fewer, halve it where they do not."""
+        if self.idle == 0:
+            self.share = min(0.5, 2.0 * self.share)
+        elif self.idle >= IDLE:
+            self.share, self.idle = max(0.5 * self.share, 1e-9), 0
 
     def part(self, violated: np.ndarray) -> np.ndarray:
         """The share of the ``violated`` diodes (mask) that changes."""
         k = np.flatnonzero(violated)
         chosen = np.zeros(violated.size, dtype=bool)
-        chosen[self.draw.permutation(k)[: max(1, int(self.share * k.size))]] = True
+        chosen[self.draw.permutation(k)[: max(1, int(np.ceil(self.share * k.size)))]] = True
         return chosen
-
