@@ -28,7 +28,7 @@ _HOMES = {
     "TopologyError": "circuitsim.errors",
     "UnboundedError": "circuitsim.errors",
     "UsageError": "circuitsim.errors",
-    "batched": "circuitsim.analysis.batch",
+    "batched": "circuitsim.analysis.batched",
     "CrossbarLayer": "circuitsim.effective",
     "EffectiveMatrix": "circuitsim.effective",
     "dump": "circuitsim.netlist",

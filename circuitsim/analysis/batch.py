@@ -8,36 +8,28 @@ it is given. A sample that the fast kernel cannot certify goes to the engine, or
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from circuitsim.analysis.expanded import ExpandedBatch
+from circuitsim.analysis.batch_solution import BatchSolution
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
-from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.response import responses
 from circuitsim.analysis.small_circuit import MAX_ITERATIONS
 from circuitsim.analysis.solve import solve
-from circuitsim.analysis.tangent_batch import TangentBatch
-from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.circuit.expansion import Expansion, expanded
+from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan
 from circuitsim.engine.small.ports import Ports
 from circuitsim.engine.small.samples import BLOCK
-from circuitsim.engine.small.single import unpack
 from circuitsim.errors import CircuitError, TopologyError, UnboundedError
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.controlled_batch import ControlledBatch
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
@@ -50,60 +42,8 @@ SHARE = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BatchSolution:
-    """Operating points of many samples, one row each.
-
-    Attributes
-    ----------
-    voltages : (samples, n_nodes) float array
-        Node potentials, V.
-    currents : (samples, m) float array
-        Branch currents in SPICE signs, A.
-    closed : (samples, d) bool array
-        Diodes (in the order of the circuit) that conduct: a set without loops.
-    relative : (samples,) float array
-        Worst violation of the circuit's equations against local scales (`circuitsim.certificate`), nudges included.
-    certified : (samples,) bool array
-        Whether that is within the tolerance.
-    output : (samples, outputs) float array
-        Voltage between the two nodes of each output pair, V.
-    iterations : (samples,) int array
-        Linear circuits solved; 0 where the engine had to step in.
-    stiffness : float
-        Conductance across the outputs while these were solved, S.
-    """
-
-    circuit: Circuit
-    voltages: np.ndarray
-    currents: np.ndarray
-    closed: np.ndarray
-    relative: np.ndarray
-    certified: np.ndarray
-    output: np.ndarray
-    iterations: np.ndarray
-    stiffness: float
-
-    def __getitem__(self, node: str) -> np.ndarray:
-        """Potentials of a node, V (samples,)."""
-        return self.voltages[:, self.circuit.node_index(node)]
-
-    def current(self, name: str) -> np.ndarray:
-        """Currents of an element, A (samples,)."""
-        return self.currents[:, self.circuit.element_index(name)]
-
-    def __len__(self) -> int:
-        return len(self.voltages)
-
-    def __repr__(self) -> str:
-        return (
-            f"BatchSolution of {self.circuit.title!r}: {len(self)} samples, {int(self.certified.sum())} certified, "
-            f"worst relative violation {self.relative.max(initial=0.0):.1e}"
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class BatchSolver:
-    """A circuit ready for batches; make it with `batched`.
+    """A circuit ready for batches; make it with `circuitsim.batched`.
 
     Attributes
     ----------
@@ -394,82 +334,3 @@ class BatchSolver:
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def batched(
-    circuit: Circuit,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[tuple[str, str]] = (),
-    tolerance: float = TOLERANCE,
-) -> BatchSolver | ControlledBatch | ExpandedBatch:
-    """Analyse a circuit once for batches of samples.
-
-    Parameters
-    ----------
-    circuit : Circuit
-    inputs : sequence of str
-        Voltage and current sources whose values each sample brings.
-    outputs : sequence of (str, str)
-        Node pairs that may be nudged and read.
-    tolerance : float
-        What every certificate is held to, relative to local scales.
-
-    Raises
-    ------
-    TopologyError
-        Unknown names; inputs that are not sources; a circuit with amplifiers.
-    """
-    if circuit.devices:
-        expansion = expanded(circuit)
-        return ExpandedBatch(circuit, expansion, with_tangents(circuit, expansion, inputs, outputs, tolerance))
-    return _elementary(circuit, inputs, outputs, tolerance)
-
-
-def with_tangents(
-    circuit: Circuit, expansion: Expansion, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> BatchSolver | ControlledBatch | TangentBatch:
-    """The batch solver of the elementary elements of a circuit with devices; see `batched`."""
-    inner, smooth = _elementary(expansion.circuit, inputs, outputs, tolerance), smooth_devices(circuit, expansion)
-    if smooth is None:
-        return inner
-    if isinstance(inner, BatchSolver):
-        return TangentBatch(inner, smooth)
-    from circuitsim.analysis.smooth_controlled_batch import SmoothControlledBatch
-
-    return SmoothControlledBatch(inner.ready, inner.inputs, inner.outputs, circuit, expansion, smooth)
-
-
-def _elementary(
-    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> BatchSolver | ControlledBatch:
-    """`batched` for a circuit of elementary elements."""
-    if circuit.laws:
-        from circuitsim.analysis.controlled_batch import controlled_batch
-
-        return controlled_batch(circuit, inputs, outputs, tolerance)
-    if circuit.amplified:
-        raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
-    kind, first, second, value, n_nodes = circuit.arrays()
-    chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
-    for k in chosen.tolist():
-        if kind[k] not in (VOLTAGE, CURRENT):
-            raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
-    pairs = np.array([[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs], dtype=np.int64).reshape(
-        -1, 2
-    )
-    q = len(pairs)
-    columns = (
-        np.concatenate([kind, np.full(q, RESISTOR), np.full(q, CURRENT)]).astype(np.int8),
-        np.concatenate([first, pairs[:, 0], pairs[:, 1]]),
-        np.concatenate([second, pairs[:, 1], pairs[:, 0]]),
-    )
-    plan = None
-    if n_nodes <= LARGEST:
-        late = np.zeros(n_nodes, dtype=bool)
-        late[pairs] = True
-        everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        plan = unpack(small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
-        branches = (columns[0] == DIODE) | ((columns[0] == RESISTOR) & (everything != 0.0))
-        if plan.resistor.size + plan.diode.size < branches.sum():
-            plan = None  # given up, since it takes too many updates: the engine solves the samples
-    return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())

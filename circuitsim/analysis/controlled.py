@@ -13,7 +13,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.circuit import checked_value
+from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
 from circuitsim.controlled.certificate import certify_controlled

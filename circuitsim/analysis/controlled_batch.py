@@ -14,7 +14,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.errors import CircuitError, TopologyError, UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.batch import BatchSolution
+    from circuitsim.analysis.batch_solution import BatchSolution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class ControlledBatch:
         UsageError
             A nudge: there is no energy that it could be added to.
         """
-        from circuitsim.analysis.batch import BatchSolution
+        from circuitsim.analysis.batch_solution import BatchSolution
 
         if stiffness or (injected is not None and np.any(injected)):
             raise UsageError(no_energy(self.circuit))

@@ -22,7 +22,8 @@ from circuitsim.models.smooth import SmoothDevice
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
-    from circuitsim.analysis.batch import BatchSolution, BatchSolver
+    from circuitsim.analysis.batch import BatchSolver
+    from circuitsim.analysis.batch_solution import BatchSolution
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.controlled_batch import ControlledBatch
     from circuitsim.analysis.smooth_controlled import SmoothControlled

@@ -15,7 +15,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.batch import BatchSolution
+    from circuitsim.analysis.batch_solution import BatchSolution
 
 
 @dataclass(frozen=True, eq=False, repr=False)

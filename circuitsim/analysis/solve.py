@@ -19,7 +19,7 @@ from circuitsim.analysis.solution_warnings import solution_warnings
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
-from circuitsim.circuit.circuit import checked_value
+from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
 from circuitsim.engine.network import Wiring

@@ -19,7 +19,7 @@ from circuitsim.analysis.probes import Formula, Probe, Reader, all_probes, parse
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import ELEMENTS, Circuit
-from circuitsim.circuit.circuit import checked_value
+from circuitsim.circuit.columns import checked_value
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, Problem, UsageError
 
 if TYPE_CHECKING:

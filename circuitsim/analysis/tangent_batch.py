@@ -15,7 +15,8 @@ from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import ConvergenceError, TopologyError, UnboundedError
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.batch import BatchSolution, BatchSolver
+    from circuitsim.analysis.batch import BatchSolver
+    from circuitsim.analysis.batch_solution import BatchSolution
 
 
 class _Sample(NamedTuple):
@@ -90,7 +91,7 @@ class TangentBatch:
         self, voltages: np.ndarray, currents: np.ndarray, closed: np.ndarray, relative: np.ndarray,
         output: np.ndarray, iterations: np.ndarray, stiffness: float,
     ) -> BatchSolution:  # fmt: skip
-        from circuitsim.analysis.batch import BatchSolution
+        from circuitsim.analysis.batch_solution import BatchSolution
 
         certified = relative <= self.inner.tolerance
         return BatchSolution(

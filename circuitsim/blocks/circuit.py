@@ -87,7 +87,7 @@ class CircuitBlock:
     tolerance : float
         What each operating point is certified to, relative to local scales.
     analyse : callable, optional
-        Another batch solver than `circuitsim.analysis.batch.batched`, with its interface.
+        Another batch solver than `circuitsim.analysis.batched.batched`, with its interface.
 
     Attributes
     ----------
@@ -348,7 +348,7 @@ class CircuitBlock:
 
 
 def _default_solver() -> Analyse:
-    from circuitsim.analysis.batch import batched
+    from circuitsim.analysis.batched import batched
 
     return batched
 

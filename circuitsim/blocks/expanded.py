@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from circuitsim.analysis.batch import BatchSolver, batched
+from circuitsim.analysis.batch import BatchSolver
+from circuitsim.analysis.batched import batched
 from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.blocks.circuit import Analyse, CircuitBlock

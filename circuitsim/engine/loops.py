@@ -29,6 +29,8 @@ STEPS = 200
 """Most steps of Newton's method for the signs of loop currents."""
 ROUGH = 1e-9
 """Share of the largest current that these steps leave over."""
+SHORTEST = 1e-3
+"""Least share of a Newton step."""
 PROXIMAL = 1e-8
 """Weight of the proximal term beside conductances of 1 S."""
 SMALLEST = 1e-290
@@ -154,25 +156,22 @@ def _dual_newton(
         drop = u[a] - u[b]
         return np.where(one_way, np.maximum(drop, 0.0), drop)
 
-    u = np.zeros(count + 1)
-    carried, factored = clipped(u), None
+    def net(u: np.ndarray) -> np.ndarray:
+        carried = clipped(u)
+        return np.bincount(a, carried, count + 1)[:-1] - np.bincount(b, carried, count + 1)[:-1] - demand
+
+    u, factored = np.zeros(count + 1), None
     for _ in range(STEPS):
-        slope = np.bincount(a, carried, count + 1)[:-1] - np.bincount(b, carried, count + 1)[:-1] - demand
+        slope = net(u)
         if np.abs(slope).max(initial=0.0) <= ROUGH:
             break
         weight = np.where(one_way & (u[a] < u[b]), 0.0, 1.0)
         solver = pattern.solver(np.append(weight, np.full(count, PROXIMAL)), direct=True)
         factored = solver.factor(alone[:0], factored)
         step = -factored.solve(slope)
-        value, length = 0.5 * carried @ carried - demand @ u[:-1], 1.0
-        while length > ROUGH:
-            trial = clipped(u + length * step)
-            decrease = 1e-4 * length * float(slope @ step[:-1])
-            if 0.5 * trial @ trial - demand @ (u + length * step)[:-1] <= value + decrease:
-                break
+        # The function is convex: its slope along the step rises from a negative value, without cancellation.
+        steepest, length = float(slope @ step[:-1]), 1.0
+        while length > SHORTEST and net(u + length * step) @ step[:-1] > -0.5 * steepest:
             length *= 0.5
-        else:
-            break  # rounding hides any further decrease
         u = u + length * step
-        carried = clipped(u)
-    return scale * carried, scale * u[row]
+    return scale * clipped(u), scale * u[row]

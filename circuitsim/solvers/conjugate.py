@@ -15,7 +15,7 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
-from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, by_column, unit_of
 
 NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40
@@ -137,10 +137,7 @@ class DiagonalFactored:
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
-        scaled = current / self.unit
-        if current.ndim == 1:
-            return solve(self.merged, scaled, None, accuracy)[0]
-        return np.stack([solve(self.merged, column, None, accuracy)[0] for column in scaled.T], axis=1)
+        return by_column(lambda scaled: solve(self.merged, scaled, None, accuracy)[0], current / self.unit)
 
 
 @jit()

@@ -20,7 +20,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import rooted, spanning_forest
 from circuitsim.solvers.conjugate import HOPELESS
-from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
+from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, by_column, unit_of
 
 NAME = "conjugate gradients along the strongest spanning tree"
 STRETCH = 0.05
@@ -182,10 +182,7 @@ class TreeFactored:
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
-        scaled = current / self.unit
-        if current.ndim == 1:
-            return solve(self.tree, scaled, None, accuracy)[0]
-        return np.stack([solve(self.tree, column, None, accuracy)[0] for column in scaled.T], axis=1)
+        return by_column(lambda scaled: solve(self.tree, scaled, None, accuracy)[0], current / self.unit)
 
 
 def solve(tree: Tree, current: np.ndarray, guess: np.ndarray | None, accuracy: float) -> tuple[np.ndarray, np.ndarray]:

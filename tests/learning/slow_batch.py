@@ -1,6 +1,6 @@
 """A batch solver that is slow and independent: one prepared circuit, one sample after the other, dense algebra.
 
-It has the interface of `circuitsim.analysis.batch.batched` and shares nothing with it: nudges become elements of the
+It has the interface of `circuitsim.analysis.batched.batched` and shares nothing with it: nudges become elements of the
 circuit (a negative conductance by iterating its current), the adjoint is a dense system on merged nodes.
 """
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuitsim.analysis.batch import BatchSolution, batched
+from circuitsim.analysis.batch_solution import BatchSolution
+from circuitsim.analysis.batched import batched
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.bench.competitors import NoAnswer

@@ -175,6 +175,88 @@ def _next_mark(mark, largest, stamp):
 
 
 @jit()
+def _link(i, d, head, after, before):
+    """Put node i first in the list of degree d."""
+    if head[d] >= 0:
+        before[head[d]] = i
+    after[i] = head[d]
+    before[i] = -1
+    head[d] = i
+
+
+@jit()
+def _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, head, after, before):
+    """Degrees and their lists; late and dense nodes go to the end of the order. Returns how many these are."""
+    n = ptr.size - 1
+    eliminated, postponed = late.size, n - late.size
+    for q in range(late.size):
+        order[postponed + q] = late[q]
+        is_late[late[q]] = True
+    for i in range(n - 1, -1, -1):
+        tail[i] = i
+        size[i] = ptr[i + 1] - ptr[i]
+        degree[i] = size[i]
+        if is_late[i]:
+            continue
+        if degree[i] > dense:
+            postponed -= 1
+            order[postponed] = i
+            weight[i] = 0
+            start[i] = -1
+            eliminated += 1
+        else:
+            _link(i, degree[i], head, after, before)
+    return eliminated
+
+
+@jit()
+def _update_degrees(
+    k, begin, end, outer, eliminated, store, start, size, n_elem, weight, stamp, mark, degree, is_late, after_member,
+    tail, chain, bucket, code,
+):  # fmt: skip
+    """Approximate degrees of the nodes of a new element; nodes without others outside it are eliminated with it, the
+    rest go to buckets of possible twins. Returns the element's outer size and the number of eliminated nodes."""
+    for q in range(begin, end):
+        i = store[q]
+        d, h = _approximate(i, k, store, start, size, n_elem, weight, stamp, mark)
+        if is_late[i]:
+            degree[i] = min(degree[i], d)
+        elif d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
+            outer += weight[i]
+            eliminated -= weight[i]
+            weight[i] = 0
+            start[i] = -1
+            _adopt(k, i, after_member, tail)
+        else:
+            degree[i] = min(degree[i], d)
+            slot = h % bucket.size
+            chain[i] = bucket[slot]
+            bucket[slot] = i
+            code[i] = slot
+    return outer, eliminated
+
+
+@jit()
+def _list_again(begin, end, most, outer, lowest, store, weight, degree, is_late, head, after, before):
+    """Put the nodes of a new element that are left into the lists of their degrees, at most ``most`` less their own
+    weight. Returns the end of the element's nodes and the lowest degree."""
+    put = begin
+    for q in range(begin, end):
+        i = store[q]
+        w = -weight[i]
+        if w <= 0:
+            continue
+        weight[i] = w
+        degree[i] = min(degree[i] + outer - w, most - w)
+        store[put] = i
+        put += 1
+        if not is_late[i]:
+            _link(i, degree[i], head, after, before)
+            lowest = min(lowest, degree[i])
+    return put, lowest
+
+
+@jit()
 def amd(ptr, idx, dense, late):
     """Fill-reducing elimination order of a symmetric graph.
 
@@ -198,48 +280,19 @@ def amd(ptr, idx, dense, late):
         store[p] = idx[p]
     used = np.int64(idx.size)
     start = ptr[:n].copy()
-    size = np.empty(n, np.int32)
+    size, degree, tail = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    code = np.zeros(n, np.int32)
     n_elem = np.zeros(n, np.int32)  # -1: is an element
     weight = np.ones(n, np.int32)
     stamp = np.ones(n, np.int64)  # 0: absorbed element
-    degree = np.empty(n, np.int32)
     head = np.full(n + 1, -1, np.int32)
-    after = np.full(n, -1, np.int32)
-    before = np.full(n, -1, np.int32)
-    bucket = np.full(n + 1, -1, np.int32)
-    chain = np.full(n, -1, np.int32)
-    code = np.zeros(n, np.int32)
+    after, before = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    bucket, chain = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     after_member = np.full(n, -1, np.int32)
-    tail = np.empty(n, np.int32)
     order = np.empty(n, np.int64)
-    done = 0
-    eliminated = late.size
-    postponed = n - late.size
     is_late = np.zeros(n, np.bool_)
-    for q in range(late.size):
-        order[postponed + q] = late[q]
-        is_late[late[q]] = True
-    for i in range(n - 1, -1, -1):
-        tail[i] = i
-        size[i] = ptr[i + 1] - ptr[i]
-        degree[i] = size[i]
-        if is_late[i]:
-            continue
-        if degree[i] > dense:
-            postponed -= 1
-            order[postponed] = i
-            weight[i] = 0
-            start[i] = -1
-            eliminated += 1
-        else:
-            d = degree[i]
-            if head[d] >= 0:
-                before[head[d]] = i
-            after[i] = head[d]
-            head[d] = i
-    lowest = 0
-    largest = 0
-    mark = np.int64(2)
+    eliminated = _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, head, after, before)
+    done, lowest, largest, mark = 0, 0, 0, np.int64(2)
     while eliminated < n:
         while head[lowest] < 0:
             lowest += 1
@@ -255,23 +308,10 @@ def amd(ptr, idx, dense, late):
         degree[k] = outer
         mark = _next_mark(mark + largest, largest + n, stamp)
         _scan(begin, end, store, start, n_elem, weight, stamp, degree, mark)
-        for q in range(begin, end):
-            i = store[q]
-            d, h = _approximate(i, k, store, start, size, n_elem, weight, stamp, mark)
-            if is_late[i]:
-                degree[i] = min(degree[i], d)
-            elif d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
-                outer += weight[i]
-                eliminated -= weight[i]
-                weight[i] = 0
-                start[i] = -1
-                _adopt(k, i, after_member, tail)
-            else:
-                degree[i] = min(degree[i], d)
-                slot = h % n
-                chain[i] = bucket[slot]
-                bucket[slot] = i
-                code[i] = slot
+        outer, eliminated = _update_degrees(
+            k, begin, end, outer, eliminated, store, start, size, n_elem, weight, stamp, mark, degree, is_late,
+            after_member, tail, chain, bucket, code,
+        )  # fmt: skip
         degree[k] = outer
         largest = max(largest, outer)
         mark = _next_mark(mark + largest, largest + n, stamp)
@@ -283,28 +323,9 @@ def amd(ptr, idx, dense, late):
                 mark = _merge_twins(
                     first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail
                 )
-        put = begin
-        for q in range(begin, end):
-            i = store[q]
-            w = -weight[i]
-            if w <= 0:
-                continue
-            weight[i] = w
-            d = min(degree[i] + outer - w, n - eliminated - w + late.size)
-            if is_late[i]:
-                degree[i] = d
-                store[put] = i
-                put += 1
-                continue
-            if head[d] >= 0:
-                before[head[d]] = i
-            after[i] = head[d]
-            before[i] = -1
-            head[d] = i
-            lowest = min(lowest, d)
-            degree[i] = d
-            store[put] = i
-            put += 1
+        put, lowest = _list_again(
+            begin, end, n - eliminated + late.size, outer, lowest, store, weight, degree, is_late, head, after, before
+        )
         size[k] = put - begin
         if fresh:
             used = put
