@@ -7,8 +7,8 @@ are constants or parameters. Each competitor is asked for its default tolerance,
 circuitsim's certificate finds an error of at most `BOUND` of local scales; the time is of that tolerance alone.
 *Cold* is from a circuit in memory to node voltages (ours: to a certified operating point, its voltages read), with the
 modelling in cvxpy; *new values* is a solve for other source values on what was built (every parametrised problem was
-compiled by its cold solve). Medians over rounds in which all
-competitors take their turn.
+compiled by its cold solve). Medians of processor times over
+rounds in which all competitors take their turn; set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -150,9 +150,10 @@ def _again(adapter: Any, value: np.ndarray) -> np.ndarray:
 
 
 def _seconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    """Processor time, so that other work on the machine does not count; all are asked for one thread."""
+    start = time.process_time()
     action()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def lines(circuit: circuitsim.Circuit, entries: list[Entry]) -> list[str]:
