@@ -12,6 +12,7 @@ import circuitsim
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.solvers.linear import Supernodal, SupernodalFactored
 
 
 def changed(circuit: circuitsim.Circuit, codes: tuple[int, ...], seed: int) -> dict[str, float]:
@@ -86,3 +87,28 @@ def test_where_values_tie_any_start_leads_to_the_same_point() -> None:
             assert np.array_equal(point.unique, cold.unique)
             tried += 1
     assert tried == 96
+
+
+def test_a_kept_factor_gives_the_bits_of_a_fresh_one() -> None:
+    """Solves in turn that begin with the same diodes share one factor, which later sets of the same solve leave as it
+    is."""
+    circuit = make("grid", 300, 1)
+    values = circuit.arrays().value.copy()
+    sources = circuit.arrays().kind == VOLTAGE
+
+    def engine() -> Prepared:
+        made = prepared(circuit)
+        assert isinstance(made, Prepared)
+        return dataclasses.replace(made, quick="engine")
+
+    kept, first = engine(), engine().solve()
+    for scale in (1.0, 0.7, 1.3, 0.9):
+        other = np.where(sources, scale * values, values)
+        for start in (None, None, None, first, first, first, None):
+            point, fresh = kept.solve(other, start=start), engine().solve(other, start=start)
+            np.testing.assert_array_equal(point.currents, fresh.currents)
+            np.testing.assert_array_equal(point.voltages, fresh.voltages)
+    solver = kept.wiring.resistances.solver
+    assert isinstance(solver, Supernodal) and isinstance(solver._first[0], np.ndarray)
+    kept.solve(values)
+    assert isinstance(solver._first[0], SupernodalFactored) and solver._first[0].kept
