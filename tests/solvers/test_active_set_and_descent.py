@@ -131,7 +131,7 @@ def test_meshes_nearly_full_of_diodes_need_few_linear_circuits(seed: int) -> Non
     """Changes of all violated diodes do not converge from none conducting: groups of hundreds join and part."""
     ready = prepared(mesh(45, seed, diodes=0.9))
     assert isinstance(ready, Prepared)
-    op = dataclasses.replace(ready, quick="the large driver").solve()
+    op = dataclasses.replace(ready, small="the large driver").solve()
     assert op.certificate.certified
     assert int(str(op.solver["iterations"])) <= 100  # 126 and 129 before parts changed early
 

@@ -99,7 +99,7 @@ def test_a_kept_factor_gives_the_bits_of_a_fresh_one() -> None:
     def engine() -> Prepared:
         made = prepared(circuit)
         assert isinstance(made, Prepared)
-        return dataclasses.replace(made, quick="engine")
+        return dataclasses.replace(made, small="engine")
 
     kept, first = engine(), engine().solve()
     for scale in (1.0, 0.7, 1.3, 0.9):
