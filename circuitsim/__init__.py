@@ -37,6 +37,7 @@ _HOMES = {
     "load": "circuitsim.netlist",
     "loads": "circuitsim.netlist",
     "montecarlo": "circuitsim.tolerance",
+    "optimise": "circuitsim.tolerance.design",
     "prepared": "circuitsim.analysis",
     "sensitivity": "circuitsim.analysis.sensitivity",
     "solve": "circuitsim.analysis",

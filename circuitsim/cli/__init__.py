@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "curve": ("circuitsim.cli.curve", "current over voltage of a device or between two nodes"),
     "montecarlo": ("circuitsim.cli.montecarlo", "statistics and yield over tolerances"),
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
+    "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),

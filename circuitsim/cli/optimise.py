@@ -1,0 +1,97 @@
+"""``circuitsim optimise``: element values for targets."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.tolerance.design import Design
+
+EPILOG = """\
+Least squares of relative errors with exact derivatives. Resistances vary over three decades around the deck's value, or
+within bounds. --series rounds them to preferred values, with the others made up for each rounding; every candidate is
+a certified operating point. The search is local: another start is another deck.
+
+examples:
+  circuitsim optimise ladder.cir --adjust 'R*' --target 'v(a)=8' --target 'v(b)=4'
+  circuitsim optimise ladder.cir --adjust R1=100:10k --adjust R2 --target 'v(out)=2.5' --series E24
+  circuitsim optimise pad.cir --adjust 'R?' --target 'v(in)=0.5' --target 'v(out)=50m' --series E96 --deck found.cir
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``optimise``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--adjust", metavar="NAMES[=LOW:HIGH]", action="append", required=True,
+                        help="resistors and sources that may vary, and their bounds (repeatable)")  # fmt: skip
+    parser.add_argument("--target", metavar="QUANTITY=VALUE[,weight=W]", action="append", required=True,
+                        help="for instance 'v(out)=2.5' (repeatable)")  # fmt: skip
+    parser.add_argument("--series", choices=("E6", "E12", "E24", "E48", "E96", "E192"), default="",
+                        help="round resistances to preferred values")  # fmt: skip
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_output(parser)
+    parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the circuit with these values")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find and print the values."""
+    from circuitsim.tolerance.design import optimise
+
+    check_target(args.output, [args.deck])
+    check_target(args.written, [args.deck], "--deck")
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
+    found = optimise(deck, bounds, args.target, args.series)
+    deliver(_formatted(found, args.format), args.output)
+    if args.written:
+        from circuitsim.cli.output import save
+        from circuitsim.netlist import dumps
+
+        save(dumps(found.point.circuit).encode(), args.written)
+    return 0
+
+
+def _ends(text: str) -> tuple[float, float] | None:
+    """The bounds of one ``--adjust``."""
+    from circuitsim.units import NumberError, parse
+
+    _, equals, ends = text.partition("=")
+    if not equals:
+        return None
+    try:
+        low, high = (parse(part.strip()) for part in ends.split(":"))
+    except (NumberError, ValueError) as error:
+        raise UsageError(f"--adjust {text!r}: {error}; write NAMES=LOW:HIGH, for instance R1=100:10k") from None
+    return low, high
+
+
+def _formatted(found: Design, form: str) -> str:
+    from circuitsim.formats.columns import csv, quantity, table
+
+    if form == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        return dumps(found.to_dict())
+    if form == "csv":
+        return csv(["name", "value", "low", "high"], [[n, v, *found.bounds[n]] for n, v in found.values.items()])
+    circuit = found.point.circuit
+    units = {"resistor": "Ω", "voltage source": "V", "current source": "A"}
+    rows = [[name, quantity(value, units[circuit[name].kind])] for name, value in found.values.items()]
+    lines = [circuit.title, *table(["element", found.series or "value"], rows), ""]
+    unit = {"v": "V", "i": "A", "p": "W"}
+    goals = [
+        [name, quantity(value, unit[name[0]]), quantity(target, unit[name[0]]),
+         f"{100.0 * (value / target - 1.0):.3g} %" if target else ""]
+        for name, (value, target) in found.outputs.items()
+    ]  # fmt: skip
+    lines += table(["quantity", "value", "target", "error"], goals)
+    if found.series:
+        lines.append(f"root mean square error {found.error:.3g}; before rounding {found.continuous_error:.3g}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,335 @@
+"""Design: element values such that quantities meet their targets, within bounds, and rounded to preferred values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.parameters import dependencies
+from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.analysis.sensitivity import derivatives
+from circuitsim.analysis.solve import prepared
+from circuitsim.circuit import Circuit
+from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.tolerance.e_series import neighbours
+from circuitsim.units import NumberError, parse
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+DECADES = 3.0
+"""Bounds around the value of the deck where none are given, in decades."""
+
+PASSES = 20
+"""Most passes over all values in search of better preferred neighbours."""
+
+
+class Target(NamedTuple):
+    """A quantity, the value it shall have (V, A, W), and the weight of its relative error."""
+
+    quantity: str
+    value: float
+    weight: float = 1.0
+
+
+class Design(NamedTuple):
+    """Element values found for targets.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        Ω, V, A.
+    bounds : dict of str to (float, float)
+    outputs : dict of str to (float, float)
+        By quantity: what it is at the certified operating point, and its target.
+    error : float
+        Root of the mean squared relative error, with weights.
+    continuous_error : float
+        The same before values were rounded.
+    series : str
+        Of preferred values; empty: not rounded.
+    point : OperatingPoint
+    """
+
+    values: dict[str, float]
+    bounds: dict[str, tuple[float, float]]
+    outputs: dict[str, tuple[float, float]]
+    error: float
+    continuous_error: float
+    series: str
+    point: OperatingPoint
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: the JSON object of ``circuitsim optimise --format json``."""
+        return {
+            "schema": 2, "title": self.point.circuit.title, "values": self.values,
+            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
+            "outputs": {name: {"value": value, "target": target} for name, (value, target) in self.outputs.items()},
+            "error": self.error, "continuous_error": self.continuous_error, "series": self.series or None,
+            "certificate": self.point.certificate.to_dict(),
+        }  # fmt: skip
+
+
+def parse_target(text: str) -> Target:
+    """A target as ``--target`` has it: ``v(out)=2.5`` or ``v(out)=2.5,weight=10``.
+
+    Raises
+    ------
+    UsageError
+        Text of another form.
+    """
+    quantity, equals, rest = text.rpartition(")=")
+    number, _, weight = rest.partition(",")
+    try:
+        if not equals:
+            raise NumberError("no quantity")
+        factor = parse(weight.strip().removeprefix("weight=")) if weight else 1.0
+        found = Target(quantity.strip() + ")", parse(number.strip()), factor)
+    except NumberError as error:
+        raise UsageError(f"--target {text!r}: {error}; write QUANTITY=VALUE, for instance 'v(out)=2.5'") from None
+    if not 0.0 < found.weight < math.inf:
+        raise UsageError(f"--target {text!r}: the weight must be positive")
+    return found
+
+
+def optimise(
+    source: Circuit | Deck,
+    adjust: Sequence[str] | Mapping[str, tuple[float, float] | None],
+    targets: Sequence[str | Target],
+    series: str = "",
+    iterations: int = 200,
+) -> Design:
+    """Element values with which quantities meet their targets.
+
+    Least squares of the relative errors (trust region, bounds) with exact derivatives from adjoint circuits;
+    resistances vary by their logarithm. Preferred values come from the neighbours of the continuous solution, one value
+    fixed after the other, then from changes of single values; each candidate is a certified operating point.
+
+    Parameters
+    ----------
+    source : Circuit or Deck
+    adjust : sequence of str, or dict of str to (float, float)
+        Names of elements (``*`` and ``?`` stand for other characters), with bounds in a dict; by default three decades
+        around a resistance, ± the larger of 1 and twice its size around a source.
+    targets : sequence of str or Target
+        ``"v(out)=2.5"``; relative errors, absolute ones of a target of 0.
+    series : str, optional
+        ``E6`` … ``E192``: resistances are rounded to this series.
+    iterations : int
+        Most evaluations of the trust region.
+
+    Raises
+    ------
+    UsageError
+        Names or targets that are not there.
+    NoSteadyStateError
+        The circuit has none at its own values.
+
+    Examples
+    --------
+    >>> import circuitsim
+    >>> c = circuitsim.loads('''divider
+    ... V1 in 0 10
+    ... R1 in out 1k
+    ... R2 out 0 1k
+    ... ''')
+    >>> design = circuitsim.optimise(c, ["R2"], ["v(out)=2.5"], "E24")
+    >>> design.values, round(design.outputs["v(out)"][0], 4)
+    ({'R2': 330.0}, 2.4812)
+    """
+    from scipy.optimize import least_squares
+
+    circuit = source if isinstance(source, Circuit) else source.circuit
+    task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
+    start = np.clip(task.start, task.low, task.high)
+    inside = np.minimum(np.maximum(start, task.low + 1e-9 * task.width), task.high - 1e-9 * task.width)
+    if not np.isfinite(task.residuals(inside)).all():
+        task.point(inside)  # raises what is wrong
+    found = least_squares(
+        task.residuals, inside, task.jacobian, (task.low, task.high), xtol=1e-12, ftol=1e-14, gtol=1e-14,
+        max_nfev=iterations,
+    )  # fmt: skip
+    x = found.x
+    continuous = task.error(x)
+    if series:
+        x = _rounded(task, x, series)
+    values = dict(zip(task.names, task.value(x).tolist()))
+    if series:
+        # The logarithm's rounding is taken out.
+        ohmic = [name for name, is_ohmic in zip(task.names, task.logarithmic) if is_ohmic]
+        values |= {name: min(neighbours(series, values[name]), key=lambda r: abs(r - values[name])) for name in ohmic}
+    point = task.ready.solve(values)
+    outputs = {t.quantity: (value, t.value) for t, value in zip(task.targets, task.read(point).tolist())}
+    bounds = {name: (float(a), float(b)) for name, a, b in zip(task.names, *task.values_of(task.low, task.high))}
+    return Design(values, bounds, outputs, task.error(x), continuous, series.upper(), point)
+
+
+class _Problem:
+    """Residuals and their derivatives in the variables: logarithms of resistances, values of sources."""
+
+    def __init__(
+        self, circuit: Circuit, bounds: Mapping[str, tuple[float, float]], targets: Sequence[Target]
+    ) -> None:
+        if not targets:
+            raise UsageError("no target: give at least one, for instance --target 'v(out)=2.5'")
+        self.circuit, self.names = circuit, list(bounds)
+        self.probes = [_probe(target, circuit) for target in targets]
+        self.targets = [t._replace(quantity=str(probe)) for t, probe in zip(targets, self.probes)]
+        self.wanted = np.array([t.value for t in targets])
+        self.weight = np.array([t.weight / (abs(t.value) or 1.0) for t in targets])
+        self.logarithmic = np.array([circuit[name].kind == "resistor" for name in self.names])
+        self.start = self._variable(np.array([circuit[name].value for name in self.names]))
+        self.low, self.high = (self._variable(np.array([ends[k] for ends in bounds.values()])) for k in (0, 1))
+        self.width = self.high - self.low
+        self.ready = prepared(circuit)
+        self._last: tuple[bytes, OperatingPoint] | None = None
+
+    def _variable(self, value: np.ndarray) -> np.ndarray:
+        return np.where(self.logarithmic, np.log(np.where(self.logarithmic, value, 1.0)), value)
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        """Element values."""
+        return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, x, 0.0)), x)
+
+    def values_of(self, *xs: np.ndarray) -> list[np.ndarray]:
+        """Element values of several points."""
+        return [self.value(x) for x in xs]
+
+    def point(self, x: np.ndarray) -> OperatingPoint:
+        """The operating point."""
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self.ready.solve(dict(zip(self.names, self.value(x).tolist())))
+        return self._last[1]
+
+    def read(self, point: OperatingPoint) -> np.ndarray:
+        """The quantities."""
+        from circuitsim.analysis.probes import Reader
+
+        return Reader(self.probes, self.circuit).read(point)
+
+    def residuals(self, x: np.ndarray) -> np.ndarray:
+        """Weighted relative errors; large where there is no steady state."""
+        try:
+            return self.weight * (self.read(self.point(x)) - self.wanted)
+        except NoSteadyStateError:
+            return np.full(self.wanted.size, 1e6)
+
+    def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Exact derivatives of the residuals; at a kink those towards larger values."""
+        point = self.point(x)
+        by = {one.name: one for one in dependencies(point)}
+        found = derivatives(point, self.probes, [by[name] for name in self.names])
+        slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)
+        return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
+
+    def error(self, x: np.ndarray) -> float:
+        """Root of the mean squared residual."""
+        return float(np.sqrt(np.mean(self.residuals(x) ** 2)))
+
+
+def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
+    """Preferred resistances near the continuous solution."""
+    from scipy.optimize import least_squares
+
+    x, free = x.copy(), np.ones(x.size, dtype=bool)
+    places = np.flatnonzero(task.logarithmic)
+    # What the outputs depend on most is fixed first, so that the others can make up for it.
+    order = places[np.argsort(-np.abs(task.jacobian(x)[:, places]).max(axis=0), kind="stable")]
+    for j in order.tolist():
+        free[j] = False
+        candidates = []
+        for choice in _choices(task, x, j, series):
+            trial = x.copy()
+            trial[j] = choice
+            if free.any():
+                trial = _with_free(task, trial, free, least_squares)
+            candidates.append((task.error(trial), trial))
+        x = min(candidates, key=lambda pair: pair[0])[1]
+    for _ in range(PASSES):
+        best, better = task.error(x), x
+        for j in places.tolist():
+            for factor in (0.999, 1.001):
+                for choice in _choices(task, x + (np.arange(x.size) == j) * math.log(factor), j, series):
+                    trial = x.copy()
+                    trial[j] = choice
+                    if (error := task.error(trial)) < best:
+                        best, better = error, trial
+        if better is x:
+            break
+        x = better
+    return x
+
+
+def _choices(task: _Problem, x: np.ndarray, j: int, series: str) -> list[float]:
+    """Logarithms of the preferred values around a resistance, within its bounds where one is."""
+    found = [math.log(value) for value in neighbours(series, float(task.value(x)[j]))]
+    inside = [choice for choice in found if task.low[j] - 1e-12 <= choice <= task.high[j] + 1e-12]
+    if not inside:
+        raise UsageError(f"{series} has no value within the bounds of {task.names[j]}")
+    return inside
+
+
+def _with_free(task: _Problem, x: np.ndarray, free: np.ndarray, solver: Any) -> np.ndarray:
+    """The best values of the free variables, the others fixed."""
+
+    def whole(part: np.ndarray) -> np.ndarray:
+        full = x.copy()
+        full[free] = part
+        return full
+
+    low, high = task.low[free], task.high[free]
+    inside = np.clip(x[free], low + 1e-9 * (high - low), high - 1e-9 * (high - low))
+    found = solver(
+        lambda part: task.residuals(whole(part)), inside, lambda part: task.jacobian(whole(part))[:, free],
+        (low, high), max_nfev=30,
+    )  # fmt: skip
+    return whole(found.x)
+
+
+def _probe(target: Target, circuit: Circuit) -> Probe:
+    found = parse_probes(target.quantity, circuit)
+    if len(found) != 1 or not isinstance(found[0], Probe) or found[0].kind not in ("v", "i", "p"):
+        raise UsageError(f"{target.quantity!r}: a target is one of v(node), v(a,b), i(element) and p(element)")
+    return found[0]
+
+
+def _bounds(
+    circuit: Circuit, adjust: Sequence[str] | Mapping[str, tuple[float, float] | None]
+) -> dict[str, tuple[float, float]]:
+    """Bounds of the elements that may vary, by name."""
+    given: Mapping[str, tuple[float, float] | None] = adjust if isinstance(adjust, Mapping) else dict.fromkeys(adjust)
+    found: dict[str, tuple[float, float]] = {}
+    for pattern, ends in given.items():
+        matching = [n for n in circuit.names if fnmatchcase(n.lower(), pattern.lower())]
+        if not matching:
+            raise UsageError(f"nothing is called {pattern!r}")
+        for name in matching:
+            found[name] = _ends(circuit, name, ends)
+    if not found:
+        raise UsageError("nothing may vary: name elements, for instance --adjust 'R*'")
+    return found
+
+
+def _ends(circuit: Circuit, name: str, ends: tuple[float, float] | None) -> tuple[float, float]:
+    element = circuit[name]
+    if element.kind not in ("resistor", "voltage source", "current source") or element.value is None:
+        raise UsageError(f"{name} is a {element.kind}: resistors and sources can be adjusted")
+    ohmic = element.kind == "resistor"
+    if ends is None:
+        if ohmic and element.value <= 0.0:
+            raise UsageError(f"{name} is 0 Ω: give bounds, for instance {name}=1:1k")
+        factor = 10.0**DECADES
+        far = 2.0 * max(abs(element.value), 0.5)
+        ends = (element.value / factor, element.value * factor) if ohmic else (element.value - far, element.value + far)
+    if not ends[0] < ends[1] or (ohmic and not ends[0] > 0.0) or not all(map(math.isfinite, ends)):
+        raise UsageError(f"{name}: the bounds {ends[0]:g} and {ends[1]:g} are no range" + " above 0 Ω" * ohmic)
+    return ends
+
+
+__all__ = ["Design", "Target", "optimise", "parse_target"]

@@ -1,0 +1,103 @@
+"""Values for targets against closed forms; preferred values against brute force and the standard."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.cli import main
+from circuitsim.errors import UsageError
+from circuitsim.tolerance.design import parse_target
+from circuitsim.tolerance.e_series import mantissas, neighbours
+
+PAD = "pad\nV1 s 0 2\nRS s in 50\nR1 in 0 100\nR2 in out 100\nR3 out 0 100\nRL out 0 50\n"
+LADDER = "ladder\nV1 top 0 10\nR1 top a 1k\nR2 a b 1k\nR3 b 0 1k\n"
+
+
+def test_series_are_those_of_the_standard() -> None:
+    assert mantissas("E12").tolist() == [1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2]
+    assert mantissas("E48")[:4].tolist() == [1.0, 1.05, 1.1, 1.15] and mantissas("E192").size == 192
+    assert 9.2 in mantissas("E192") and 9.76 in mantissas("E96")
+    assert neighbours("E12", 1000.0) == (1000.0, 1000.0)
+    assert neighbours("E12", 9.0e5) == (8.2e5, 1e6) and neighbours("E24", 0.0995) == (0.091, 0.1)
+    with pytest.raises(UsageError, match="there is no series"):
+        mantissas("E13")
+
+
+def test_a_matched_attenuator_has_its_closed_form() -> None:
+    # Matched on both sides the π pad is symmetric: R = Z (k + 1)/(k − 1), Z (k² − 1)/(2 k), k = 10.
+    deck = circuitsim.loads(PAD)
+    targets = ["v(in)=1", "v(out)=0.1", "i(R3)=1.6363636363636363m"]
+    found = circuitsim.optimise(deck, ["R1", "R2", "R3"], targets)
+    assert found.error < 1e-9
+    shunt = 50.0 * 11.0 / 9.0
+    assert found.values == pytest.approx({"R1": shunt, "R2": 50.0 * 99.0 / 20.0, "R3": shunt}, rel=1e-6)
+
+
+def test_preferred_values_of_a_ladder_are_the_best_or_near() -> None:
+    deck = circuitsim.loads(LADDER)
+    targets = ["v(a)=7", "v(b)=2", "i(V1)=-1m"]
+    found = circuitsim.optimise(deck, dict.fromkeys(("R1", "R2", "R3"), (1000.0, 9900.0)), targets, "E12")
+    exact = circuitsim.optimise(deck, ["R*"], targets)
+    assert exact.values == pytest.approx({"R1": 3e3, "R2": 5e3, "R3": 2e3}, rel=1e-6)
+    best = math.inf
+    for r1, r2, r3 in itertools.product(1e3 * mantissas("E12"), repeat=3):
+        i = 10.0 / (r1 + r2 + r3)
+        errors = np.array([(10.0 - i * r1) / 7.0, i * r3 / 2.0, i / 1e-3]) - 1.0
+        best = min(best, float(np.sqrt(np.mean(errors**2))))
+    assert best <= found.error * (1.0 + 1e-9) and found.error <= 1.2 * best
+    assert all(value in 1e3 * mantissas("E12") for value in found.values.values())
+
+
+def test_through_a_diode() -> None:
+    deck = circuitsim.loads("d\nV1 in 0 5\nR1 in out 1k\nD1 out x\nV2 x 0 2\nR2 out 0 1k")
+    found = circuitsim.optimise(deck, ["R1"], ["i(D1)=3m"])
+    assert found.error < 1e-9 and found.values["R1"] == pytest.approx(3.0 / 5e-3, rel=1e-6)
+
+
+def test_sources_and_bounds() -> None:
+    deck = circuitsim.loads(LADDER)
+    found = circuitsim.optimise(deck, {"V1": (0.0, 20.0)}, ["v(b)=5"])
+    assert found.values["V1"] == pytest.approx(15.0)
+    bounded = circuitsim.optimise(deck, {"V1": (0.0, 12.0)}, ["v(b)=5"])
+    assert bounded.values["V1"] == pytest.approx(12.0, rel=1e-6) and bounded.error > 0.1
+
+
+@pytest.mark.parametrize(
+    ("adjust", "targets", "message"),
+    [
+        (["Q1"], ["v(a)=1"], "nothing is called 'Q1'"),
+        (["R1"], [], "no target"),
+        ({"R1": (-1.0, 5.0)}, ["v(a)=1"], "no range above 0"),
+        (["R1"], ["v(a)"], "write QUANTITY=VALUE"),
+        (["R1"], ["v(zz)=1"], "no node is called"),
+    ],
+)
+def test_refusals(adjust, targets, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        circuitsim.optimise(circuitsim.loads(LADDER), adjust, targets)
+
+
+def test_targets() -> None:
+    assert parse_target("v(a,b)=2.5m,weight=10") == ("v(a,b)", 2.5e-3, 10.0)
+    with pytest.raises(UsageError, match="the weight must be positive"):
+        parse_target("v(a)=1,weight=0")
+
+
+def test_command(tmp_path, capsys) -> None:
+    deck, written = tmp_path / "ladder.cir", tmp_path / "found.cir"
+    deck.write_text(LADDER)
+    words = ["optimise", str(deck), "--adjust", "R?=100:100k", "--target", "v(a)=7", "--target", "v(b)=2"]
+    assert main([*words, "--series", "E24", "--deck", str(written)]) == 0
+    assert "before rounding" in capsys.readouterr().out
+    assert circuitsim.solve(circuitsim.load(written))["a"] == pytest.approx(7.0, rel=0.05)
+    assert main([*words, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["error"] < 1e-9
+    assert main([*words, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("name,value,low,high")
+    assert main(["optimise", str(deck), "--adjust", "R1=5", "--target", "v(a)=7"]) == 2
