@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -60,6 +59,8 @@ class Table(SmoothDevice):
 
     def row(self) -> tuple[float, ...]:
         """See `junction`; zero volts are a point, too."""
+        from fractions import Fraction
+
         points = self.points()
         if all(v != 0.0 for v, _ in points):
             below = [k for k, (v, _) in enumerate(points) if v < 0.0]

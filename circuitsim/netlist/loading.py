@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
@@ -132,14 +131,11 @@ def check_values(reader: DeckReader, linker: Linker) -> None:
         Elaborator(reader.reporter, linker, reader.top, {}, reader.globals).circuit("")
 
 
-@dataclass(frozen=True, eq=False)
 class Elaboration:
     """A deck that was read, to elaborate with other values of its parameters; travels to other processes."""
 
-    reader: DeckReader
-    linker: Linker
-    title: str
-    notes: tuple[Problem, ...]
+    def __init__(self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...]) -> None:
+        self.reader, self.linker, self.title, self.notes = reader, linker, title, notes
 
     def __call__(
         self, values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
