@@ -70,11 +70,13 @@ def run_deck(
         control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
         n = law.numbers
         switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
-    count = round(grid.stop / grid.step) + 1
+    begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
+    count = round((grid.stop - begin) / grid.step) + 1
     if count > LARGEST_POINTS:
         raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
     return transient(
-        deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, following.couplings, progress
+        deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, following.couplings, progress,
+        begin,
     )  # fmt: skip
 
 

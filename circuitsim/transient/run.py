@@ -72,6 +72,7 @@ def transient(
     switches: Mapping[str, Switch] = MappingProxyType({}),
     couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
     progress: Callable[[float], None] | None = None,
+    begin: float = 0.0,
 ) -> TransientResult:
     """The waveforms of a circuit of R, C, L, ideal diodes, switches and sources from 0 to ``stop`` s.
 
@@ -95,6 +96,8 @@ def transient(
         Coupling factors of pairs of inductors, between −1 and 1.
     progress : callable, optional
         Called with the time that is reached, s, from time to time.
+    begin : float
+        First output time, s; the run itself begins at 0.
 
     Returns
     -------
@@ -111,13 +114,15 @@ def transient(
     """
     if not 0.0 < stop < np.inf:
         raise UsageError(f"a run ends at a positive time, not at {stop!r} s")
+    if not 0.0 <= begin < stop:
+        raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
     if not 2 <= points <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
     problem = Problem(circuit, waveforms, switches, couplings)
     run = _Run(problem, stop)
     run.begin(initial)
     run.go(progress)
-    times = np.linspace(0.0, stop, points)
+    times = np.linspace(begin, stop, points)
     segments, energies = run.segments(), run.energies()
     voltage, current, where = evaluate(segments, times)
     m = circuit.arrays().kind.size

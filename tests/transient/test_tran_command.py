@@ -73,6 +73,20 @@ def test_options_in_place_of_the_card(capsys: pytest.CaptureFixture[str], tank: 
     assert float(rows[0]["v(a,b)"]) == 1.0
 
 
+def test_output_from_a_start_time(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text(TANK.replace(".tran 10u 5m uic", ".tran 10u 5m 4m uic"))
+    _, out, _ = run(capsys, "tran", str(path))
+    late = list(csv.DictReader(io.StringIO(out)))
+    path.write_text(TANK)
+    _, out, _ = run(capsys, "tran", str(path))
+    whole = list(csv.DictReader(io.StringIO(out)))
+    assert [float(late[0]["time"]), float(late[-1]["time"]), len(late)] == [4e-3, 5e-3, 101]
+    assert [float(row["v(a,b)"]) for row in late] == pytest.approx(
+        [float(row["v(a,b)"]) for row in whole[400:]], abs=1e-13
+    )  # fmt: skip
+
+
 def test_a_picture(capsys: pytest.CaptureFixture[str], tank: str, tmp_path: Path) -> None:
     code, _, _ = run(capsys, "tran", tank, "--plot", str(tmp_path / "tank.svg"))
     assert code == 0
