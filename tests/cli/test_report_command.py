@@ -132,7 +132,7 @@ def test_a_run(command: Command, tmp_path: Path) -> None:
     deck = examples.path("learn-divider")
     run = tmp_path / "run"
     data = deck.replace(".cir", ".csv")
-    assert command("train", deck, "--data", data, "--epochs", "4", "--out", run, "--no-pictures").code == 0
+    assert command("train", "circuit", deck, "--data", data, "--epochs", "4", "--out", run, "--no-pictures").code == 0
     assert command("report", run, "--output", tmp_path / "r.html").code == 0
     text = checked(tmp_path / "r.html")
     assert "loss over updates" in text and "learn-divider.cir" in text and 'data-name="R5"' in text
