@@ -15,7 +15,7 @@ def test_all_errors_of_the_text(command: Command, deck) -> None:
     result = command("check", deck("bad\n" + "".join(f"S{k} a b c d\n" for k in range(25))))
     assert result.code == 2
     assert result.out.count("error: my.cir:") == 25
-    last = "error: my.cir:26:1: S24 is a voltage-controlled switch, which is not supported\n    S24 a b c d\n    ^\n"
+    last = "error: my.cir:26:11: S24 needs four nodes and a model\n    S24 a b c d\n              ^\n"
     assert last in result.out
     assert result.err == "error: my.cir: 25 errors; no circuit can be made of it\n"
 

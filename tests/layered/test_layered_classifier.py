@@ -78,7 +78,7 @@ def test_inputs_beyond_the_range_are_noted():
     rng = np.random.default_rng(0)
     X, y = 16.0 * rng.random((20, 3)), np.arange(20) % 2
     with pytest.warns(UserWarning, match=r"inputs reach from .* the network is made for \[-1, 1\]"):
-        DRNClassifier((4,), scale_inputs=False, epochs=1, beta=0.01).fit(X, y)
+        DRNClassifier((4,), scale_inputs=False, max_iter=1, beta=0.01).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        DRNClassifier((4,), epochs=1, beta=0.01).fit(X, y)
+        DRNClassifier((4,), max_iter=1, beta=0.01).fit(X, y)

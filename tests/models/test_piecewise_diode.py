@@ -316,7 +316,7 @@ def test_what_training_does_not_take() -> None:
 
 
 def test_the_model_lies_in_its_file_and_its_registration() -> None:
-    words = ("piecewise_diode", "PiecewiseLinearDiode", MODEL.name, "vrev", "rrev")
+    words = ("piecewise_diode", "PiecewiseLinearDiode", f'"{MODEL.name}"', "vrev", "rrev")
     package = ROOT / "circuitsim"
     found = {
         path.relative_to(package).as_posix()

@@ -69,18 +69,18 @@ def run(text: str, includes: dict[str, str], timeout: float = 60.0) -> tuple[dic
 
 def original(name: str) -> tuple[str, dict[str, str], Model]:
     """The deck as committed, with the near-ideal model for its diodes; what it includes; the model."""
-    model = f".model ideal {NEAR_IDEAL.text()}"
+    near_ideal = NEAR_IDEAL.text()
 
     def ready(text: str) -> str:
         requests = (".op", ".dc", ".step", ".print")
         lines = text.lower().splitlines()
         kept = [line for line in lines if not line.startswith(requests) and line != ".end"]
         text = "\n".join(re.sub(r"(?i)^(d\S*\s+\S+\s+\S+)$", r"\1 ideal", line) for line in kept)
-        return re.sub(r"(?im)^\.model ideal D$", model, text) + "\n"
+        return re.sub(r"(?im)^\.model (ideal|circuitsim_ideal) D\b.*$", rf".model \1 {near_ideal}", text) + "\n"
 
     text = ready((NETLISTS / f"{name}.cir").read_text(encoding="utf-8"))
     if not re.search(r"(?im)^\.model ideal", text):
-        text += model + "\n"
+        text += f".model ideal {near_ideal}\n"
     includes = {f"parts/{path.name}": ready(path.read_text(encoding="utf-8")) for path in NETLISTS.glob("parts/*")}
     return text + options(name) + CONTROL, includes, NEAR_IDEAL
 
