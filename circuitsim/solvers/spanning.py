@@ -84,9 +84,9 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     # Powers of two are exact enough for a preconditioner, and sorted in linear time.
     strongest = np.argsort(-np.frexp(g)[1].astype(np.int16), kind="stable")
     tree = spanning_forest(n, a, b, strongest)
-    at_earth = np.zeros(n + 1)
-    at_earth[group[n]] = 1.0
-    order, edge, parent = rooted(n, a[tree], b[tree], at_earth)
+    at_ground = np.zeros(n + 1)
+    at_ground[group[n]] = 1.0
+    order, edge, parent = rooted(n, a[tree], b[tree], at_ground)
     if not order.size:
         # Every node is shorted to ground: no edge leads anywhere.
         order, edge, parent = group[n:], np.array([-1]), group[n:]
