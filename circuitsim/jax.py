@@ -26,7 +26,7 @@ try:
     import jax
     import jax.numpy as jnp
 except ImportError as error:
-    raise ImportError("circuitsim.jax needs JAX: pip install 'circuitsim[jax]'") from error
+    raise ImportError("circuitsim.jax needs JAX: pip install 'circuitsim-exact[jax]'") from error
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck

@@ -25,7 +25,7 @@ try:
     import torch
     from torch.autograd.function import once_differentiable
 except ImportError as error:
-    raise ImportError("circuitsim.torch needs PyTorch: pip install 'circuitsim[torch]'") from error
+    raise ImportError("circuitsim.torch needs PyTorch: pip install 'circuitsim-exact[torch]'") from error
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
