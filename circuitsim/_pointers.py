@@ -60,7 +60,7 @@ def _member(context: Any, builder: Any, pointed: Pointed, value: Any, name: str)
 
 
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The value with all its arrays as views that nobody counts references of."""
+    """The value with all its arrays as views without reference counting."""
     if isinstance(kind, types.Array):
         view = create_struct_proxy(kind)(context, builder, value=value)
         view.meminfo = get_null_value(view.meminfo.type)

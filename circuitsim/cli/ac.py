@@ -8,17 +8,16 @@ import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     import numpy as np
 
     from circuitsim.netlist.deck import Deck
-    from circuitsim.transient.table import Table
 
 EPILOG = """\
 Small signals about the operating point: capacitors and inductors act, ideal diodes stay as they conduct there,
@@ -67,11 +66,12 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    report(w for w in [*deck.problems, *deck.notes] if w.kind != "ac" and not w.message.startswith("ac has no effect"))
+    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude"))
     if args.poles:
         return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes
     from circuitsim.cli.sweep import printed
+    from circuitsim.formats.table import table_text
     from circuitsim.small_signal.deck import run_deck
     from circuitsim.small_signal.table import response_table
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     found = run_deck(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table = response_table(found, probes, over)  # type: ignore[arg-type]
-    deliver(_formatted(table, args.format, {"worst_residual": float(found.residuals.max())}), args.output)
+    deliver(table_text(table, args.format, {"worst_residual": float(found.residuals.max())}), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_bode
 
@@ -91,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:
+    from circuitsim.formats.table import table_text
     from circuitsim.small_signal import poles
     from circuitsim.small_signal.deck import moving
     from circuitsim.small_signal.table import poles_table
@@ -99,7 +100,7 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
         raise UsageError("--plot draws responses; leave out --poles")
     found = poles(moving(deck))
     _warn(found.kinks)
-    deliver(_formatted(poles_table(found), args.format, {"stable": found.stable}), args.output)
+    deliver(table_text(poles_table(found), args.format, {"stable": found.stable}), args.output)
     return 0
 
 
@@ -124,15 +125,6 @@ def _warn(kinks: Sequence[str]) -> None:
         )
 
 
-def _number(option: str, text: str) -> float:
-    from circuitsim.units import parse
-
-    try:
-        return parse(text.strip())
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: {error}; write a number such as 10k") from None
-
-
 def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
     """Of the options; None where the deck decides."""
     from circuitsim.netlist.deck import SmallSignal, Spacing
@@ -144,7 +136,7 @@ def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
         if args.points is not None or args.linear:
             raise UsageError("--points and --linear need --from and --to")
         return None
-    first, last = _number("--from", args.first), _number("--to", args.last)
+    first, last = spice_number("--from", args.first), spice_number("--to", args.last)
     points = DEFAULT.points if args.points is None else args.points
     if points < 1 or last < first or first < 0.0 or (first == 0.0 and not args.linear):
         raise UsageError("frequencies run from --from to --to, above 0 unless --linear, with --points of at least 1")
@@ -161,18 +153,5 @@ def _source(text: str) -> tuple[str, complex]:
     if not name.strip():
         raise UsageError(f"--source {text!r}: write NAME, NAME=MAGNITUDE or NAME=MAGNITUDE<DEGREES")
     magnitude, _, degrees = amplitude.partition("<")
-    size = _number("--source", magnitude) if amplitude else 1.0
-    return name.strip(), cmath.rect(size, math.radians(_number("--source", degrees) if degrees else 0.0))
-
-
-def _formatted(table: Table, form: str, proof: Mapping[str, Any]) -> str:
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(table.to_dict() | dict(proof))
-    from circuitsim.formats import columns
-
-    if form == "csv":
-        return columns.csv(table.header, table.rows())
-    rows = [[columns.quantity(cell, unit) for cell, unit in zip(row, table.units)] for row in table.rows()]
-    return "\n".join(columns.table(table.header, rows)) + "\n"
+    size = spice_number("--source", magnitude) if amplitude else 1.0
+    return name.strip(), cmath.rect(size, math.radians(spice_number("--source", degrees) if degrees else 0.0))

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
     from circuitsim.analysis.curve import Curve
     from circuitsim.analysis.sensitivity import Sensitivity
+    from circuitsim.formats.table import Table
     from circuitsim.tolerance import MonteCarlo
     from circuitsim.transient import TransientResult
-    from circuitsim.transient.table import Table
 
 FORMATS = (".png", ".svg", ".pdf")
 

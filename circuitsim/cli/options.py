@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from circuitsim.errors import UsageError
-from circuitsim.units import short
+from circuitsim.units import parse, short
 
 T = TypeVar("T")
 
@@ -124,3 +124,17 @@ class OptionGroup:
         """As `argparse` has it, with one name for each option."""
         self.readings[name.lstrip("-").replace("-", "_")] = reading_of(settings)
         self._group.add_argument(name, **settings)
+
+
+def spice_number(option: str, text: str) -> float:
+    """A number as SPICE writes it (10k, 20u) from the text of an option.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    try:
+        return parse(text.strip())
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}; write a number such as 10k") from None

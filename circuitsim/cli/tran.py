@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.transient import TransientResult
-    from circuitsim.transient.table import Table
+    pass
 
 EPILOG = """\
 Circuits of R, C, L, ideal diodes and sources (DC, PULSE, PWL, SIN, EXP, AM). Between two events the circuit is linear
@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
     from circuitsim.analysis.probes import all_probes, parse_probes
     from circuitsim.cli.sweep import OVER_TIME, printed
+    from circuitsim.formats.table import table_text
     from circuitsim.transient.deck import run_deck
     from circuitsim.transient.measure import measurements_table
     from circuitsim.transient.table import events_table, waveform_table
@@ -79,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
     shown = waves
     if args.events or args.measure:
         shown = events_table(found) if args.events else measurements_table(found, args.measure, names)
-    deliver(_formatted(shown, found, args.format), args.output)
+    proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict()}
+    deliver(table_text(shown, args.format, proof), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_waveforms
 
@@ -87,19 +89,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _number(option: str, text: str) -> float:
-    from circuitsim.units import parse
-
-    try:
-        return parse(text.strip())
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: {error}; write a number such as 10m") from None
-
-
 def _time(option: str, text: str | None) -> float | None:
     if text is None:
         return None
-    value = _number(option, text)
+    value = spice_number(option, text)
     if not value > 0.0:
         raise UsageError(f"{option} {text}: a positive time is needed, for instance 10m")
     return value
@@ -111,22 +104,5 @@ def _initial(pairs: list[str]) -> dict[str, float] | None:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"--initial {text!r}: write NAME=VALUE, for instance C1=5")
-        found[name.strip()] = _number(f"--initial {name.strip()}=", value)
+        found[name.strip()] = spice_number(f"--initial {name.strip()}=", value)
     return found or None
-
-
-def _formatted(table: Table, found: TransientResult, form: str) -> str:
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict()}
-        return dumps(table.to_dict() | proof)
-    from circuitsim.formats import columns
-
-    if form == "csv":
-        return columns.csv(table.header, table.rows())
-    rows = [
-        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, table.units)]
-        for row in table.rows()
-    ]
-    return "\n".join(columns.table(table.header, rows)) + "\n"

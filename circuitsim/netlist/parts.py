@@ -233,9 +233,9 @@ class Parts:
         sorted_.pairs[:] = others
         return multiplier
 
-    def no_effect(self, word: str, card: Card, offset: int, name: str) -> None:
+    def no_effect(self, word: str, card: Card, offset: int, name: str, kind: str = "no-effect") -> None:
         """Note an instance parameter without effect."""
-        self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)", card, offset, name)
+        self.reporter.gather(kind, f"{word} has no effect at the operating point (%s)", card, offset, name)
 
     def flag(self, token: Token, card: Card, name: Token) -> bool:
         """Whether ``token`` is a bare word without effect (``off``)."""

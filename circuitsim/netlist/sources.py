@@ -75,7 +75,7 @@ def _words(
                 k += 1
         elif word in ("ac", "distof1", "distof2"):
             k += len(list(takewhile(numeric, words[k : k + 2])))
-            parts.no_effect(word, card, token.offset, name.text)
+            parts.no_effect(word, card, token.offset, name.text, "amplitude" if word == "ac" else "no-effect")
         elif word in ("load", "noiseless"):
             parts.no_effect(word, card, token.offset, name.text)
         elif word in FUNCTIONS or word in EXTERNAL:

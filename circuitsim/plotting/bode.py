@@ -11,7 +11,7 @@ from circuitsim.plotting.figure import INK, new_figure, plain, title
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from circuitsim.transient.table import Table
+    from circuitsim.formats.table import Table
 
 
 def plot_bode(name: str, table: Table) -> Figure:

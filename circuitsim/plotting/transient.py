@@ -12,8 +12,8 @@ from circuitsim.plotting.sweep import QUANTITIES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from circuitsim.formats.table import Table
     from circuitsim.transient import TransientResult
-    from circuitsim.transient.table import Table
 
 STRIPS = 24
 """Most diodes whose states are shown."""

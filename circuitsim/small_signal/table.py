@@ -8,9 +8,9 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.errors import UsageError
+from circuitsim.formats.table import Table
 from circuitsim.small_signal.frequency import AcResult
 from circuitsim.small_signal.poles import Poles
-from circuitsim.transient.table import Table
 
 
 def response(result: AcResult, probe: Probe | Formula) -> np.ndarray:

@@ -16,9 +16,10 @@ from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.errors import UsageError
+from circuitsim.formats.table import Table
 from circuitsim.transient.result import TransientResult
 from circuitsim.transient.roots import NODES, POINTS, TO_COEFFICIENTS
-from circuitsim.transient.table import Table, columns
+from circuitsim.transient.table import columns
 from circuitsim.units import parse
 
 FORMS = (

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from circuitsim.analysis.probes import VALUE, Formula, Probe
+from circuitsim.formats.table import Table
 from circuitsim.transient.result import TransientResult
-
-
-class Table(NamedTuple):
-    """Columns of equal length.
-
-    Attributes
-    ----------
-    header : tuple of str
-        Names of the columns.
-    units : tuple of str
-        Of each column; empty where it has none.
-    columns : tuple of array or list
-        Floats or texts.
-    """
-
-    header: tuple[str, ...]
-    units: tuple[str, ...]
-    columns: tuple[Any, ...]
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The rows."""
-        return zip(*(column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns))
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: each column by its name."""
-        return {name: list(column) for name, column in zip(self.header, self.columns)}
 
 
 def waveform_table(

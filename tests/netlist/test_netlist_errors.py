@@ -262,7 +262,7 @@ NOTES = [
     ("D1 a 0 m 2\n.model m D", "no-effect", 2, 10, ("D1",), "area has no effect"),
     ("D1 a 0 2", "no-effect", 2, 8, ("D1",), "area has no effect"),
     ("D1 a 0 m off area=3\n.model m D", "no-effect", 2, 10, ("D1",), "off has no effect"),
-    ("V1 a 0 DC 5 AC 1 90", "no-effect", 2, 13, ("V1",), "ac has no effect"),
+    ("V1 a 0 DC 5 AC 1 90", "amplitude", 2, 13, ("V1",), "ac has no effect"),
     (".options reltol=1e-6\nR1 a 0 1", "no-effect", 2, 1, (".options",), ".options has no effect"),
     (".ic v(a)=3\nR1 a 0 1", "no-effect", 2, 1, (".ic",), ".ic has no effect"),
     (".control\nset x\n  foo\n.endc\nR1 a 0 1", "skipped", 4, 3, ("foo",), "foo in .control is not done"),
