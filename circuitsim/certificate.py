@@ -17,6 +17,8 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.kernels import kernel
 
+__all__ = ["EQUATIONS", "TOLERANCE", "Certificate", "certify"]
+
 TOLERANCE = 1e-9
 
 EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementarity", "energy_gap")
@@ -26,12 +28,10 @@ CLEAR = 1e-9
 """A voltage above this share of its scale has a sign that rounding cannot change."""
 
 WEAK = 1e-7
-"""A current below this share of the largest at its ends must be right by its own size: it alone may determine the
-potential of a weakly tied part."""
+"""A current below this share of the largest at its ends must be right by its own size: it may determine a potential."""
 
 RESOLUTION = 1e-13
-"""Share of the largest current in a biconnected component that counts as the scale of smaller ones: with a tolerance of
-1e-9 they are resolved to 1e-22 of the largest."""
+"""Share of the largest current in a biconnected component that is the scale of smaller ones (1e-22 at 1e-9)."""
 
 ROUNDING = 4.0 * np.finfo(float).eps
 """Share of the largest current at a node that the computed sum of its currents may be off by."""
@@ -79,7 +79,15 @@ class Certificate(NamedTuple):
 
     @classmethod
     def of(cls, worst: np.ndarray, relative: np.ndarray, tolerance: float) -> Certificate:
-        """From what `worst_violations` filled in."""
+        """From what `worst_violations` filled in.
+
+        Parameters
+        ----------
+        worst, relative : (7,) float arrays
+            Violations in their units and against their scales, in the order of `EQUATIONS`.
+        tolerance : float
+            What ``relative`` is held to.
+        """
         ratios = dict(zip(EQUATIONS, relative.tolist()))
         return cls(**dict(zip(EQUATIONS, worst.tolist())), relative=ratios, tolerance=tolerance)
 
@@ -236,14 +244,9 @@ def update_maximum(worst, relative, amount, scale):
 
 
 def certify(
-    arrays: CircuitArrays,
-    value: np.ndarray,
-    voltages: np.ndarray,
-    currents: np.ndarray,
-    drops: np.ndarray,
-    tolerance: float = TOLERANCE,
-    low: np.ndarray | None = None,
-) -> Certificate:
+    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
+    tolerance: float = TOLERANCE, low: np.ndarray | None = None,
+) -> Certificate:  # fmt: skip
     """The certificate of one operating point.
 
     Parameters
@@ -369,10 +372,7 @@ def _certificate(
     loops = loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
     reach = np.maximum(loops.scale, np.abs(drops))[diode]
     pairs = {
-        "kcl": (
-            np.append(np.abs(net), np.abs(carried - currents)),
-            np.append(largest, np.abs(carried)),
-        ),
+        "kcl": (np.append(np.abs(net), np.abs(carried - currents)), np.append(largest, np.abs(carried))),
         "kvl": (
             np.concatenate([loops.violation, ohmic, loops.printed]),
             np.concatenate([loops.scale, np.abs(drops[resistor]), loops.printed_scale]),

@@ -74,6 +74,22 @@ def rkm(text: str) -> float:
 def scan(text: str, start: int) -> tuple[float, int, str]:
     """The number that begins at ``start``: its value, where it ends, and the letters after its digits.
 
+    Parameters
+    ----------
+    text : str
+        Holds the number, and perhaps more.
+    start : int
+        Index of its first character.
+
+    Returns
+    -------
+    value : float
+        In the base unit: 4.7k is 4700.
+    end : int
+        Index behind its last letter.
+    letters : str
+        Scale and unit; empty where there are none.
+
     Raises
     ------
     NumberError
@@ -143,7 +159,19 @@ def hint_for(text: str) -> str:
 
 
 def short(text: str, width: int = 60) -> str:
-    """``text`` cut to ``width`` characters, so that a message stays readable whatever the deck holds."""
+    """``text`` cut to ``width`` characters, so that a message stays readable whatever the deck holds.
+
+    Parameters
+    ----------
+    text : str
+        Of any length.
+    width : int
+        Largest number of characters, at least 1; the last is an ellipsis where something is cut.
+
+    Returns
+    -------
+    str
+    """
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -162,6 +190,20 @@ def format_quantity(value: float, unit: str = "", digits: int = 6) -> str:
 
     >>> format_quantity(4.7e6, "Ω"), format_quantity(0.0, "V"), format_quantity(-2.5e-10, "A")
     ('4.7 MΩ', '0 V', '-250 pA')
+
+    Parameters
+    ----------
+    value : float
+        In the base unit.
+    unit : str
+        Name of the base unit; empty for a number without one.
+    digits : int
+        Significant digits; trailing zeros are left out.
+
+    Returns
+    -------
+    str
+        Number, space, prefix and unit. Outside of 10⁻²⁴ … 10²⁷ an exponent takes the place of the prefix.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g} {unit}".rstrip()

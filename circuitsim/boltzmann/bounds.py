@@ -68,6 +68,18 @@ def older_bound(machine: RestrictedBoltzmannMachine, steps: int) -> float:
     """2^m (1 − 2^m 2^n σ(−α)^m σ(−β)^n)^k of Bengio & Delalleau (2009).
 
     α = max_j (Σ_i |w_ij| + |b_j|) and β = max_i (Σ_j |w_ij| + |c_i|). Exceeds 1 for all but tiny parameters.
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        Of any size.
+    steps : int
+        k, at least 0.
+
+    Returns
+    -------
+    float
+        Not below 0; infinite from 1,024 visible units on.
     """
     size = np.abs(machine.weights)
     alpha = float((size.sum(axis=0) + np.abs(machine.visible_bias)).max())
@@ -86,6 +98,27 @@ def data_distance(
 
     The patterns must be distinct rows of zeros and ones. All other states together hold the same amount with the
     opposite sign, so that only log Z has to be enumerated, which needs one layer of at most 24 units.
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        m visible units.
+    patterns : (D, m) ndarray
+        Distinct rows of zeros and ones (`distinct`).
+    probability : (D,) ndarray
+        Their shares, of sum 1.
+    log_z : float, optional
+        Natural logarithm of the partition function, where it is at hand.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    EnumerationError
+        Without ``log_z``: both layers have more than 24 units.
     """
     return distance_of(log_likelihood(machine, patterns, log_z), probability)
 
@@ -97,7 +130,27 @@ def distance_of(log_model: np.ndarray, probability: np.ndarray) -> float:
 
 
 def pattern_distance(machine: RestrictedBoltzmannMachine, pattern: np.ndarray, log_z: float | None = None) -> float:
-    """1 − p(v) for one pattern v: the distance of a chain that starts there with h from p(h | v)."""
+    """1 − p(v) for one pattern v: the distance of a chain that starts there with h from p(h | v).
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        m visible units.
+    pattern : (m,) array
+        Zeros and ones.
+    log_z : float, optional
+        Natural logarithm of the partition function, where it is at hand.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Raises
+    ------
+    EnumerationError
+        Without ``log_z``: both layers have more than 24 units.
+    """
     return data_distance(machine, np.asarray(pattern)[None, :], np.ones(1), log_z)
 
 

@@ -116,7 +116,27 @@ def log_partition(machine: RestrictedBoltzmannMachine) -> float:
 
 
 def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log_z: float | None = None) -> np.ndarray:
-    """log p(v) of each row, exact; (B, m) → (B,). A given ``log_z`` saves the enumeration."""
+    """log p(v) of each row, exact to round-off.
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        m visible units.
+    visible : (B, m) array
+        States, zeros and ones.
+    log_z : float, optional
+        Natural logarithm of the partition function; saves the enumeration.
+
+    Returns
+    -------
+    (B,) ndarray
+        Natural logarithms, not above 0.
+
+    Raises
+    ------
+    EnumerationError
+        Without ``log_z``: both layers have more than 24 units.
+    """
     exact = machine.astype(np.float64)
     return -exact.free_energy(np.asarray(visible, np.float64)) - (log_partition(exact) if log_z is None else log_z)
 
@@ -163,6 +183,27 @@ def data_expectation(
 def likelihood_gradient(
     machine: RestrictedBoltzmannMachine, visible: np.ndarray, probability: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Exact gradient of Σ_s probability_s log p(v_s), keyed like the parameters (Fischer & Igel 2011, Eq. 1.1)."""
+    """Exact gradient of Σ_s probability_s log p(v_s), keyed like the parameters (Fischer & Igel 2011, Eq. 1.1).
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        n hidden and m visible units.
+    visible : (S, m) ndarray
+        States, zeros and ones.
+    probability : (S,) ndarray
+        Weight of each; their sum need not be 1.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``weights`` (n, m), ``visible_bias`` (m,), ``hidden_bias`` (n,); positive where the likelihood grows with the
+        parameter.
+
+    Raises
+    ------
+    EnumerationError
+        Both layers have more than 24 units.
+    """
     data, model = data_expectation(machine, visible, probability), model_expectation(machine)
     return {name: data[name] - probability.sum() * model[name] for name in data}

@@ -99,7 +99,25 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
-        """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start (but with ``warm_start``)."""
+        """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start (but with ``warm_start``).
+
+        Parameters
+        ----------
+        X : (samples, features) array or sparse matrix
+            Values in [0, 1].
+        y : None
+            Not used; scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        ContrastiveDivergenceRBM
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            ``X`` is no such array, or with ``warm_start`` has another number of features than before.
+        """
         continues = self.warm_start and hasattr(self, "machine_")
         data = self._checked(X, reset=not continues)
         if not continues:
@@ -111,7 +129,25 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
-        """Take one update with ``X`` as the batch."""
+        """Take one update with ``X`` as the batch.
+
+        Parameters
+        ----------
+        X : (samples, features) array or sparse matrix
+            Values in [0, 1].
+        y : None
+            Not used; scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        ContrastiveDivergenceRBM
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            ``X`` is no such array, or has another number of features than before.
+        """
         first = not hasattr(self, "machine_")
         data = self._checked(X, reset=first)
         if first:
@@ -154,7 +190,20 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return log_likelihood(self.machine_, self._checked(X, reset=False))
 
     def log_partition(self, temperatures: int = 1000, chains: int = 100) -> PartitionEstimate:
-        """log Z by annealed importance sampling, with error bars."""
+        """log Z by annealed importance sampling, with error bars.
+
+        Parameters
+        ----------
+        temperatures : int
+            Intermediate distributions; the error falls with their number.
+        chains : int
+            Independent chains, at least 2, from whose scatter the error is estimated.
+
+        Returns
+        -------
+        PartitionEstimate
+            log Z, and an interval of three standard errors.
+        """
         check_is_fitted(self)
         return estimate_log_partition(self.machine_, self._seeds, temperatures, chains)
 

@@ -137,6 +137,27 @@ def bias(machine: RestrictedBoltzmannMachine, distribution: np.ndarray, steps: i
     """Bias of CD-k for every parameter: expected estimate minus exact gradient, keyed like the parameters.
 
     Both have the same term from the data; what remains is the difference of two model terms, E_p − E_{p_k}.
+
+    Parameters
+    ----------
+    machine : RestrictedBoltzmannMachine
+        At most 16 units in a layer and 24 in both.
+    distribution : (2^m,) ndarray
+        Of the patterns at which the chain starts (`empirical_distribution`).
+    steps : int
+        k, at least 0.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Positive where CD-k exceeds the exact gradient.
+
+    Raises
+    ------
+    UsageError
+        A negative number of steps.
+    EnumerationError
+        The machine is too large.
     """
     if steps < 0:
         raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
@@ -150,5 +171,16 @@ def largest(values: dict[str, np.ndarray]) -> float:
 
 
 def total_variation(first: np.ndarray, second: np.ndarray) -> float:
-    """Half the sum of absolute differences of two distributions, in [0, 1]."""
+    """Half the sum of absolute differences of two distributions, in [0, 1].
+
+    Parameters
+    ----------
+    first, second : (S,) ndarray
+        Probabilities of the same states in the same order.
+
+    Returns
+    -------
+    float
+        0 where they are equal, 1 where no state has a share in both.
+    """
     return 0.5 * float(np.abs(first - second).sum())

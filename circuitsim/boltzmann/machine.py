@@ -61,7 +61,24 @@ class RestrictedBoltzmannMachine:
     def random(
         cls, visible: int, hidden: int, rng: np.random.Generator, spread: float = 0.01, dtype: Any = np.float64
     ) -> RestrictedBoltzmannMachine:
-        """Normal weights of standard deviation ``spread``, zero biases."""
+        """Normal weights of standard deviation ``spread``, zero biases.
+
+        Parameters
+        ----------
+        visible, hidden : int
+            Units of each layer, at least 1.
+        rng : numpy.random.Generator
+            Source of the weights.
+        spread : float
+            Standard deviation of the weights.
+        dtype : dtype
+            float32 or float64.
+
+        Raises
+        ------
+        UsageError
+            A layer without units, or a spread that makes weights infinite.
+        """
         if visible < 1 or hidden < 1:
             raise UsageError(f"a Boltzmann machine needs at least one unit in each layer, not {visible} and {hidden}")
         # What is no longer finite is refused below, by name.
@@ -103,7 +120,20 @@ class RestrictedBoltzmannMachine:
         return RestrictedBoltzmannMachine(*(array.astype(dtype) for array in self.parameters.values()))
 
     def energy(self, visible: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """E(v, h) for rows of states, (B, m) and (B, n); (B,)."""
+        """E(v, h) of pairs of states.
+
+        Parameters
+        ----------
+        visible : (B, m) ndarray
+            Zeros and ones, one state a row.
+        hidden : (B, n) ndarray
+            The hidden layer's states of the same rows.
+
+        Returns
+        -------
+        (B,) ndarray
+            Without unit; lower is more probable.
+        """
         coupling = np.einsum("sn,nm,sm->s", hidden, self.weights, visible, optimize=True)
         return -coupling - visible @ self.visible_bias - hidden @ self.hidden_bias
 
@@ -146,10 +176,27 @@ class RestrictedBoltzmannMachine:
         return states
 
     def pseudo_log_likelihood(self, visible: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Σ_j log p(v_j | all other v); (B, m) → (B,).
+        """Σ_j log p(v_j | all other v) of each row.
 
         With a generator, one term drawn at random stands for all m (times m), as scikit-learn's ``score_samples`` does;
         without, all m terms are computed at m times the cost.
+
+        Parameters
+        ----------
+        visible : (B, m) ndarray
+            Zeros and ones.
+        rng : numpy.random.Generator, optional
+            Source of the terms drawn.
+
+        Returns
+        -------
+        (B,) ndarray
+            Natural logarithms, not above 0.
+
+        Raises
+        ------
+        UsageError
+            Rows of another length than m.
         """
         visible = self._states(visible, self.visible)
         if rng is not None:

@@ -22,7 +22,24 @@ PATTERNS = {"diag": diag, "1dball": ball}
 
 
 def pattern_set(name: str, units: int) -> np.ndarray:
-    """One of the sets by name."""
+    """One of the sets by name.
+
+    Parameters
+    ----------
+    name : {"diag", "1dball"}
+    units : int
+        Length of a pattern, at least 1.
+
+    Returns
+    -------
+    (patterns, units) ndarray
+        Zeros and ones: `diag` has ``units`` + 1 patterns, `ball` ``units``.
+
+    Raises
+    ------
+    UsageError
+        No set of this name, or no units.
+    """
     if name not in PATTERNS:
         raise UsageError(f"there is no pattern set '{name}'; there are {', '.join(PATTERNS)}")
     if units < 1:

@@ -11,13 +11,13 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.circuit.columns import CircuitArrays, Element, checked_value
-from circuitsim.circuit.elements import BY_LETTER, DIODE, ELEMENTS, device_code
+from circuitsim.circuit.columns import CircuitArrays, Element, check_values, checked_columns, checked_value
+from circuitsim.circuit.elements import BY_LETTER, ELEMENTS, device_code
 from circuitsim.circuit.laws import Law
 from circuitsim.circuit.names import GROUND, Letters, NodeNames, NumberedNames
 from circuitsim.circuit.table import ElementTable
 from circuitsim.errors import TopologyError
-from circuitsim.models import ELEMENTARY, Device
+from circuitsim.models import Device
 
 if TYPE_CHECKING:
     import networkx
@@ -123,21 +123,44 @@ class Circuit(ElementTable):
         self.add("I", name, first, second, current)
 
     def amplifier(self, name: str, left: str, right: str, gain: float) -> None:
-        """Add a bidirectional amplifier: v(right) = ``gain`` v(left), and the current that leaves it on the right is
-        ``gain`` times the one that enters it on the left (> 0; Scellier 2024, App. D). Ground is its third terminal.
+        """Add a bidirectional amplifier between two nodes and ground (Scellier 2024, App. D).
+
+        v(right) = ``gain`` v(left), and the current out of ``right`` is ``gain`` times the current into ``left``.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        left, right : str
+            Names of its nodes.
+        gain : float
+            Positive.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name, or a gain that is not positive or not finite.
         """
         self.add("X", name, left, right, gain)
 
     def add(
-        self,
-        letter: str,
-        name: str,
-        first: str,
-        second: str,
-        value: float | None = None,
+        self, letter: str, name: str, first: str, second: str, value: float | None = None,
         origin: tuple[str, int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add an element of any kind by its letter in the element table.
+
+        Parameters
+        ----------
+        letter : str
+            R, D, V, I, L, C or X, in either case.
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes; its current counts from ``first`` through it to ``second``.
+        value : float, optional
+            Ω, V, A, H, F, or the gain; None for a diode.
+        origin : (str, int), optional
+            File and line of its card, for messages.
 
         Raises
         ------
@@ -150,7 +173,16 @@ class Circuit(ElementTable):
         self._append(code, name, first, second, checked_value(code, name, value), origin)
 
     def device(self, name: str, first: str, second: str, device: Device) -> None:
-        """Add an element that consists of others, by the parameters of its model (`circuitsim.models`).
+        """Add an element that consists of others (`circuitsim.models`).
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes; its current counts from ``first`` through it to ``second``.
+        device : Device
+            Its model with the model's parameters.
 
         Raises
         ------
@@ -163,6 +195,19 @@ class Circuit(ElementTable):
     def controlled(self, code: int, name: str, first: str, second: str, law: Law, value: float | None = None) -> None:
         """Add a controlled element; `circuitsim.controlled.elements` makes the laws of the usual ones.
 
+        Parameters
+        ----------
+        code : int
+            ``BY_VOLTAGE_E`` … ``NULLOR`` of `circuitsim.circuit.elements`.
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its output nodes; its current counts from ``first`` through it to ``second``.
+        law : Law
+            Its voltage or current as an affine function of voltages and currents elsewhere.
+        value : float, optional
+            The gain of the law: none, S or Ω; None for sources of expressions and nullors.
+
         Raises
         ------
         TopologyError
@@ -173,16 +218,9 @@ class Circuit(ElementTable):
 
     @classmethod
     def from_arrays(
-        cls,
-        kind: np.ndarray,
-        first: np.ndarray,
-        second: np.ndarray,
-        value: np.ndarray,
-        n_nodes: int,
-        title: str = "",
-        names: Sequence[str] | None = None,
-        node_names: Sequence[str] | None = None,
-    ) -> Circuit:
+        cls, kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int,
+        title: str = "", names: Sequence[str] | None = None, node_names: Sequence[str] | None = None,
+    ) -> Circuit:  # fmt: skip
         """A circuit from whole columns (see `CircuitArrays`); names are numbered on demand where not given.
 
         Parameters
@@ -195,56 +233,43 @@ class Circuit(ElementTable):
             Ω, V, A, H, F; ignored for diodes.
         n_nodes : int
             Number of nodes, ground included.
+        title : str
+            First line of the deck.
+        names, node_names : sequence of str, optional
+            Of the m elements and of all nodes.
 
         Raises
         ------
         TopologyError
             Columns of unequal length, indices or values out of range, repeated names.
         """
-        import numpy as np
-
-        kind = np.asarray(kind, dtype=np.int8)
-        columns = [np.ascontiguousarray(column, dtype=np.int64) for column in (first, second)]
-        value = np.where(kind == DIODE, np.nan, np.asarray(value, dtype=np.float64))
-        if any(column.shape != kind.shape for column in (*columns, value)) or kind.ndim != 1:
-            raise TopologyError("the columns kind, first, second and value must be vectors of one length")
-        if kind.size and (kind.min() < 0 or kind.max() >= ELEMENTARY):
-            raise TopologyError(f"element kinds must lie in 0…{ELEMENTARY - 1}")
-        if kind.size and (min(c.min() for c in columns) < 0 or max(c.max() for c in columns) >= n_nodes):
-            raise TopologyError(f"node indices must lie in 0…{n_nodes - 1}")
-        minimum = np.array([row.minimum for row in ELEMENTS])[kind]
-        wrong = (kind != DIODE) & ~(np.isfinite(value) & (value >= minimum))
+        arrays = checked_columns(kind, first, second, value, n_nodes)
         circuit = cls(title)
-        letters = [row.letter for row in ELEMENTS]
-        circuit._names = NumberedNames(Letters(letters, kind), kind.size, 1) if names is None else list(names)
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            checked_value(int(kind[k]), circuit._names[k], float(value[k]))
+        numbered = NumberedNames(Letters([row.letter for row in ELEMENTS], arrays.kind), arrays.kind.size, 1)
+        circuit._names = numbered if names is None else list(names)
+        check_values(arrays.kind, arrays.value, circuit._names)
         circuit._node_names = NodeNames(n_nodes) if node_names is None else list(node_names)
-        if len(circuit._names) != kind.size or len(circuit._node_names) != n_nodes:
+        if len(circuit._names) != arrays.kind.size or len(circuit._node_names) != n_nodes:
             raise TopologyError("as many names as elements and as many node names as nodes are needed")
         circuit._index = circuit._node_index = None
-        for column, data in zip(("_kind", "_first", "_second", "_value"), (kind, *columns, value)):
+        for column, data in zip(("_kind", "_first", "_second", "_value"), arrays[:4]):
             getattr(circuit, column).frombytes(data.tobytes())
-        if names is not None and len(circuit._element_index()) != kind.size:
+        if names is not None and len(circuit._element_index()) != arrays.kind.size:
             raise TopologyError("element names are repeated")
         return circuit
 
     @classmethod
     def from_columns(
-        cls,
-        title: str,
-        columns: tuple[array[int], array[int], array[int], array[float]],
-        names: list[str],
-        node_names: list[str],
-        origins: Any = None,
-        devices: Mapping[int, Device] | None = None,
+        cls, title: str, columns: tuple[array[int], array[int], array[int], array[float]], names: list[str],
+        node_names: list[str], origins: Any = None, devices: Mapping[int, Device] | None = None,
         laws: Mapping[int, Law] | None = None,
-    ) -> Circuit:
+    ) -> Circuit:  # fmt: skip
         """A circuit that takes over columns already checked (for the netlist reader: no numpy, no copies).
 
         Parameters
         ----------
+        title : str
+            First line of the deck.
         columns : tuple of array.array
             ``kind`` ("b"), ``first``, ``second`` ("q"), ``value`` ("d"), as `CircuitArrays` has them.
         names, node_names : list of str
@@ -328,18 +353,13 @@ class Circuit(ElementTable):
 
         Entries of diodes are ignored.
         """
-        import numpy as np
 
         arrays = self.arrays()
-        changed = self._differs(value).nonzero()[0]
-        if not changed.size:
+        if not (changed := self._differs(value).nonzero()[0]).size:
             return self
-        new, least = value[changed], np.array([row.minimum for row in ELEMENTS])
-        wrong = ~(np.isfinite(new) & (new >= least[arrays.kind[changed]]))
-        for k in changed[wrong].tolist():
-            checked_value(int(arrays.kind[k]), self._names[k], float(value[k]))
+        check_values(arrays.kind, value, self._names, changed)
         copy, column = self._sharing(), arrays.value.copy()
-        column[changed] = new
+        column[changed] = value[changed]
         column.flags.writeable = False
         copy._value = array("d", column.tobytes())
         copy._arrays = arrays._replace(value=column)
@@ -353,10 +373,8 @@ class Circuit(ElementTable):
             raise TopologyError(f"{self._names[k]}: {error}") from None
 
     def to_networkx(self) -> networkx.MultiDiGraph:
-        """The circuit as a directed multigraph: nodes by name, an edge first→second an element, keyed by its name.
-
-        Edge attributes: ``kind``, ``value`` (None for diodes).
-        """
+        """The circuit as a directed multigraph: nodes by name, an edge first→second an element, keyed by its name, with
+        the attributes ``kind`` and ``value`` (None for diodes)."""
         import networkx
 
         graph = networkx.MultiDiGraph(title=self.title)

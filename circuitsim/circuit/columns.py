@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from circuitsim.circuit.elements import ELEMENTS
+from circuitsim.circuit.elements import DIODE, ELEMENTS
 from circuitsim.errors import TopologyError
+from circuitsim.models import ELEMENTARY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,3 +68,44 @@ def checked_value(code: int, name: str, value: float | None) -> float:
         wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
         raise TopologyError(f"{name}: the {row.parameter} {wrong} ({f'{number:g} {row.unit}'.strip()})")
     return number
+
+
+def checked_columns(
+    kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int
+) -> CircuitArrays:
+    """The columns with the types of `CircuitArrays`, their kinds and nodes in range; values of diodes are nan.
+
+    Raises
+    ------
+    TopologyError
+        Columns of unequal length, or a kind or node that does not exist.
+    """
+    import numpy as np
+
+    kind = np.asarray(kind, dtype=np.int8)
+    first, second = (np.ascontiguousarray(column, dtype=np.int64) for column in (first, second))
+    value = np.where(kind == DIODE, np.nan, np.asarray(value, dtype=np.float64))
+    if any(column.shape != kind.shape for column in (first, second, value)) or kind.ndim != 1:
+        raise TopologyError("the columns kind, first, second and value must be vectors of one length")
+    if kind.size and (kind.min() < 0 or kind.max() >= ELEMENTARY):
+        raise TopologyError(f"element kinds must lie in 0…{ELEMENTARY - 1}")
+    if kind.size and (min(first.min(), second.min()) < 0 or max(first.max(), second.max()) >= n_nodes):
+        raise TopologyError(f"node indices must lie in 0…{n_nodes - 1}")
+    return CircuitArrays(kind, first, second, value, n_nodes)
+
+
+def check_values(kind: np.ndarray, value: np.ndarray, names: Sequence[str], rows: np.ndarray | None = None) -> None:
+    """`checked_value` for all elements but diodes, or for some ``rows`` of the columns.
+
+    Raises
+    ------
+    TopologyError
+        The first value that is not finite or out of range.
+    """
+    import numpy as np
+
+    rows = np.arange(kind.size) if rows is None else rows
+    least = np.array([row.minimum for row in ELEMENTS])[kind[rows]]
+    wrong = (kind[rows] != DIODE) & ~(np.isfinite(value[rows]) & (value[rows] >= least))
+    for k in rows[wrong][:1].tolist():
+        checked_value(int(kind[k]), names[k], float(value[k]))

@@ -128,6 +128,20 @@ def choose(dataset: str | None, directory: str | None) -> tuple[str, list[str]]:
 
     Without ``--dataset`` it is MNIST if it is present or ``--data-dir`` is given; otherwise scikit-learn's digits, with
     a note.
+
+    Parameters
+    ----------
+    dataset : str or None
+        As given; None chooses.
+    directory : str or None
+        Folder that holds the files.
+
+    Returns
+    -------
+    name : str
+        Of the data set.
+    notes : list of str
+        What to say about the choice; empty where it was given.
     """
     if dataset is not None:
         return dataset, []

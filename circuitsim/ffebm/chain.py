@@ -79,6 +79,13 @@ class Chain:
     def gradient(self, batch: tuple[Array, ...], rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
         """The mean gradient of a batch ``(x, targets)``, by `chaining`.
 
+        Parameters
+        ----------
+        batch : (array, array)
+            Samples (batch, …), and labels (batch,) or targets like the outputs.
+        rng : numpy.random.Generator
+            Source of the augmentation.
+
         Returns
         -------
         gradients : dict of array, or None
@@ -149,7 +156,20 @@ class Chain:
         return _labels(output) if self.loss.name == "cross-entropy" else output
 
     def score(self, x: Array, targets: Array) -> float:
-        """Fraction of right labels; for other targets the coefficient of determination R²."""
+        """Fraction of right labels; for other targets the coefficient of determination R².
+
+        Parameters
+        ----------
+        x : (samples, …) array
+            Inputs of the first element.
+        targets : array
+            Whole-number labels (samples,), or values of the shape of the outputs.
+
+        Returns
+        -------
+        float
+            In [0, 1] for labels; R² is at most 1.
+        """
         output = self.output(x)
         if _are_labels(targets):
             return float(np.mean(_labels(output) == to_numpy(targets)))
@@ -157,7 +177,22 @@ class Chain:
         return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
 
     def top(self, x: Array, labels: Array, count: int = 5) -> float:
-        """Fraction of samples whose label is among the ``count`` largest outputs."""
+        """Fraction of samples whose label is among the ``count`` largest outputs.
+
+        Parameters
+        ----------
+        x : (samples, …) array
+            Inputs of the first element.
+        labels : (samples,) integer array
+            Indices of outputs.
+        count : int
+            At least 1.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
         output, labels = to_numpy(self.output(x)), to_numpy(labels)
         right = output[np.arange(len(labels)), labels]
         return float(np.mean((output > right[:, None]).sum(axis=1) < count))
@@ -181,6 +216,12 @@ class Chain:
             Of any array library; training runs in numpy, on copies of tensors.
         targets : array
             Labels, or rows like the outputs.
+        epochs, batch : int
+            Passes over the samples, and samples in a step.
+        rate : float
+            Of Adam in the first step (see `rates`).
+        seed : int
+            Source of the order of the samples and of the augmentation.
         callbacks : sequence of callable
             Called with the history after each of its rows; one that returns True ends the training.
         **plan
@@ -234,7 +275,20 @@ class Chain:
 
     @classmethod
     def load(cls, path: Path | str, elements: Sequence[type] = ()) -> Chain:
-        """Read what `save` wrote; ``elements`` are the classes of stages and blocks of your own in it."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        elements : sequence of type
+            Classes of stages and blocks of your own in it.
+
+        Raises
+        ------
+        CheckpointError
+            The file is missing, damaged, or holds something else.
+        """
         from circuitsim.ffebm.description import load
 
         return load(Path(path), elements)

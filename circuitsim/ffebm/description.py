@@ -58,6 +58,17 @@ def describe(element: Any) -> dict[str, Any]:
 def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
     """The element a table describes; ``elements`` are classes besides those of `KINDS`.
 
+    Parameters
+    ----------
+    description : mapping of str to object
+        ``kind``, and the arguments of its constructor by name; of a circuit ``deck`` and ``tolerance``.
+    elements : sequence of type
+        Classes of your own, each with a name ``kind``.
+
+    Returns
+    -------
+    Stage or EnergyBlock
+
     Raises
     ------
     UsageError
@@ -122,7 +133,28 @@ def build_chain(
     elements: Sequence[Mapping[str, Any]], loss: str = "cross-entropy", chaining: Mapping[str, Any] | None = None,
     dtype: str = "float32", seed: int | None = 0, own: Sequence[type] = (),
 ) -> Chain:  # fmt: skip
-    """The chain that tables describe, its parameters drawn from a seed; ``own`` are classes as in `build`."""
+    """The chain that tables describe, its parameters drawn from a seed.
+
+    Parameters
+    ----------
+    elements : sequence of mapping
+        One table an element (`build`), in the order of the data.
+    loss : {"cross-entropy", "mse"}
+        Of the last element's outputs.
+    chaining : mapping, optional
+        Arguments of `Chaining` by name.
+    dtype : {"float32", "float64"}
+        Precision of stages and layered blocks.
+    seed : int or None
+        Source of the parameters; None leaves them as the constructors made them.
+    own : sequence of type
+        Classes of your own, as in `build`.
+
+    Raises
+    ------
+    UsageError
+        A table, a loss, a rule or a type that does not exist; the message names the element.
+    """
     if dtype not in ("float32", "float64"):
         raise UsageError(f"dtype must be float32 or float64, not {dtype}")
     try:

@@ -46,7 +46,7 @@ class Conv2d(Stage):
         self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw kernels and biases."""
+        """Draw kernels and biases; the arguments are those of `Stage.initialise`."""
         rng = np.random.default_rng(rng)
         inputs, outputs, size = (self.options[name] for name in ("inputs", "outputs", "size"))
         limit = 1 / math.sqrt(inputs * size * size)
@@ -59,7 +59,10 @@ class Conv2d(Stage):
             self.parameters["bias"] = rng.uniform(-limit, limit, outputs).astype(dtype)
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """(batch, rows, columns, outputs)."""
+        """(batch, rows, columns, inputs) to (batch, rows, columns, outputs).
+
+        The arguments are those of `Stage.forward`.
+        """
         if x.ndim != 4 or x.shape[3] != self.options["inputs"]:
             raise UsageError(
                 f"a conv2d stage takes (batch, rows, columns, {self.options['inputs']}), not {tuple(x.shape)}"
@@ -70,7 +73,7 @@ class Conv2d(Stage):
         return y, x
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The gradient of the kernel and the transposed convolution."""
+        """The kernel's gradient and the transposed convolution; the arguments are those of `Stage.vjp`."""
         xp, weights = namespace(cotangent), self.parameters["weights"]
         gradient = convolution.kernel_gradient(memory, cotangent, self._window)
         gradients = {"weights": xp.reshape(gradient, weights.shape)}
@@ -93,12 +96,12 @@ class MaxPool(Stage):
     kind = "max-pool"
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """Half the rows and columns."""
+        """Half the rows and columns; the arguments are those of `Stage.forward`."""
         y, switches = convolution.max_pool(x)
         return y, (switches, x.shape[1:])
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """Back to where the maxima were."""
+        """The cotangent at the places of the maxima, zero elsewhere; the arguments are those of `Stage.vjp`."""
         switches, shape = memory
         return {}, convolution.unpool(cotangent, switches, shape)
 
@@ -109,7 +112,7 @@ class SoftPool(Stage):
     kind = "soft-pool"
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """Half the rows and columns."""
+        """Half the rows and columns, an odd last one left out; the arguments are those of `Stage.forward`."""
         xp = namespace(x)
         rows, columns = x.shape[1] // 2 * 2, x.shape[2] // 2 * 2
         four = xp.stack([x[:, i:rows:2, j:columns:2, :] for i in (0, 1) for j in (0, 1)], axis=0)
@@ -119,7 +122,7 @@ class SoftPool(Stage):
         return y, (share * (1 + four - y), x.shape)
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """∂y/∂x_i = p_i (1 + x_i − y)."""
+        """The cotangent times ∂y/∂x_i = p_i (1 + x_i − y); the arguments are those of `Stage.vjp`."""
         slopes, shape = memory
         xp = namespace(cotangent)
         rows, columns = shape[1] // 2 * 2, shape[2] // 2 * 2
@@ -149,13 +152,16 @@ class BatchNorm(Stage):
         self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Scale 1, shift 0; no statistics."""
+        """Scale 1, shift 0, running mean 0 and variance 1; the arguments are those of `Stage.initialise`."""
         channels = self.options["channels"]
         self.parameters = {"scale": np.ones(channels, dtype), "shift": np.zeros(channels, dtype)}
         self.averages = {"mean": np.zeros(channels, dtype), "variance": np.ones(channels, dtype)}
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """Same shape; in training with the batch's own mean and variance."""
+        """The same shape; in training with the mean and variance of the batch.
+
+        The arguments are those of `Stage.forward`.
+        """
         xp = namespace(x)
         if x.shape[-1] != self.options["channels"]:
             raise UsageError(
@@ -176,7 +182,10 @@ class BatchNorm(Stage):
         return y, (centred, inverse, mean, variance, count if training else 0)
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """Through the batch's mean and variance too, where they were its own."""
+        """Through the mean and variance of the batch too, where they were its own.
+
+        The arguments are those of `Stage.vjp`.
+        """
         xp = namespace(cotangent)
         centred, inverse, _, _, count = memory
         axes = tuple(range(cotangent.ndim - 1))

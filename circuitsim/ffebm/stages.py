@@ -41,14 +41,58 @@ class Stage:
         self.averages: dict[str, Any] = {}
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the parameters anew; `rng` is a Generator or a seed."""
+        """Draw the parameters anew; `rng` is a Generator or a seed.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator or int
+            Source of the parameters, or its seed.
+        dtype : dtype
+            Of the parameters.
+        """
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """The output, and what `vjp` needs to remember."""
+        """The output, and what `vjp` needs to remember.
+
+        Parameters
+        ----------
+        x : (batch, …) array
+            Of any array library.
+        training : bool
+            Whether batch statistics are taken from the batch itself.
+
+        Returns
+        -------
+        output : (batch, …) array
+        memory : object
+            For `vjp` and `observe`; its contents are the stage's own.
+
+        Raises
+        ------
+        UsageError
+            An array of a shape that the stage does not take.
+        """
         return x, None
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """Vector–Jacobian products: Σ_b cotangent_b · ∂output_b/∂parameters, and cotangent · ∂output/∂x."""
+        """Vector–Jacobian products: Σ_b cotangent_b · ∂output_b/∂parameters, and cotangent · ∂output/∂x.
+
+        Parameters
+        ----------
+        memory : object
+            From `forward`.
+        cotangent : array
+            ∂loss/∂output of each sample, of the shape of the output.
+        wants_input : bool
+            Whether the second result is needed.
+
+        Returns
+        -------
+        gradients : dict of array
+            By parameter, summed over the batch.
+        input : array or None
+            ∂loss/∂x of each sample, of the shape of ``x``; None where a stage saves it because it is not wanted.
+        """
         return {}, cotangent
 
     def observe(self, memory: Any) -> None:
@@ -79,7 +123,7 @@ class Linear(Stage):
         self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Uniform weights and biases."""
+        """Uniform weights and biases; the arguments are those of `Stage.initialise`."""
         rng = np.random.default_rng(rng)
         inputs, outputs = self.options["inputs"], self.options["outputs"]
         limit = self.options["spread"] / math.sqrt(inputs)
@@ -88,7 +132,7 @@ class Linear(Stage):
             self.parameters["bias"] = rng.uniform(-limit, limit, outputs).astype(dtype)
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """(batch, outputs)."""
+        """(batch, …) to (batch, outputs); the arguments are those of `Stage.forward`."""
         rows = namespace(x).reshape(x, (x.shape[0], -1))
         if rows.shape[1] != self.options["inputs"]:
             raise UsageError(
@@ -100,7 +144,7 @@ class Linear(Stage):
         return y, (rows, x.shape)
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """Two products."""
+        """rowsᵀ · cotangent and cotangent · weightsᵀ; the arguments are those of `Stage.vjp`."""
         xp = namespace(cotangent)
         rows, shape = memory
         gradients = {"weights": rows.T @ cotangent}
@@ -123,11 +167,11 @@ class Flatten(Stage):
     kind = "flatten"
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """(batch, rows · columns · channels)."""
+        """(batch, …) to (batch, product of the rest); the arguments are those of `Stage.forward`."""
         return namespace(x).reshape(x, (x.shape[0], -1)), x.shape
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The shape it came in."""
+        """The cotangent in the shape of the input; the arguments are those of `Stage.vjp`."""
         return {}, namespace(cotangent).reshape(cotangent, memory)
 
 
@@ -155,11 +199,14 @@ class Normalise(Stage):
         self._dtype = np.dtype(np.float64)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Only the precision of what comes out."""
+        """Set the precision of the output; the arguments are those of `Stage.initialise`."""
         self._dtype = np.dtype(dtype)
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """(x / scale − mean) / deviation."""
+        """(x / scale − mean) / deviation, of ``shape`` where it is given.
+
+        The arguments are those of `Stage.forward`.
+        """
         xp = namespace(x)
         dtype, came = getattr(xp, self._dtype.name), x.shape
         if self.options["shape"] is not None:
@@ -171,7 +218,7 @@ class Normalise(Stage):
         return xp.astype(x, dtype) * factor - mean / deviation, (factor, came)
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """A factor for each channel."""
+        """The cotangent over scale · deviation of its channel; the arguments are those of `Stage.vjp`."""
         factor, shape = memory
         return {}, namespace(cotangent).reshape(cotangent * factor, shape)
 
@@ -188,7 +235,7 @@ class Activation(Stage):
             raise UsageError(f"there is no activation '{name}'; there are {', '.join(self.NAMES)}")
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
-        """Same shape."""
+        """The function of each unit, of the same shape; the arguments are those of `Stage.forward`."""
         xp, name = namespace(x), self.options["name"]
         if name == "tanh":
             y = xp.tanh(x)
@@ -200,5 +247,5 @@ class Activation(Stage):
         return y, xp.astype(inside, x.dtype) / slope
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
-        """The derivative of each unit."""
+        """The cotangent times the derivative of each unit; the arguments are those of `Stage.vjp`."""
         return {}, cotangent * memory

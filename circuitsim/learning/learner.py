@@ -56,7 +56,27 @@ class Learner:
     def gradient(
         self, batch: tuple[np.ndarray, ...], rng: np.random.Generator
     ) -> tuple[Arrays | None, dict[str, float]]:
-        """Mean gradient of a batch (x, target), and its metrics."""
+        """Mean gradient of a batch, and its metrics.
+
+        Parameters
+        ----------
+        batch : (x, target)
+            (batch, inputs) in the units of the block's inputs; (batch, outputs) voltages, V, or (batch,) classes.
+        rng : numpy.random.Generator
+            Not used: the estimators of this package draw nothing.
+
+        Returns
+        -------
+        gradient : dict of ndarray, or None
+            By parameter, loss per unit of the parameter; None where a state is not certified and the batch is skipped.
+        metrics : dict of str to float
+            See the notes of the class.
+
+        Raises
+        ------
+        ConvergenceError
+            A state is not certified and ``uncertified`` is stop.
+        """
         x, target = batch
         free = self.block.relax(x)
         good = free.certified
@@ -112,12 +132,19 @@ class Learner:
         return variant == "centred" or variant == {"lower": "positive", "upper": "negative"}[name]
 
     def predict(self, x: np.ndarray, batch: int = 256) -> np.ndarray:
-        """(samples, outputs) free outputs, V.
+        """Outputs at the free state.
 
-        Raises
-        ------
-        ConvergenceError
-            Some state is not certified.
+        Parameters
+        ----------
+        x : (samples, inputs) ndarray
+            In the units of the block's inputs.
+        batch : int
+            Samples relaxed at a time; no influence on the result.
+
+        Returns
+        -------
+        (samples, outputs) ndarray
+            V.
         """
         parts = []
         for at in range(0, len(x), batch):
@@ -130,7 +157,25 @@ class Learner:
         return np.concatenate(parts) if parts else np.empty((0, self.block.n_outputs))
 
     def evaluate(self, x: np.ndarray, target: np.ndarray) -> dict[str, float]:
-        """Loss and error over a data set."""
+        """Loss and error over a data set.
+
+        Parameters
+        ----------
+        x : (samples, inputs) ndarray
+            In the units of the block's inputs.
+        target : ndarray
+            (samples, outputs) voltages, V, or (samples,) classes.
+
+        Returns
+        -------
+        dict of str to float
+            ``loss``, the mean; ``error``, the share of wrong classes or the mean squared distance, V².
+
+        Raises
+        ------
+        ConvergenceError
+            Some state is not certified.
+        """
         output = self.predict(x)
         return {"loss": float(self.loss.value(output, target).mean()), "error": float(error(output, target).mean())}
 

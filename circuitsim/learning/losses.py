@@ -29,11 +29,36 @@ class Loss(Protocol):
     def quadratic(self) -> bool: ...
 
     def value(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch,) losses."""
+        """The loss of each sample.
+
+        Parameters
+        ----------
+        output : (batch, outputs) ndarray
+            Voltages, V.
+        target : ndarray
+            (batch, outputs) voltages, V, or (batch,) classes (indices of outputs).
+
+        Returns
+        -------
+        (batch,) ndarray
+        """
         ...
 
     def gradient(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch, outputs) ∂loss/∂output."""
+        """∂loss/∂output of each sample.
+
+        Parameters
+        ----------
+        output : (batch, outputs) ndarray
+            Voltages, V.
+        target : ndarray
+            (batch, outputs) voltages, V, or (batch,) classes (indices of outputs).
+
+        Returns
+        -------
+        (batch, outputs) ndarray
+            Loss per volt; positive where a higher output raises the loss.
+        """
         ...
 
 
@@ -57,7 +82,20 @@ class SquaredError:
             raise UsageError(f"the target of a class, {self.high} V, must lie above that of the others, {self.low} V")
 
     def targets(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch, outputs) target voltages."""
+        """Target voltages.
+
+        Parameters
+        ----------
+        output : (batch, outputs) ndarray
+            Gives the shape.
+        target : ndarray
+            (batch, outputs) voltages, V, taken as they are, or (batch,) classes.
+
+        Returns
+        -------
+        (batch, outputs) ndarray
+            V.
+        """
         if target.ndim == 2:
             return target
         wanted = np.full(output.shape, self.low)
@@ -65,11 +103,11 @@ class SquaredError:
         return wanted
 
     def value(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch,) losses, V²."""
+        """(batch,) losses, V²; the arguments are those of `Loss.value`."""
         return 0.5 * ((output - self.targets(output, target)) ** 2).sum(axis=1)
 
     def gradient(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch, outputs) o − y, V."""
+        """(batch, outputs) o − y, V; the arguments are those of `Loss.gradient`."""
         return output - self.targets(output, target)
 
 
@@ -96,11 +134,11 @@ class CrossEntropy:
         return 0.5 / self.temperature**2
 
     def value(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch,) losses."""
+        """(batch,) losses, nats; the arguments are those of `Loss.value`."""
         return -_log_softmax(output / self.temperature)[np.arange(len(output)), _classes(target)]
 
     def gradient(self, output: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(batch, outputs) (softmax − one-hot) / temperature, 1/V."""
+        """(batch, outputs) (softmax − one-hot) / temperature, 1/V; the arguments are those of `Loss.gradient`."""
         probability = np.exp(_log_softmax(output / self.temperature))
         probability[np.arange(len(output)), _classes(target)] -= 1.0
         return probability / self.temperature

@@ -19,11 +19,54 @@ class Nudging(Protocol):
     def relax(
         self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
     ) -> State:
-        """The minimum of E + β · cost, started at the free state; β may be negative."""
+        """The minimum of E + β · cost, started at the free state.
+
+        Parameters
+        ----------
+        block : EnergyBlock
+            Relaxes.
+        x : (batch, inputs) ndarray
+            Its inputs.
+        free : State
+            Its state without nudge, where the search starts.
+        loss : Loss
+            Of the outputs.
+        target : ndarray
+            (batch, outputs) voltages, V, or (batch,) classes.
+        beta : float
+            β, the strength of the nudge; may be negative. Times the cost it is a power, W.
+
+        Returns
+        -------
+        State
+            Of the block.
+
+        Raises
+        ------
+        ConvergenceError
+            No minimum was found: β is too large.
+        """
         ...
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
-        """(batch,) the cost added to the energy; at the free output it is the loss."""
+        """The cost added to the energy; at the free output it is the loss.
+
+        Parameters
+        ----------
+        free : State
+            The block's state without nudge.
+        loss : Loss
+            Of the outputs.
+        target : ndarray
+            (batch, outputs) voltages, V, or (batch,) classes.
+        output : (batch, outputs) ndarray
+            Where the cost is wanted, V.
+
+        Returns
+        -------
+        (batch,) ndarray
+            In the unit of the loss.
+        """
         ...
 
 
@@ -38,7 +81,13 @@ class ResistorNudge:
     def relax(
         self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
     ) -> State:
-        """The minimum of F; exact."""
+        """The minimum of F; exact. The arguments are those of `Nudging.relax`.
+
+        Raises
+        ------
+        UsageError
+            The loss is not quadratic.
+        """
         if not loss.quadratic:
             raise UsageError("a resistor nudges by the squared error only; use a current (--nudge current or constant)")
         # At output 0 the gradient of the loss is −y.
@@ -46,7 +95,7 @@ class ResistorNudge:
         return block.relax(x, Nudge(toward, beta), free)
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
-        """The loss itself."""
+        """The loss itself; the arguments are those of `Nudging.cost`."""
         return loss.value(output, target)
 
 
@@ -72,7 +121,7 @@ class FollowingCurrent:
     def relax(
         self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
     ) -> State:
-        """The minimum of F.
+        """The minimum of F; the arguments are those of `Nudging.relax`.
 
         Raises
         ------
@@ -96,7 +145,7 @@ class FollowingCurrent:
         )
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
-        """The loss itself."""
+        """The loss itself; the arguments are those of `Nudging.cost`."""
         return loss.value(output, target)
 
 
@@ -111,11 +160,11 @@ class ConstantCurrent:
     def relax(
         self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
     ) -> State:
-        """The minimum of F; exact."""
+        """The minimum of F; exact. The arguments are those of `Nudging.relax`."""
         return block.relax(x, Nudge(beta * loss.gradient(free.output, target)), free)
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
-        """The loss's tangent at the free output."""
+        """The loss's tangent at the free output; the arguments are those of `Nudging.cost`."""
         slope = loss.gradient(free.output, target)
         return loss.value(free.output, target) + (slope * (output - free.output)).sum(axis=1)
 

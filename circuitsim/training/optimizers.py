@@ -22,7 +22,19 @@ class Optimizer(Protocol):
         ...
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """Move ``parameters`` and ``memory`` in place; ``gradients`` may be overwritten."""
+        """Move parameters and memory in place.
+
+        Parameters
+        ----------
+        parameters : mapping of str to ndarray
+            The model's own arrays.
+        gradients : dict of str to ndarray
+            Of the same names and shapes; may be overwritten.
+        memory : dict of str to ndarray
+            From `start` and earlier steps.
+        factor : float
+            Of the schedule; multiplies every learning rate.
+        """
         ...
 
 
@@ -78,6 +90,13 @@ class SGD:
     def rates(self, parameters: Mapping[str, np.ndarray], factor: float) -> dict[str, float]:
         """The learning rate of each parameter, for models that make the step themselves.
 
+        Parameters
+        ----------
+        parameters : mapping of str to ndarray
+            Gives the names.
+        factor : float
+            Of the schedule; multiplies every learning rate.
+
         Raises
         ------
         UsageError
@@ -93,7 +112,7 @@ class SGD:
         return {}
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place."""
+        """One step, in place; the arguments are those of `Optimizer.step`."""
         for name, parameter in parameters.items():
             gradient = gradients[name]
             _add_decay(self.decay, name, parameter, gradient)
@@ -120,7 +139,7 @@ class Momentum:
         return {f"velocity.{name}": np.zeros_like(parameter) for name, parameter in parameters.items()}
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place."""
+        """One step, in place; the arguments are those of `Optimizer.step`."""
         for name, parameter in parameters.items():
             gradient, velocity = gradients[name], memory[f"velocity.{name}"]
             _add_decay(self.decay, name, parameter, gradient)
@@ -155,7 +174,7 @@ class Adam:
         return memory
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place."""
+        """One step, in place; the arguments are those of `Optimizer.step`."""
         memory["steps"] += 1
         steps = int(memory["steps"])
         for name, parameter in parameters.items():

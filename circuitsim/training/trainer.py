@@ -68,7 +68,20 @@ class TrainingPlan:
                 raise UsageError(f"{name} must be at least {least}, not {value}")
 
     def order(self, epoch: int, samples: int) -> np.ndarray:
-        """A shuffled epoch's order: a function of seed and epoch, so that no checkpoint has to hold it."""
+        """A shuffled epoch's order: a function of seed and epoch, so that no checkpoint has to hold it.
+
+        Parameters
+        ----------
+        epoch : int
+            Its number, from 0.
+        samples : int
+            In the data.
+
+        Returns
+        -------
+        (samples,) integer array
+            A permutation.
+        """
         return np.random.default_rng((self.seed, 1, epoch)).permutation(samples)
 
 
