@@ -260,8 +260,8 @@ class Circuit(ElementTable):
 
     @classmethod
     def from_columns(
-        cls, title: str, columns: tuple[array[int], array[int], array[int], array[float]], names: list[str],
-        node_names: list[str], origins: Any = None, devices: Mapping[int, Device] | None = None,
+        cls, title: str, columns: tuple[array[int], array[int], array[int], array[float]], names: Sequence[str],
+        node_names: Sequence[str], origins: Any = None, devices: Mapping[int, Device] | None = None,
         laws: Mapping[int, Law] | None = None,
     ) -> Circuit:  # fmt: skip
         """A circuit that takes over columns already checked (for the netlist reader: no numpy, no copies).
@@ -272,7 +272,7 @@ class Circuit(ElementTable):
             First line of the deck.
         columns : tuple of array.array
             ``kind`` ("b"), ``first``, ``second`` ("q"), ``value`` ("d"), as `CircuitArrays` has them.
-        names, node_names : list of str
+        names, node_names : sequence of str
             All names; node 0 is ground. Names are unique in either case.
         origins : object, optional
             Its ``get(k)`` gives file and line of element ``k``.

@@ -14,7 +14,7 @@ from typing import Any
 from circuitsim.circuit.columns import CircuitArrays, Element
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS
 from circuitsim.circuit.laws import Law
-from circuitsim.circuit.names import GROUND, GROUND_NAMES, unknown_name
+from circuitsim.circuit.names import GROUND, GROUND_NAMES, NameIndex, index_of, unknown_name
 from circuitsim.errors import TopologyError
 from circuitsim.models import Device, ElementModel
 
@@ -37,9 +37,9 @@ class ElementTable:
         self._second = array("q")
         self._value = array("d")
         self._names: list[str] | Sequence[str] = []
-        self._index: dict[str, int] | None = {}
+        self._index: dict[str, int] | NameIndex | None = {}
         self._node_names: list[str] | Sequence[str] = ["0"]
-        self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
+        self._node_index: dict[str, int] | NameIndex | None = {"0": GROUND, "gnd": GROUND}
         self._origins: dict[int, tuple[str, int]] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._devices: dict[int, Device] = {}  # by element
@@ -51,15 +51,15 @@ class ElementTable:
         self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None
     ) -> None:
         """One more element, its value checked."""
-        index = self._element_index()
         key = name.lower()
-        if key in index:
+        if key in self._element_index():
             raise TopologyError(f"{name}: the name is taken already")
         self._keep_to_itself()
-        index[key] = len(self._kind)
+        names = self._own_names()
+        self._element_index()[key] = len(self._kind)
         if origin is not None:
             self._origins[len(self._kind)] = origin
-        self._own(self._names).append(name)
+        names.append(name)
         self._kind.append(code)
         self._first.append(self.node(first))
         self._second.append(self.node(second))
@@ -69,15 +69,13 @@ class ElementTable:
     def node(self, name: str | int) -> int:
         """Index of the node called ``name`` (``0`` and ``gnd`` are ground), added if it is new; 1 is ``"1"``."""
         name = str(name)
-        if self._node_index is None:
-            self._node_index = {str(n).lower(): k for k, n in enumerate(self._node_names)}
-            self._node_index.update(dict.fromkeys(GROUND_NAMES, GROUND))
         key = name.lower()
-        found = self._node_index.get(key)
+        found: int | None = self._index_of_nodes().get(key)
         if found is None:
             self._keep_to_itself()
-            found = self._node_index[key] = len(self._node_names)
-            self._own(self._node_names).append(name)
+            names = self._own_node_names()
+            found = self._index_of_nodes()[key] = len(names)
+            names.append(name)
             self._arrays = None
         return found
 
@@ -86,6 +84,7 @@ class ElementTable:
         if self._lent:
             self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
             self._names, self._node_names = list(self._names), list(self._node_names)
+            self._index = self._node_index = None
             self._origins, self._devices, self._laws = dict(self._origins), dict(self._devices), dict(self._laws)
             self._lent = False
 
@@ -107,7 +106,7 @@ class ElementTable:
     @property
     def amplified(self) -> bool:
         """Whether there is a bidirectional amplifier among the elements."""
-        return AMPLIFIER in self._kind
+        return AMPLIFIER in self._kind.tobytes()
 
     @property
     def devices(self) -> Mapping[int, Device]:
@@ -171,7 +170,7 @@ class ElementTable:
         TopologyError
             No such element; near names are offered.
         """
-        found = self._element_index().get(name.lower())
+        found: int | None = self._element_index().get(name.lower())
         if found is None:
             raise TopologyError(unknown_name("element", name, self._element_index()))
         return found
@@ -187,12 +186,9 @@ class ElementTable:
         name = str(name)
         if name.lower() in GROUND_NAMES:
             return GROUND
-        if self._node_index is None:
-            self.node("0")
-        assert self._node_index is not None
-        found = self._node_index.get(name.lower())
+        found: int | None = self._index_of_nodes().get(name.lower())
         if found is None:
-            raise TopologyError(unknown_name("node", name, self._node_index))
+            raise TopologyError(unknown_name("node", name, self._index_of_nodes()))
         return found
 
     def origin(self, k: int) -> tuple[str, int] | None:
@@ -232,19 +228,27 @@ class ElementTable:
 
     def count_models(self) -> list[tuple[ElementModel, int]]:
         """The models that occur, in the order of the element table, and how many elements each has."""
-        return [(row, n) for code, row in enumerate(ELEMENTS) if (n := self._kind.count(code))]
+        codes = self._kind.tobytes()
+        return [(row, n) for code, row in enumerate(ELEMENTS) if (n := codes.count(code))]
 
-    def _element_index(self) -> dict[str, int]:
+    def _element_index(self) -> dict[str, int] | NameIndex:
         if self._index is None:
-            self._index = {name.lower(): k for k, name in enumerate(self._names)}
+            self._index = index_of(self._names)
         return self._index
 
-    def _own(self, names: Sequence[str]) -> list[str]:
-        """``names`` as a list that can grow; numbered names become real ones the first time that is needed."""
-        if isinstance(names, list):
-            return names
-        if names is self._names:
-            self._names = list(names)
-            return self._names
-        self._node_names = list(names)
+    def _index_of_nodes(self) -> dict[str, int] | NameIndex:
+        if self._node_index is None:
+            self._node_index = index_of(self._node_names, dict.fromkeys(GROUND_NAMES, GROUND))
+        return self._node_index
+
+    def _own_names(self) -> list[str]:
+        """Element names as a list that can grow; names in other forms become one the first time that is needed."""
+        if not isinstance(self._names, list):
+            self._names, self._index = list(self._names), None
+        return self._names
+
+    def _own_node_names(self) -> list[str]:
+        """The same for nodes."""
+        if not isinstance(self._node_names, list):
+            self._node_names, self._node_index = list(self._node_names), None
         return self._node_names

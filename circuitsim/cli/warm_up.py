@@ -156,8 +156,18 @@ R1 out 0 1k
 .tran 1m 40m
 """
 
+
+def _read() -> str:
+    """A deck large enough for runs of plain lines."""
+    from circuitsim.netlist import loads
+    from circuitsim.netlist.plain import LARGE
+
+    loads("a ladder\n" + "".join(f"R{k} {k} {k + 1} 1\n" for k in range(LARGE + 1)))
+    return ""
+
+
 PARTS: dict[str, Callable[[], str]] = {
-    "solve": _solve, "sweep": _sweep, "tran": _tran, "rbm": _rbm, "layered": _layered, "chain": _chain,
+    "read": _read, "solve": _solve, "sweep": _sweep, "tran": _tran, "rbm": _rbm, "layered": _layered, "chain": _chain,
     "convolution": _convolution,
 }  # fmt: skip
 """Parts of the program and what uses their kernels; each returns what it had to leave out."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from circuitsim.errors import Location
+from circuitsim.netlist.plain import LARGE, Lines
 from circuitsim.netlist.source import Source
 
 
@@ -76,6 +77,9 @@ class Taker(Protocol):
     def simple(self) -> Callable[[str, int], bool]:
         """Consume the line if it is a plain element; returns whether it is."""
 
+    def run(self, lines: Lines) -> bool:
+        """Consume plain elements of a large text from the current line on; returns whether that is one."""
+
 
 def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
@@ -89,7 +93,9 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     held, at = "", 0
     more: list[tuple[int, str]] = []
     directives: list[Card] = []  # wait for the card before them, which may go on behind them
-    for number, line in enumerate(text.split("\n"), 1):
+    count = text.count("\n") + 1
+    lines = Lines(text, count) if count > LARGE else None
+    for number, line in lines or enumerate(text.split("\n"), 1):
         stripped = line.lstrip()
         head = stripped[:1]
         if not head or number < first:
@@ -113,7 +119,7 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
         if directives:
             yield from directives
             directives = []
-        held, at = line, number
+        held, at = ("", 0) if lines is not None and taker.run(lines) else (line, number)
     if more:
         yield joined(Card(source, at, held), more)
     elif at and not taker.simple(held, at):

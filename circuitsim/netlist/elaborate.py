@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
+from circuitsim.circuit.names import IndexedNames, index_of
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled
@@ -53,7 +54,8 @@ class _ElementColumns:
     def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
         self.kind, self.value = array("b"), array("d")
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
-        self.names: list[str] = []
+        self.names: list[str] | IndexedNames = []
+        """A list, or the table of a large deck without calls."""
         self.devices: dict[int, Device] = {}
         self.pending: dict[int, controlled.PendingLaw] = {}
         self.alternatives: dict[int, controlled.Alternative] = {}
@@ -61,22 +63,25 @@ class _ElementColumns:
         """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
         self.files: list[str] = []
-        self.node_names = top.node_names[:]
-        self.nodes = {name.lower(): k for k, name in enumerate(top.node_names)}
-        self.nodes["gnd"] = 0
-        for key, name in global_names.items():
-            if key not in self.nodes:
-                self.nodes[key] = len(self.node_names)
-                self.node_names.append(name)
+        self.node_names = top.node_names.copy()
+        self.nodes = index_of(self.node_names, {"gnd": 0})
+        for name in global_names.values():
+            self.node(name)
 
     def node(self, name: str) -> int:
         """The node called ``name``, added if it is new (``x1.m`` written outside means the node m of x1)."""
         key = name.lower()
-        found = self.nodes.get(key)
+        found: int | None = self.nodes.get(key)
         if found is None:
-            found = self.nodes[key] = len(self.node_names)
+            found = len(self.node_names)
             self.node_names.append(name)
+            self.nodes[key] = found
         return found
+
+    def own_names(self) -> list[str]:
+        """The names as a list, which grows."""
+        assert isinstance(self.names, list)
+        return self.names
 
 
 class Frame(NamedTuple):
@@ -292,12 +297,12 @@ class Elaborator:
         if frame.nodes is None:
             out.first.extend(scope.first[start:stop])
             out.second.extend(scope.second[start:stop])
-            out.names.extend(scope.names[start:stop])
+            self.extend_names(scope, start, stop)
         else:
             node, prefix = frame.nodes.__getitem__, frame.prefix
             out.first.extend(map(node, scope.first[start:stop]))
             out.second.extend(map(node, scope.second[start:stop]))
-            out.names.extend([prefix + name for name in scope.names[start:stop]])
+            out.own_names().extend([prefix + name for name in scope.names[start:stop]])
         out.value.extend(scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
@@ -316,6 +321,13 @@ class Elaborator:
                 factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
                 if factor != 1.0:
                     out.factors[k + offset] = factor
+
+    def extend_names(self, scope: Scope, start: int, stop: int) -> None:
+        """Names of the deck's own elements; the table of a large one without calls is lent as it is."""
+        if isinstance(scope.names, IndexedNames) and not scope.calls:
+            self.out.names = scope.names
+        else:
+            self.out.own_names().extend(scope.names[start:stop])
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
         """Note which files the elements ``start`` to ``stop`` come from."""

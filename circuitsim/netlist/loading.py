@@ -42,6 +42,7 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
                          "writes one, or: LTspice -netlist FILE.asc")  # fmt: skip
     name = "<stdin>" if path == "-" else path
     text, warning = decode(data, name)
+    del data  # half a gigabyte at most
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
     return _deck(Source(name, real, text), Files(root, allowed, reading.search), warning, reading)

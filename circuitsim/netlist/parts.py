@@ -88,10 +88,10 @@ class Parts:
             b = scope.node(second)
         if a is None or b is None or key in scope.index or value < MINIMUM[code] or not good_name(name):
             return False
-        scope.index[key] = len(scope.names)
         if code == DIODE:
             scope.modelled[text.lower()].append(len(scope.names))
         scope.names.append(name)
+        scope.index[key] = len(scope.kind)
         scope.kind.append(code)
         scope.first.append(a)
         scope.second.append(b)

@@ -13,6 +13,7 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.options import options
 from circuitsim.netlist.parts import CODES, Parts
+from circuitsim.netlist.plain import Lines
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
@@ -81,6 +82,10 @@ class DeckReader:
         else:
             self.scope.at(source)
             self.simple = partial(self.parts.simple, self.scope)
+
+    def run(self, lines: Lines) -> bool:
+        """Plain elements of a large text, from the current line on."""
+        return self.simple is not _closed and lines.take(self.scope)
 
     def take(self, card: Card) -> None:
         """One card; its errors are reported, and reading continues."""

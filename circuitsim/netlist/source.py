@@ -10,6 +10,7 @@ import os
 import re
 import stat
 import sys
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import BinaryIO
 
@@ -17,6 +18,9 @@ from circuitsim import _bundled
 from circuitsim.errors import Location, NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.units import short
+
+STRETCH = 1 << 16
+"""Characters between two marks of a text: how many lines end before them."""
 
 
 class Source:
@@ -36,20 +40,31 @@ class Source:
         The chain of ``.include`` lines, innermost first.
     """
 
-    __slots__ = ("_lines", "callers", "depth", "name", "order", "path", "text")
+    __slots__ = ("_marks", "callers", "depth", "name", "order", "path", "text")
 
     def __init__(
         self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
     ) -> None:
         self.name, self.path, self.text = name, path, text
         self.order, self.callers = order, callers
-        self._lines: list[str] | None = None
+        self._marks: list[int] | None = None
 
     def line(self, number: int) -> str:
         """The physical line ``number`` (from 1), without its end."""
-        if self._lines is None:
-            self._lines = self.text.split("\n")
-        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+        if self._marks is None:
+            count, self._marks = 0, [0]
+            for start in range(0, len(self.text), STRETCH):
+                count += self.text.count("\n", start, start + STRETCH)
+                self._marks.append(count)
+        if not 0 < number <= self._marks[-1] + 1:
+            return ""
+        stretch = bisect_left(self._marks, number - 1, 1) - 1
+        start, left = stretch * STRETCH, number - 1 - self._marks[stretch]
+        start = self.text.rfind("\n", 0, start) + 1 if not left else start
+        for _ in range(left):
+            start = self.text.index("\n", start) + 1
+        end = self.text.find("\n", start)
+        return self.text[start:] if end < 0 else self.text[start:end]
 
     def place(self, line: int, column: int = 1, callers: tuple[str, ...] = ()) -> Location:
         """A location in this text."""
@@ -119,13 +134,13 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
         # O_NONBLOCK: no wait at a pipe without a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         try:
-            mode = os.fstat(descriptor).st_mode
-            if stat.S_ISDIR(mode):
+            status = os.fstat(descriptor)
+            if stat.S_ISDIR(status.st_mode):
                 raise ValueError("is a directory")
-            if not stat.S_ISREG(mode):
+            if not stat.S_ISREG(status.st_mode):
                 raise ValueError("is no regular file (a pipe or a device)")
             with open(descriptor, "rb", closefd=False) as file:
-                data = _all_of(file, limit)
+                data = _all_of(file, limit, min(status.st_size, limit) + 1)
         finally:
             os.close(descriptor)
     if len(data) > limit:
@@ -133,10 +148,13 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
     return data
 
 
-def _all_of(file: BinaryIO, limit: int) -> bytes:
-    """What is left of ``file``, little more than ``limit`` bytes at most, in steps so that memory grows with need."""
+def _all_of(file: BinaryIO, limit: int, first: int = 1 << 22) -> bytes:
+    """What is left of ``file``, little more than ``limit`` bytes at most, in steps so that memory grows with need.
+
+    ``first`` is the size of the first step; a file whose size is known takes one.
+    """
     chunks, size = [], 0
-    while size <= limit and (chunk := file.read(1 << 22)):
+    while size <= limit and (chunk := file.read(max(first - size, 1 << 22))):
         chunks.append(chunk)
         size += len(chunk)
     return b"".join(chunks)
