@@ -6,6 +6,7 @@ Pages are the Markdown files of this folder. The reference is made here from ``_
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -60,10 +61,11 @@ def write_reference(folder: Path) -> None:
     """One page a package, one entry a public name."""
     folder.mkdir(exist_ok=True)
     seen: dict[int, str] = {}
-    lines = ["# Reference", "", "Every public name, by package.", "", "```{toctree}", ":maxdepth: 1", ""]
+    about = "Every command, and every public name by package."
+    lines = ["# Reference", "", about, "", "```{toctree}", ":maxdepth: 1", ""]
     for module in PUBLIC:
         (folder / f"{module}.rst").write_text(_page(module, seen), encoding="utf-8")
-    text = "\n".join([*lines, *PUBLIC, "```", ""])
+    text = "\n".join([*lines, "commands", *PUBLIC, "```", ""])
     (folder / "index.md").write_text(text, encoding="utf-8")
 
 
@@ -85,6 +87,17 @@ def _page(module: str, seen: dict[int, str]) -> str:
     return "\n".join(parts)
 
 
+def write_commands(folder: Path) -> None:
+    """A page with the help of every command, as a terminal of 100 columns shows it."""
+    from circuitsim.cli.man import commands
+
+    os.environ["COLUMNS"] = "100"
+    parts = ["# Commands", "", "The help of every command. `circuitsim man` prints it as a manual page.", ""]
+    for name, parser in commands():
+        parts += [f"## {name}", "", "```text", parser.format_help().rstrip(), "```", ""]
+    (folder / "commands.md").write_text("\n".join(parts), encoding="utf-8")
+
+
 _MARKS = re.compile(r"(``.*?``|`[^`]*`)|([*|])|(?<=\w)(_)(?!\w)")
 
 
@@ -99,3 +112,4 @@ def setup(app: Any) -> None:
     """Write the reference before the pages are read."""
     app.connect("autodoc-process-docstring", escape_marks, priority=100)
     write_reference(Path(__file__).parent / "reference")
+    write_commands(Path(__file__).parent / "reference")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import NoReturn
 
 from circuitsim._version import __version__
-from circuitsim.cli.streams import escaping_streams
+from circuitsim.cli.streams import WHEN, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, NetlistError, UsageError
 
 # Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
     "completion": ("circuitsim.cli.completion", "what bash, zsh or fish offer after a press on tab"),
+    "man": ("circuitsim.cli.man", "the manual page of all commands, for man"),
     "warm-up": ("circuitsim.cli.warm_up", "compile all kernels ahead of their first use"),
 }
 
@@ -74,9 +75,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("-V", "--version", action="version", version=f"circuitsim {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
-    _add_loudness(parser, False)
+    _add_common(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, line) in COMMANDS.items():
         sub = commands.add_parser(
@@ -85,25 +84,41 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         )  # fmt: skip
         if name == command:
             loaded = import_module(module)
-            sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-            _add_loudness(sub, argparse.SUPPRESS)
             loaded.add_arguments(sub)
             sub.set_defaults(run=loaded.run)
+            for inner in (sub, *_below(sub)):
+                _add_common(inner, argparse.SUPPRESS)
     return parser
 
 
-def _add_loudness(parser: argparse.ArgumentParser, default: object) -> None:
-    """Add ``-q`` and ``-v``, before the command or behind it."""
+def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of a command's own sub-commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from (inner, *_below(inner))
+
+
+def _add_common(parser: argparse.ArgumentParser, default: object = False) -> None:
+    """Add the options of every command, which may stand before the command, behind it and behind its sub-command."""
     parser.add_argument("-q", "--quiet", action="store_true", default=default,
                         help="no notes, no warnings, no progress: only results and errors")  # fmt: skip
     parser.add_argument("-v", "--verbose", action="store_true", default=default,
                         help="say at the end how long it took and how much memory it needed")  # fmt: skip
+    first = default is False
+    parser.add_argument("-V", "--version", action="version", version=f"circuitsim {__version__}",
+                        help="print the version" if first else argparse.SUPPRESS)  # fmt: skip
+    parser.add_argument("--color", choices=WHEN, default="auto" if first else default,
+                        help="colour of messages: auto (on a terminal, unless NO_COLOR is set), always or never"
+                        if first else argparse.SUPPRESS)  # fmt: skip
+    parser.add_argument("--debug", action="store_true", default=default,
+                        help="show the traceback of an internal error" if first else argparse.SUPPRESS)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `EPILOG`)."""
     words = list(sys.argv[1:] if argv is None else argv)
-    with escaping_streams():
+    with escaping_streams(colour_asked(words)):
         try:
             try:
                 return _run(words)

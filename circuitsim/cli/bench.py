@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from circuitsim.cli.options import Kind, Reading, check_values
+from circuitsim.cli.output import add_format
 from circuitsim.errors import UsageError
+from circuitsim.formats.strict_json import dumps
 
 EPILOG = """\
 Every measurement is a process of its own; finished ones are stored in OUT/results.jsonl, so the same command continues
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="competitors: cvxpy (all its backends), cvxpy:BACKEND, piqp, osqp, clarabel, daqp, ngspice, by commas",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
+    add_format(parser, "table", "json")
     parser.add_argument("--seed", type=int, default=0, help="seed of the circuits (0)")
     parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds a measurement may take (120)")
     parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds for repeats of a time (1)")
@@ -64,5 +67,5 @@ def run(args: argparse.Namespace) -> int:
     for name, content in (("report.md", text), ("results.csv", report.as_csv(rows))):
         atomic_write(args.out / name, content.encode("utf-8"))
     atomic_write(args.out / "times.png", figure.picture(rows))
-    print(text)
+    print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, as_dict, read, roles_of, severity
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``check``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    add_format(parser, "table", "json")
     add_output(parser, "the report")
 
 

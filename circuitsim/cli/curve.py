@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--without", metavar="NAME", action="append", default=[], help="leave an element out (repeatable)"
     )
     parser.add_argument("--breakpoints", action="store_true", help="show the breakpoints instead of the points")
-    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
+    add_format(parser, "csv", "table", "json", "raw")
     parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificates; default: 1e-9")
     add_output(parser)
     parser.add_argument("--plot", metavar="FILE", help="also draw the curve (.png, .svg or .pdf)")
@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("name two nodes, --between a b, or one element, --device D1")
     if args.device and args.without:
         raise UsageError("--device takes one element alone: --without has no meaning there")
+    if args.breakpoints and args.format == "raw":
+        raise UsageError("a rawfile holds the points of the curve: leave --breakpoints out, or choose another --format")
     volts = ranged("--volts", args.volts)
     deck = read(args)
     report([*deck.problems, *deck.notes])
@@ -83,6 +85,10 @@ def _formatted(found: Curve, args: argparse.Namespace) -> str:
         from circuitsim.formats.strict_json import dumps
 
         return dumps(_object(found))
+    if args.format == "raw":
+        from circuitsim.cli.sweep import as_raw
+
+        return as_raw(found.points)
     from circuitsim.formats import columns
 
     header, units, rows = found.points.header, ["V", "", "A"], [*found.points.rows()]

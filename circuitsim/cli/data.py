@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from circuitsim.cli.output import add_format
+from circuitsim.formats.columns import table
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """``list`` and ``fetch``."""
@@ -19,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--data-dir", metavar="DIR", help="the data directory ($CIRCUITSIM_DATA, or the user's cache directory)"
         )
+    add_format(listing, "table", "json")
     listing.set_defaults(act=_list)
     fetching.set_defaults(act=_fetch)
 
@@ -29,16 +33,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    """One line a data set: its name, where it is, what it is."""
+    """One row a data set: its name, where it is, what it is."""
+    import json
+
     from circuitsim.datasets.remote import REMOTE, find
 
-    rows = [("digits", "bundled with scikit-learn", "1,797 handwritten digits, 8 × 8 pixels")]
+    rows: list[tuple[str, str | None, str]] = [
+        ("digits", "bundled with scikit-learn", "1,797 handwritten digits, 8 × 8 pixels")
+    ]
     for name, remote in REMOTE.items():
         folder = find(name, args.data_dir)
-        rows.append((name, str(folder) if folder else f"not here: circuitsim data fetch {name}", remote.about))
-    widths = [max(len(row[k]) for row in rows) for k in range(2)]
-    for name, where, about in rows:
-        print(f"{name:{widths[0]}}  {where:{widths[1]}}  {about}")
+        rows.append((name, str(folder) if folder else None, remote.about))
+    if args.format == "json":
+        print(json.dumps([dict(zip(("name", "place", "about"), row)) for row in rows], indent=1))
+        return 0
+    shown = [[name, place or f"not here: circuitsim data fetch {name}", about] for name, place, about in rows]
+    print("\n".join(table(["data set", "place", "contents"], shown)))
     return 0
 
 

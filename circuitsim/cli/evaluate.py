@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 
+from circuitsim.cli.output import add_format
 from circuitsim.cli.predict import add_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The run, the data, the format."""
     add_run(parser)
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="how it is printed (table)")
+    add_format(parser, "table", "json")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,6 +6,8 @@ import argparse
 import json
 import sys
 
+from circuitsim.cli.output import add_format
+
 EPILOG = """\
 examples:
   circuitsim examples list
@@ -20,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="names and titles of all bundled decks", allow_abbrev=False)
-    listing.add_argument("--format", choices=("table", "json"), default="table", help="how it is printed (table)")
+    add_format(listing, "table", "json")
     listing.set_defaults(act=_list)
     show = actions.add_parser("show", help="print a deck", allow_abbrev=False)
     show.add_argument("name", metavar="NAME", help="a bundled deck")

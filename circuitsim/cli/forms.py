@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from circuitsim.cli.output import add_output, deliver, save
+from circuitsim.cli.output import add_format, add_output, deliver, save
 from circuitsim.errors import UsageError
 
 EPILOG = """\
@@ -20,14 +20,20 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``forms``."""
     parser.epilog = EPILOG
+    add_format(parser, "table", "json")
     add_output(parser, "the table")
     parser.add_argument("--into", metavar="PAGE", help="replace the table in a Markdown page, between its two markers")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the table."""
-    from circuitsim.netlist.forms import replaced, table
+    from circuitsim.netlist.forms import replaced, rows, table
 
+    if args.into is None and args.format == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        deliver(dumps(list(rows())), args.output)
+        return 0
     if args.into is None:
         deliver(table(), args.output)
         return 0

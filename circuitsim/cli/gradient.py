@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from circuitsim.cli import learning
 from circuitsim.cli.deck import report
 from circuitsim.cli.options import OptionGroup, check_values
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_argument("--samples", type=int, metavar="N", default=64, help="samples to take (64)")
     options.add_argument("--seed", type=int, metavar="S", default=0, help="of --scatter (0)")
     parser.set_defaults(readings=options.readings)
-    parser.add_argument("--format", choices=("text", "csv", "json"), default="text", help="default: text")
+    add_format(parser, "table", "csv", "json")
     add_output(parser)
 
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConvergenceError(f"{uncertified} of {len(x)} samples have no certified operating point")
     problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
     rows = _estimates(options, setting, problem)
-    write = {"text": _text, "csv": _csv, "json": _json}[args.format]
+    write = {"table": _table, "csv": _csv, "json": _json}[args.format]
     deliver(write(setting, rows), args.output)
     return 0
 
@@ -149,7 +149,7 @@ def _compared(rows: list[Row]) -> list[Comparison]:
     return found
 
 
-def _text(setting: Setting, rows: list[Row]) -> str:
+def _table(setting: Setting, rows: list[Row]) -> str:
     from circuitsim.formats.columns import table
 
     names = _names(setting)[:SHOWN]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import TOLERANCE, tolerance
 from circuitsim.errors import UsageError
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workers(parser)
     parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
                         help="of the certificates (default %(default)g)")  # fmt: skip
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--rows", metavar="FILE", help="also write the quantities of every sample as CSV")
     parser.add_argument("--plot", metavar="FILE", help="also draw histograms and contributions (.png, .svg or .pdf)")

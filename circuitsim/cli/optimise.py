@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="for instance 'v(out)=2.5' (repeatable)")  # fmt: skip
     parser.add_argument("--series", choices=("E6", "E12", "E24", "E48", "E96", "E192"), default="",
                         help="round resistances to preferred values")  # fmt: skip
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the circuit with these values")
 

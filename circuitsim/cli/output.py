@@ -9,6 +9,19 @@ from collections.abc import Iterable
 
 from circuitsim.errors import UsageError
 
+FORMATS = {
+    "table": "aligned columns, for people",
+    "csv": "comma-separated rows, for spreadsheets and pandas",
+    "json": "one object with every number in full double precision",
+    "raw": "a SPICE3 rawfile, for ngspice and readers of its waveforms",
+}
+"""What ``--format`` may be, of all commands."""
+
+
+def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add ``--format`` with some of `FORMATS`; the first is the default."""
+    parser.add_argument("--format", choices=names, default=names[0], help="how the result is written (%(default)s)")
+
 
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add ``--output`` to a command."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 
 EPILOG = """\
 FILE has the form of the training data. Circuits: .csv or .npz (targets may be missing), iris or digits.
@@ -21,7 +21,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The run, the data, the format."""
     add_run(parser)
-    parser.add_argument("--format", choices=("csv", "json"), default="csv", help="one row a sample (csv)")
+    add_format(parser, "csv", "table", "json")
     add_output(parser, "the predictions")
 
 
@@ -34,7 +34,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print one row a sample: its number, its class if there are classes, its outputs."""
-    from circuitsim.formats.columns import csv
+    from circuitsim.formats.columns import csv, table
     from circuitsim.trained import load_run
 
     check_target(args.output, [])
@@ -49,5 +49,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     header = ["sample", *(["class"] if classes else []), *model.output_names]
     rows = ([str(k), *classes[k : k + 1], *row] for k, row in enumerate(outputs))
-    deliver(csv(header, rows), args.output)
+    if args.format == "csv":
+        deliver(csv(header, rows), args.output)
+        return 0
+    shown = [[cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row] for row in rows]
+    deliver("\n".join(table(header, shown)) + "\n", args.output)
     return 0

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import TOLERANCE, tolerance
 from circuitsim.errors import UsageError
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--observe", metavar="LIST", help="outputs: v(node), v(a,b), i(element), p(element)")
     parser.add_argument("--input", metavar="SOURCE", help="also gain and resistances from this source to each output")
     parser.add_argument("--top", metavar="N", type=int, help="of the table, the N values of largest effect")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_format(parser, "table", "csv", "json")
     parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
                         help="of the operating point's certificate (default %(default)g)")  # fmt: skip
     add_output(parser)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError, UsageError
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``solve``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--format", choices=("table", "json", "csv", "raw"), default="table", help="default: table")
+    add_format(parser, "table", "csv", "json", "raw")
     add_output(parser)
     add_solving(parser)
     parser.add_argument(

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from circuitsim._files import naming
 
 # All controls but line feed and tab, and the marks that turn the direction of writing.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+WHEN = ("auto", "always", "never")
+"""When messages have colours."""
+
+_HEAD = re.compile(r"^(error|warning|note|hint|time|interrupted|    hint)(?=\b)", re.MULTILINE)
+_COLOUR = {"error": "1;31", "interrupted": "1;31", "warning": "1;33", "note": "36", "hint": "32", "time": "2"}
+
+
+def _in_colour(head: re.Match[str]) -> str:
+    """A head between the codes that begin and end its colour."""
+    return f"\x1b[{_COLOUR[head[0].strip()]}m{head[0]}\x1b[0m"
 
 
 def escaped(text: str) -> str:
@@ -31,13 +43,14 @@ def escaped(text: str) -> str:
 class EscapingStream:
     """A text stream that escapes what is written to it; in all else it is the stream behind it."""
 
-    def __init__(self, stream: TextIO, what: str) -> None:
-        self.behind, self.what = stream, what
+    def __init__(self, stream: TextIO, what: str, coloured: bool = False) -> None:
+        self.behind, self.what, self._coloured = stream, what, coloured
 
     def write(self, text: str) -> int:
-        """Write `escaped` text; a failure (a full disk) names the stream."""
+        """Write `escaped` text, the heads of messages in colour if so; a failure (a full disk) names the stream."""
+        safe = escaped(text)
         with naming(self.what):
-            return self.behind.write(escaped(text))
+            return self.behind.write(_HEAD.sub(_in_colour, safe) if self._coloured else safe)
 
     def flush(self) -> None:
         """Write what is still held back."""
@@ -53,15 +66,29 @@ class EscapingStream:
         return getattr(self.behind, name)
 
 
+def colour_asked(words: Sequence[str]) -> str:
+    """The last ``--color`` of a command line, ``auto`` without one; errors of the line itself have colour too."""
+    found = [after for word, after in zip(words, (*words[1:], "")) if word == "--color"]
+    found += [word.partition("=")[2] for word in words if word.startswith("--color=")]
+    return found[-1] if found and found[-1] in WHEN else "auto"
+
+
+def shows_colour(stream: TextIO, when: str) -> bool:
+    """Whether messages on a stream have colours: on a terminal, unless ``NO_COLOR`` is set or it is ``dumb``."""
+    if when != "auto":
+        return when == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 @contextlib.contextmanager
-def escaping_streams() -> Iterator[None]:
-    """Escape what is written to standard output and standard error meanwhile."""
+def escaping_streams(colour: str = "never") -> Iterator[None]:
+    """Escape what is written to standard output and standard error meanwhile; messages may have colours (`WHEN`)."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.stdout = EscapingStream(sys.stdout, "standard output")
-    sys.stderr = EscapingStream(sys.stderr, "standard error")
+    sys.stderr = EscapingStream(sys.stderr, "standard error", shows_colour(sys.stderr, colour))
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.errors import ConvergenceError, UsageError
@@ -35,6 +35,7 @@ examples:
   circuitsim sweep my.cir --vary V1=0:5:0.1 > my.csv
   circuitsim sweep my.cir --vary V1=0:5:0.1 --vary R2=1k,2k,5k --columns 'v(out) i(D1)' --plot my.png
   circuitsim sweep my.cir --format table
+  circuitsim sweep my.cir --format raw --output my.raw      for ngspice's load, or spicelib's RawRead
 """
 
 PARAMETER, TEMPERATURE, TIME = "param:", "temp", "time"
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element), {expression}"
     )
-    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
+    add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)
     parser.add_argument("--plot", metavar="FILE", help="also plot the columns (.png, .svg or .pdf)")
@@ -198,11 +199,21 @@ def printed(deck: Deck, kinds: tuple[str, ...]) -> str | None:
     return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
 
 
+def as_raw(found: Sweep) -> str:
+    """A sweep as a rawfile."""
+    from circuitsim.formats.rawfile import swept
+
+    columns = {**found.axes, **found.columns}
+    return swept(found.title, ((name, found.units.get(name, ""), v.tolist()) for name, v in columns.items()))
+
+
 def _formatted(found: Sweep, form: str) -> str:
     if form == "json":
         from circuitsim.formats.strict_json import dumps
 
         return dumps(found.to_dict())
+    if form == "raw":
+        return as_raw(found)
     from circuitsim.formats import columns
 
     if form == "csv":

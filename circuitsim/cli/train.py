@@ -76,7 +76,7 @@ examples:
 """
 
 
-NOT_OPTIONS = ("command", "debug", "quiet", "verbose", "run", "readings")
+NOT_OPTIONS = ("command", "debug", "quiet", "verbose", "color", "run", "readings")
 """What a parsed command line has beside the options of a run."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, add_workers
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", metavar="N", type=int, default=4000,
                         help="most small linear systems of a search (default: %(default)s)")  # fmt: skip
     add_workers(parser)
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    add_format(parser, "table", "csv", "json")
     add_output(parser)
 
 

@@ -1,9 +1,11 @@
-"""SPICE3 rawfiles (ASCII), as ``load`` of ngspice reads them."""
+"""SPICE3 rawfiles (ASCII), as ``load`` of ngspice and spicelib's ``RawRead`` read them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from circuitsim._version import __version__
 
 
 class Variable(NamedTuple):
@@ -14,10 +16,32 @@ class Variable(NamedTuple):
     values: Sequence[float]
 
 
+DATE = "Thu Jan  1 00:00:00  1970"
+COMMAND = f"* circuitsim {__version__}, in the form of ngspice"
+
+TYPES = {"V": "voltage", "A": "current", "s": "time", "°C": "temp-sweep", "Ω": "res-sweep", "W": "power"}
+"""Types of columns by their units, as ngspice names them."""
+
+
+def swept(title: str, columns: Iterable[tuple[str, str, Sequence[float]]]) -> str:
+    """A rawfile of a sweep.
+
+    Parameters
+    ----------
+    title : str
+        Title of the deck.
+    columns : iterable of (str, str, sequence of float)
+        Name, unit and values, the swept ones first; nan where a row has no operating point.
+    """
+    variables = [Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), v) for name, unit, v in columns]
+    return rawfile(title, "DC transfer characteristic", variables)
+
+
 def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     """An ASCII rawfile of one plot.
 
-    It carries no date, so that the same deck gives the same bytes.
+    Its date is no clock's, so that the same deck gives the same bytes; its command names the program whose form of
+    rawfiles it has, by which readers recognise it.
 
     Parameters
     ----------
@@ -39,10 +63,12 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     (points,) = lengths
     head = [
         f"Title: {' '.join(title.split())}",
+        f"Date: {DATE}",
         f"Plotname: {plot}",
         "Flags: real",
         f"No. Variables: {len(variables)}",
         f"No. Points: {points}",
+        f"Command: {COMMAND}",
         "Variables:",
         *(f"\t{k}\t{variable.name}\t{variable.type}" for k, variable in enumerate(variables)),
         "Values:",

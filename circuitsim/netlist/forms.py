@@ -76,6 +76,15 @@ def figure(outcomes: list[Outcome]) -> str:
     return f"{len(outcomes)} forms: {counts}"
 
 
+def rows() -> Iterator[dict[str, object]]:
+    """Each form with its heading, its cards, the programs that write it, and its outcome."""
+    for heading, forms in groups():
+        for form in forms:
+            programs = [name for letter, name in PROGRAMS.items() if letter in form.programs]
+            outcome = form.outcome().value
+            yield {"group": heading, "cards": form.cards.split("\n"), "programs": programs, "outcome": outcome}
+
+
 def table() -> str:
     """The forms as a Markdown table, with a count of each outcome before it."""
     lines = [f"| form | {' | '.join(PROGRAMS.values())} | here |", "|---" * (len(PROGRAMS) + 2) + "|"]

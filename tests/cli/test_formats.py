@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from circuitsim._version import __version__
+from circuitsim.cli.man import commands
+from circuitsim.cli.output import FORMATS
 from circuitsim.formats.columns import csv, quantity, table
 from circuitsim.formats.rawfile import Variable, rawfile
 from circuitsim.formats.strict_json import dumps
@@ -62,7 +65,8 @@ def test_rawfile_of_several_points() -> None:
         Variable("v-sweep", "voltage", [0.0, 1.0]), Variable("v(out)", "voltage", [0.5, 1e-30]),
     ])  # fmt: skip
     assert text == (
-        "Title: two lines\nPlotname: DC transfer characteristic\nFlags: real\nNo. Variables: 2\nNo. Points: 2\n"
+        "Title: two lines\nDate: Thu Jan  1 00:00:00  1970\nPlotname: DC transfer characteristic\nFlags: real\n"
+        f"No. Variables: 2\nNo. Points: 2\nCommand: * circuitsim {__version__}, in the form of ngspice\n"
         "Variables:\n\t0\tv-sweep\tvoltage\n\t1\tv(out)\tvoltage\nValues:\n0\t0.0\n\t0.5\n1\t1.0\n\t1e-30\n"
     )
 
@@ -70,6 +74,63 @@ def test_rawfile_of_several_points() -> None:
 def test_rawfile_columns_must_be_of_one_length() -> None:
     with pytest.raises(ValueError, match="all of one length"):
         rawfile("t", "Operating Point", [Variable("a", "voltage", [1.0]), Variable("b", "voltage", [])])
+
+
+STEPPED = """\
+Title: two axes
+Date: Thu Jan  1 00:00:00  1970
+Plotname: DC transfer characteristic
+Flags: real
+No. Variables: 4
+No. Points: 4
+Command: * circuitsim {version}, in the form of ngspice
+Variables:
+\t0\tv1\tvoltage
+\t1\tr2\tres-sweep
+\t2\tv(out)\tvoltage
+\t3\t{{v(out)/2}}\tnotype
+Values:
+0\t0.0
+\t1000.0
+\t0.0
+\t0.0
+1\t4.0
+\t1000.0
+\t2.0
+\t1.0
+2\t0.0
+\t3000.0
+\t0.0
+\t0.0
+3\t4.0
+\t3000.0
+\t3.0
+\t1.5
+"""
+
+
+def test_rawfile_of_a_sweep(command: Command, deck) -> None:
+    path = deck("two axes\nV1 in 0 1\nR1 in out 1k\nR2 out 0 1k\n")
+    words = ("sweep", path, "--vary", "V1=0,4", "--vary", "R2=1k,3k", "--columns", "v(out) {v(out) / 2}")
+    found = command(*words, "--format", "raw")
+    assert (found.code, found.out) == (0, STEPPED.format(version=__version__))
+
+
+def test_spicelib_reads_the_rawfile_of_a_sweep(command: Command, deck, tmp_path: Path) -> None:
+    spicelib = pytest.importorskip("spicelib", reason="the reader of rawfiles is not installed")
+    words = ("sweep", deck(), "--vary", "V1=0:3:1", "--format", "raw", "--output", "my.raw")
+    assert command(*words).code == 0
+    found = spicelib.RawRead(str(tmp_path / "my.raw"))
+    assert found.dialect == "ngspice" and found.get_trace_names()[0] == "v1"
+    assert found.get_trace("v(out)").get_wave().tolist() == pytest.approx([0.0, 2 / 3, 4 / 3, 2.0])
+
+
+def test_formats_have_one_set_of_names() -> None:
+    """Every command with ``--format`` writes JSON, and names its formats as all others do."""
+    found = {name: action.choices for name, parser in commands() for action in parser._actions
+             if "--format" in action.option_strings}  # fmt: skip
+    assert len(found) > 12
+    assert {name for name, choices in found.items() if not {"json"} <= set(choices) <= set(FORMATS)} == set()
 
 
 @pytest.mark.ngspice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 from pathlib import Path
@@ -54,6 +55,68 @@ def test_quiet_leaves_results_and_errors(command: Command, deck, first: bool) ->
 def test_verbose_says_time_and_memory(command: Command, deck) -> None:
     err = command("solve", deck(), "-v").err
     assert err.splitlines()[-1].startswith("time ") and "memory" in err
+
+
+@pytest.mark.parametrize("words", [("-q",), ("-v",), ("--color", "never"), ("--debug",)])
+def test_common_options_stand_anywhere(command: Command, words: tuple[str, ...]) -> None:
+    first = command(*words, "examples", "list")
+    assert first.code == 0 and len(first.out.splitlines()) > 50
+    assert command("examples", *words, "list").out == command("examples", "list", *words).out == first.out
+
+
+@pytest.mark.parametrize("words", [("-V",), ("solve", "-V"), ("train", "rbm", "--version")])
+def test_version_anywhere(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit):
+        main(list(words))
+    assert capsys.readouterr().out.startswith("circuitsim ")
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "coloured"),
+    [
+        ([], {}, True),
+        ([], {"NO_COLOR": "1"}, False),
+        ([], {"TERM": "dumb"}, False),
+        (["--color", "never"], {}, False),
+        (["--color=always"], {"NO_COLOR": "1"}, True),
+    ],
+)
+def test_messages_have_colours_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], variables: dict[str, str], coloured: bool
+) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(["solve", "nothing\x1b[31m.cir", *words]) == 2
+    head = "\x1b[1;31merror\x1b[0m: " if coloured else "error: "
+    assert terminal.getvalue().startswith(head)
+    # Codes of a name stay escaped.
+    assert "\\x1b[31m" in terminal.getvalue() and "\x1b[31m" not in terminal.getvalue()
+
+
+def test_messages_in_a_file_have_no_colour(command: Command) -> None:
+    assert command("solve", "nothing.cir").err.startswith("error: ")
+
+
+def test_the_manual_page_has_every_command(command: Command) -> None:
+    text = command("man").out
+    assert all(f".SS circuitsim {name}".replace("-", "\\-") + "\n" in text for name in COMMANDS)
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_groff_has_no_complaint(command: Command) -> None:
+    words = ["groff", "-k", "-man", "-Tutf8", "-ww"]
+    done = subprocess.run(words, input=command("man").out, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == "" and "circuitsim COMMAND --help" in done.stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas
 import pytest
 
+from circuitsim._version import __version__
 from circuitsim.certificate import TOLERANCE
 from circuitsim.cli import solving
 
@@ -85,7 +86,8 @@ def test_csv_loads_into_pandas(command: Command, deck) -> None:
 def test_rawfile_text(command: Command, deck) -> None:
     result = command("solve", deck(), "--format", "raw")
     assert result.out == (
-        "Title: divider\nPlotname: Operating Point\nFlags: real\nNo. Variables: 5\nNo. Points: 1\nVariables:\n"
+        "Title: divider\nDate: Thu Jan  1 00:00:00  1970\nPlotname: Operating Point\nFlags: real\n"
+        f"No. Variables: 5\nNo. Points: 1\nCommand: * circuitsim {__version__}, in the form of ngspice\nVariables:\n"
         "\t0\tv(in)\tvoltage\n\t1\tv(out)\tvoltage\n\t2\ti(v1)\tcurrent\n\t3\ti(r1)\tcurrent\n\t4\ti(r2)\tcurrent\n"
         "Values:\n0\t6.0\n\t4.0\n\t-0.002\n\t0.002\n\t0.002\n"
     )
