@@ -138,8 +138,9 @@ def test_no_server_at_all(served, tmp_path, capsys):
 def test_what_is_there(served, tmp_path, capsys):
     assert main(["data", "list", "--data-dir", str(tmp_path)]) == 0
     assert capsys.readouterr().out == (
-        "digits  bundled with scikit-learn              1,797 handwritten digits, 8 × 8 pixels\n"
-        "mnist   not here: circuitsim data fetch mnist  small\n"
+        "data set  place                                  contents\n"
+        "digits    bundled with scikit-learn              1,797 handwritten digits, 8 × 8 pixels\n"
+        "mnist     not here: circuitsim data fetch mnist  small\n"
     )
     assert _fetch(tmp_path) == 0
     assert main(["data", "list", "--data-dir", str(tmp_path)]) == 0
