@@ -142,5 +142,5 @@ def _asked(analysis: Any) -> str:
     """The card of an analysis, in short."""
     return {
         "OperatingPointRequest": ".op", "DcSweep": ".dc", "Step": ".step", "Temperature": ".temp",
-        "Transient": ".tran", "TransferRequest": ".tf", "SensitivityRequest": ".sens",
+        "Transient": ".tran", "SmallSignal": ".ac", "TransferRequest": ".tf", "SensitivityRequest": ".sens",
     }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"  # fmt: skip

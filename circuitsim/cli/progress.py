@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from circuitsim.training.progress import ProgressLine
+
+
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended."""
 
 
 class LateProgress:
@@ -18,7 +25,7 @@ class LateProgress:
         self._label, self._clock, self._began = label, time.monotonic, time.monotonic()
         self._line: ProgressLine | None = None
 
-    def update(self, done: int, points: int) -> None:
+    def update(self, done: float, points: float) -> None:
         """Show the share of the points that is done."""
         if self._line is None and done < points and self._clock() - self._began > 1.0 and sys.stderr.isatty():
             from circuitsim.training.progress import ProgressLine
@@ -31,3 +38,38 @@ class LateProgress:
         """End the line."""
         if self._line is not None:
             self._line.close()
+
+
+class Interrupt:
+    """Ctrl-C as a request to end the work at hand; a second one ends the command at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: object = None
+
+    def __enter__(self) -> Interrupt:
+        try:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        except ValueError:  # not the main thread: nothing is caught there
+            self._before = None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def watch(self, line: LateProgress) -> Callable[[float, float], bool]:
+        """What a run over time calls with the time that is reached and its stop; True where it shall end."""
+
+        def reached(time: float, stop: float) -> bool:
+            line.update(time, stop)
+            return self.asked
+
+        return reached

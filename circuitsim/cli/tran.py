@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
-    pass
+    from circuitsim.errors import Problem
 
 EPILOG = """\
 Circuits of R, C, L, ideal diodes and sources (DC, PULSE, PWL, SIN, EXP, AM). Between two events the circuit is linear
@@ -19,7 +21,10 @@ and its waveforms are matrix exponentials; the times at which diodes change are 
 to choose: --step is the distance of the output times alone.
 
 The run begins at the operating point of time 0; .tran … UIC begins at the ic= of capacitors and inductors (0 without
-one), --initial states them on the command line.
+one), --initial states them on the command line. .ic holds nodes and inductors at the operating point.
+
+The deck's .meas tran cards are measured too; --measure adds to them and shows them in place of waveforms. Ctrl-C ends
+the run and shows what is done.
 
 columns: those of --columns, else those of the deck's .print tran or .save, else all v(node) and i(element).
 
@@ -60,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.probes import all_probes, parse_probes
     from circuitsim.cli.sweep import OVER_TIME, printed
     from circuitsim.formats.table import table_text
-    from circuitsim.transient.deck import run_deck
-    from circuitsim.transient.measure import measurements_table
+    from circuitsim.transient.deck import requested, run_deck
+    from circuitsim.transient.measure import measure_all, measurements_table
     from circuitsim.transient.table import events_table, waveform_table
 
     check_target(args.output, [args.deck])
@@ -70,23 +75,43 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran")
+    report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran" and not acts_over_time(w))
     columns = args.columns or printed(deck, OVER_TIME)
     probes = parse_probes(columns, deck.circuit) if columns else all_probes(deck.circuit)
     step, stop = _time("--step", args.step), _time("--stop", args.stop)
-    found = run_deck(deck, step, stop, _initial(args.initial), args.tolerance)
+    line = LateProgress("tran")
+    with Interrupt() as interrupt:
+        try:
+            found = run_deck(deck, step, stop, _initial(args.initial), args.tolerance, interrupt.watch(line))
+        finally:
+            line.close()
     names = {name.lower(): value for name, value in deck.parameters.items()}
     waves = waveform_table(found, probes, names)
-    shown = waves
-    if args.events or args.measure:
-        shown = events_table(found) if args.events else measurements_table(found, args.measure, names)
+    values = measure_all(found, [*requested(deck), *args.measure], names)
+    shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
     proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict()}
-    deliver(table_text(shown, args.format, proof), args.output)
+    text = table_text(shown, args.format, proof | ({"measurements": values} if values else {}))
+    if values and not args.measure and args.format == "table":
+        text += "\n" + table_text(measurements_table(values), args.format, {})
+    deliver(text, args.output)
+    if values and not args.measure and args.format == "csv":
+        said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
+        print(f"measured: {said}", file=sys.stderr)
     if args.plot:
         from circuitsim.cli.drawing import draw_waveforms
 
         draw_waveforms(found, waves, args.plot)
+    if interrupt.asked:
+        print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
+        return INTERRUPTED
     return 0
+
+
+def acts_over_time(note: Problem) -> bool:
+    """Whether it says that a card has no effect which has one over time."""
+    from circuitsim.netlist.refused import OVER_TIME
+
+    return note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
 
 
 def _time(option: str, text: str | None) -> float | None:

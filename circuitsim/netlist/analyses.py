@@ -27,6 +27,7 @@ from circuitsim.netlist.deck import (
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.outputs import output
+from circuitsim.netlist.over_time import initial_values, measurement
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.stepping import FORMS, PARAMETER_WORDS, Named, Ranges, Resolver, Scale, merged
@@ -56,14 +57,16 @@ class Analyses:
         found: list[Analysis] = []
         for card in cards:
             try:
-                found.append(self.one(card))
+                request = self.one(card)
             except CardError as error:
                 self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
             except ExpressionError as error:
                 self.reporter.expression(error, card, (), ())
+            else:
+                found += [request] if request is not None else []
         return tuple(found)
 
-    def one(self, card: Card) -> Analysis:
+    def one(self, card: Card) -> Analysis | None:
         start = card.start()
         word = card.text[start : start + 10].split()[0].split("(")[0].lower()
         place = card.place(start)
@@ -73,7 +76,11 @@ class Analyses:
             return output(card, word, start + len(word))
         if word in (".tf", ".sens"):
             return self.small_signal(card, word, start + len(word))
+        if word in (".meas", ".measure"):
+            return measurement(card, start + len(word))
         found = tokens(card, start + len(word))
+        if word == ".ic":
+            return initial_values(card, found, self.circuit, lambda token: self.number(card, token), self.reporter)
         words = merged(found)
         if word == ".temp":
             return Temperature(self.temperatures(card, words), place)

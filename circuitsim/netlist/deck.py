@@ -168,6 +168,23 @@ class SensitivityRequest(NamedTuple):
     location: Location
 
 
+class MeasurementRequest(NamedTuple):
+    """``.meas tran``: its text from the name on, as written."""
+
+    text: str
+    location: Location
+    card: str = "meas"
+
+
+class InitialValues(NamedTuple):
+    """``.ic v(a)=1 i(L1)=2``: potentials of nodes, V, and currents of inductors, A, at the beginning of ``.tran``."""
+
+    voltages: dict[str, float]
+    currents: dict[str, float]
+    location: Location
+    card: str = "ic"
+
+
 Analysis = (
     OperatingPointRequest
     | DcSweep
@@ -178,6 +195,8 @@ Analysis = (
     | Output
     | TransferRequest
     | SensitivityRequest
+    | MeasurementRequest
+    | InitialValues
 )
 
 

@@ -177,6 +177,8 @@ class DeckReader:
             pass  # the table ends with its card
         elif word in refused.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
+            if word in refused.OVER_TIME and self.scope is self.top:
+                self.requests.append(card)
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
             hint = refused.ADVICE.get(word, "only operating points are computed")

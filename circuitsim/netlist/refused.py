@@ -49,6 +49,9 @@ NO_EFFECT = frozenset(
 )  # fmt: skip
 """Cards that cannot change the operating point."""
 
+OVER_TIME = frozenset((".ic", ".meas", ".measure"))
+"""Those of them that act over time."""
+
 OPTIONS = frozenset((".option", ".options", ".opt"))
 """Spellings of the card of options."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import Deck, Transient
+from circuitsim.netlist.deck import Deck, InitialValues, MeasurementRequest, Transient
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
@@ -26,7 +26,7 @@ from circuitsim.transient.waveforms import (
 
 def run_deck(
     deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
-    tolerance: float = 1e-9, progress: Callable[[float], None] | None = None,
+    tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
 ) -> TransientResult:  # fmt: skip
     """The waveforms of a deck, from its ``.tran`` card.
 
@@ -40,7 +40,7 @@ def run_deck(
     tolerance : float
         See `circuitsim.transient.transient`.
     progress : callable, optional
-        Called with the time that is reached, s, from time to time.
+        Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
 
     Raises
     ------
@@ -76,8 +76,22 @@ def run_deck(
         raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
     return transient(
         deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, following.couplings, progress,
-        begin,
+        begin, _held(deck),
     )  # fmt: skip
+
+
+def requested(deck: Deck) -> list[str]:
+    """The deck's ``.meas tran`` cards, from their names on."""
+    return [card.text for card in deck.analyses if isinstance(card, MeasurementRequest)]
+
+
+def _held(deck: Deck) -> dict[str, float]:
+    """What the deck's ``.ic`` cards hold."""
+    found: dict[str, float] = {}
+    for card in deck.analyses:
+        if isinstance(card, InitialValues):
+            found |= {**card.voltages, **card.currents}
+    return found
 
 
 class _Numbers(NamedTuple):

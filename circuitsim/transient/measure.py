@@ -23,9 +23,9 @@ from circuitsim.transient.table import columns
 from circuitsim.units import parse
 
 FORMS = (
-    "NAME AVG|RMS|INTEG|MIN|MAX|PP|MIN_AT|MAX_AT v(out) [FROM=t] [TO=t]; NAME FIND v(out) AT=t; "
-    "NAME [FIND v(out)] WHEN v(in)=2 [RISE|FALL|CROSS=n|LAST] [TD=t]; "
-    "NAME TRIG v(in) VAL=1 RISE=1 TARG v(out) VAL=2 FALL=1"
+    "NAME AVG|RMS|INTEG|MIN|MAX|PP|MIN_AT|MAX_AT v(out) [FROM=t] [TO=t]; NAME FIND|DERIV v(out) AT=t; "
+    "NAME [FIND|DERIV v(out)] WHEN v(in)=2 [RISE|FALL|CROSS=n|LAST] [TD=t]; "
+    "NAME TRIG v(in) VAL=1 RISE=1 TARG v(out) VAL=2 FALL=1; NAME PARAM='2*other'"
 )
 ROUNDING = 1e-12
 """Share of a signal's size below which it is zero."""
@@ -67,6 +67,14 @@ class _Signal:
         ends = np.stack([bounds[:-1], bounds[1:]], axis=1)
         times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + NODES)
         return _Pieces(ends, self.at(times.ravel()).reshape(times.shape) @ TO_COEFFICIENTS.T)
+
+    def slope(self, time: float) -> float:
+        """The derivative at a time; at a corner that after it, at the end of the run that before it."""
+        starts = np.append(self.result.segment_starts(), self.result.stop)
+        k = min(max(int(np.searchsorted(starts, time, side="right")), 1), starts.size - 1)
+        (ends,), (c,) = self.pieces(float(starts[k - 1]), float(starts[k]))
+        half = 0.5 * (ends[1] - ends[0])
+        return float(chebyshev.chebval((time - ends[0]) / half - 1.0, chebyshev.chebder(c)) / half)
 
     def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
         """Times at which the signal changes its sign, and whether it rises."""
@@ -146,11 +154,26 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     return _Reader(result, text, names or {}).measurement()
 
 
-def measurements_table(result: TransientResult, texts: Sequence[str], names: Mapping[str, float]) -> Table:
+def measure_all(
+    result: TransientResult, texts: Sequence[str], names: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Measurements by name, in their order; each may read those before it."""
+    found: dict[str, float | None] = {}
+    for text in texts:
+        known = {name.lower(): value for name, value in found.items() if value is not None}
+        one = measure(result, text, dict(names) | known)
+        found[one.name] = one.value
+    return found
+
+
+def measurements_table(found: Mapping[str, float | None]) -> Table:
     """Measurements by name; ``failed`` where an event does not happen."""
-    found = [measure(result, text, names) for text in texts]
-    values = ["failed" if one.value is None else one.value for one in found]
-    return Table(("name", "value"), ("", ""), ([one.name for one in found], values))
+    values = ["failed" if value is None else value for value in found.values()]
+    return Table(("name", "value"), ("", ""), (list(found), values))
+
+
+_WORD = re.compile(r"(?:[^\s{}'\"]|\{[^{}]*\}|'[^']*'|\"[^\"]*\")+")
+"""A word; blanks in braces and quotes are part of it."""
 
 
 class _Reader:
@@ -158,8 +181,9 @@ class _Reader:
 
     def __init__(self, result: TransientResult, text: str, names: Mapping[str, float]) -> None:
         self.result, self.text, self.names = result, text, names
-        squeezed = re.sub(r"\s*=\s*", "=", re.sub(r"\(([^()]*)\)", lambda m: "(" + m[1].replace(" ", "") + ")", text))
-        self.words = squeezed.split()
+        formulas = re.sub(r"par\s*\(\s*['\"]([^'\"]*)['\"]\s*\)", r"{\1}", text, flags=re.IGNORECASE)
+        squeezed = re.sub(r"\(([^()]*)\)", lambda m: "(" + m[1].replace(" ", "") + ")", formulas)
+        self.words = _WORD.findall(re.sub(r"\s*=\s*", "=", squeezed))
 
     def wrong(self, why: str) -> UsageError:
         return UsageError(f"measurement {self.text!r}: {why}; the forms are {FORMS}")
@@ -170,12 +194,12 @@ class _Reader:
         return self.words.pop(0)
 
     def number(self, text: str) -> float:
-        inner = text.strip("{}'")
+        inner = text.strip("{}'\"")
         if inner.lower() in self.names:
             return self.names[inner.lower()]
         try:
-            return parse(inner)
-        except ValueError:
+            return parse(inner) if inner == text else Formula(inner, self.result.circuit).value({}, self.names)
+        except (ValueError, KeyError, UsageError):
             raise self.wrong(f"{text!r} is no number") from None
 
     def signal(self, text: str, level: float = 0.0) -> _Signal:
@@ -200,9 +224,13 @@ class _Reader:
 
     def measurement(self) -> Measurement:
         """The whole measurement."""
-        name, kind = self.next(), self.next().lower()
-        kinds = {"find": self.find, "when": self.when, "trig": self.delay}
-        value = kinds[kind]() if kind in kinds else self.over(kind)
+        name, kind = self.next(), self.next()
+        word, equals, formula = kind.partition("=")
+        kinds = {"find": self.find, "deriv": self.derivative, "when": self.when, "trig": self.delay}
+        if equals and word.lower() == "param":
+            value: float | None = self.number("{" + formula.strip("{}'\"") + "}")
+        else:
+            value = kinds[kind.lower()]() if kind.lower() in kinds else self.over(kind.lower())
         if self.words:
             raise self.wrong(f"{self.words[0]!r} does not belong here")
         return Measurement(name, value)
@@ -225,14 +253,22 @@ class _Reader:
 
     def find(self) -> float | None:
         """A value at a time or at a crossing."""
-        signal = self.signal(self.next())
+        signal, time = self.signal(self.next()), self.moment()
+        return None if time is None else float(signal.at(np.array([time]))[0])
+
+    def derivative(self) -> float | None:
+        """A slope at a time or at a crossing."""
+        signal, time = self.signal(self.next()), self.moment()
+        return None if time is None else signal.slope(time)
+
+    def moment(self) -> float | None:
+        """The time that AT= or WHEN states."""
         at = self.options("at").get("at")
         if at is not None:
-            return float(signal.at(np.array([self.time(at)]))[0])
+            return self.time(at)
         if self.next().lower() != "when":
-            raise self.wrong("FIND needs AT= or WHEN")
-        time = self.when()
-        return None if time is None else float(signal.at(np.array([time]))[0])
+            raise self.wrong("FIND and DERIV need AT= or WHEN")
+        return self.when()
 
     def when(self) -> float | None:
         """The time at which two quantities meet, or one a number."""

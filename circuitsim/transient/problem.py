@@ -100,6 +100,10 @@ class Problem:
         on, off = np.array([[s.on, s.off] for s in self.switches]).reshape(-1, 2).T
         return np.where(closed, on, off)
 
+    def named_switches(self, chosen: np.ndarray) -> str:
+        """Names of the switches that a mask (switches,) chooses."""
+        return ", ".join(self.circuit.names[k] for k in self.switched[chosen])
+
     def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         """States of all sources at a time, and their sizes: (s,) each."""
         found = [wave.states(np.array([time])) for wave in self.waveforms]

@@ -7,11 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT as CURRENT_SOURCE
-from circuitsim.circuit.elements import VOLTAGE as VOLTAGE_SOURCE
 from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
+from circuitsim.transient.beginning import from_held, operating_point
 from circuitsim.transient.germs import NOISE, signs
 from circuitsim.transient.jumps import capacitor_jump, inductor_jump
 from circuitsim.transient.library import Library
@@ -49,7 +47,7 @@ from circuitsim.transient.modes import Role
 from circuitsim.transient.problem import Problem, Switch
 from circuitsim.transient.proof import certify
 from circuitsim.transient.result import Energies, Event, Segments, TransientResult, evaluate
-from circuitsim.transient.waveforms import Waveform, schedule, value
+from circuitsim.transient.waveforms import Waveform, schedule
 
 LARGEST_POINTS = 1_000_000
 """Most output times."""
@@ -57,8 +55,6 @@ JUMPS = 2
 """Most jumps at one time."""
 CHUNK = 2048
 """Segments and events between two calls of the compiled loop."""
-TRIES = 50
-"""Most states of the switches to try at the operating point."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})
 
 
@@ -71,8 +67,9 @@ def transient(
     tolerance: float = 1e-9,
     switches: Mapping[str, Switch] = MappingProxyType({}),
     couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float, float], bool | None] | None = None,
     begin: float = 0.0,
+    held: Mapping[str, float] = MappingProxyType({}),
 ) -> TransientResult:
     """The waveforms of a circuit of R, C, L, ideal diodes, switches and sources from 0 to ``stop`` s.
 
@@ -95,9 +92,12 @@ def transient(
     couplings : mapping of (str, str) to float, optional
         Coupling factors of pairs of inductors, between −1 and 1.
     progress : callable, optional
-        Called with the time that is reached, s, from time to time.
+        Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
     begin : float
         First output time, s; the run itself begins at 0.
+    held : mapping of str to float, optional
+        Potentials of nodes, V, and currents of inductors, A, that the operating point at time 0 is held at (SPICE's
+        ``.ic``). With `initial` they are the initial values of inductors and of capacitors that it does not name.
 
     Returns
     -------
@@ -120,13 +120,17 @@ def transient(
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
     problem = Problem(circuit, waveforms, switches, couplings)
     run = _Run(problem, stop)
-    run.begin(initial)
+    run.begin(initial, held)
     run.go(progress)
     times = np.linspace(begin, stop, points)
+    if run.stop < stop:
+        if run.stop <= begin:
+            raise UsageError(f"the run was ended at {run.stop:g} s, before its first output time of {begin:g} s")
+        times, stop = np.append(times[times < run.stop], run.stop), run.stop
     segments, energies = run.segments(), run.energies()
     voltage, current, where = evaluate(segments, times)
     m = circuit.arrays().kind.size
-    ohms = np.broadcast_to(problem.own.value[problem.resistors], (points, problem.resistors.size)).copy()
+    ohms = np.broadcast_to(problem.own.value[problem.resistors], (times.size, problem.resistors.size)).copy()
     places = np.searchsorted(problem.resistors, problem.switched)
     ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
     voltage, current = voltage[:, :m], current[:, :m]
@@ -158,16 +162,17 @@ class _Run:
         self.jumps, self.lost = 0, 0.0
 
     # ------------------------------------------------------------------ beginning
-    def begin(self, initial: Mapping[str, float] | None) -> None:
+    def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
         """The state and the mode at time 0."""
         problem, walk = self.problem, self.walk
         names, storing = problem.circuit.names, problem.storing.tolist()
         x = np.zeros(problem.parts.role.size)
         closed = np.array([switch.closed for switch in problem.switches], dtype=bool)
         if initial is None:
-            x, walk.conducting[:] = self._operating_point(closed)
+            x, walk.conducting[:] = operating_point(problem, closed, held)
         else:
             walk.conducting[problem.diodes.size :] = closed
+            initial = from_held(problem, held) | dict(initial)
         for name, level in (initial or {}).items():
             k = problem.circuit.element_index(name)
             if k not in storing:
@@ -181,43 +186,8 @@ class _Run:
         self.x0 = walk.x.copy()
         self.schedule = schedule(problem.waveforms, 0.0, self.stop)
 
-    def _operating_point(self, closed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Capacitor voltages and inductor currents (m,) at time 0, and the conducting set."""
-        problem, circuit = self.problem, self.problem.circuit
-        kind, names = circuit.arrays().kind, circuit.names
-        values = {
-            names[k]: value(waveform, 0.0)
-            for k, waveform in zip(problem.sources.tolist(), problem.waveforms)
-            if kind[k] in (VOLTAGE_SOURCE, CURRENT_SOURCE)
-        }
-        rows = problem.library_rows()
-        for _ in range(TRIES):
-            ohms = problem.ohms(closed).tolist()
-            point = solve(circuit.with_values(values | dict(zip((names[k] for k in problem.switched), ohms))))
-            control = np.array([
-                point.currents[circuit.element_index(switch.control)] if isinstance(switch.control, str)
-                else point.voltage(*switch.control)
-                for switch in problem.switches
-            ])  # fmt: skip
-            now = np.where(closed, control >= rows.off, control > rows.on)
-            if (now == closed).all():
-                break
-            closed = now
-        else:
-            names = self._switches(now != closed)
-            raise ConvergenceError(f"{names}: no state holds at the operating point; begin with initial values (UIC)")
-        x = np.zeros(problem.parts.role.size)
-        for role, of in ((Role.INDUCTOR, point.currents), (Role.CAPACITOR, point.drops)):
-            own = np.flatnonzero(problem.parts.role == role)
-            x[own] = of[own]
-        return x, np.concatenate([point.currents[problem.diodes] > 0.0, closed])
-
-    def _switches(self, chosen: np.ndarray) -> str:
-        names = [self.problem.circuit.names[k] for k in self.problem.switched]
-        return ", ".join(name for name, change in zip(names, chosen.tolist()) if change)
-
     # ------------------------------------------------------------------ the loop
-    def go(self, progress: Callable[[float], None] | None) -> None:
+    def go(self, progress: Callable[[float, float], bool | None] | None) -> None:
         """Go to the end; what the compiled loop lacks is computed here."""
         supply = {
             MODE: self._mode, WINDOW: self._window, CORNERS: self._corners, ROOM: self._room, JUMP: self._jump,
@@ -234,8 +204,9 @@ class _Run:
             if code == DONE:
                 break
             supply[code]()
-            if progress is not None and code == ROOM:
-                progress(float(walk.number[TIME]))
+            if progress is not None and progress(float(walk.number[TIME]), self.stop):
+                self.stop = float(walk.number[TIME])
+                break
         self._room()
 
     def _mode(self) -> None:
@@ -306,7 +277,7 @@ class _Run:
             self._jump()
             return
         d, now = self.problem.diodes.size, self._now()
-        chatter = self._switches(self.walk.sign[d:] < 0.0)
+        chatter = self.problem.named_switches(self.walk.sign[d:] < 0.0)
         if chatter:
             raise ConvergenceError(f"after {now} {chatter} would open and close without end: a hysteresis is missing")
         raise ConvergenceError(f"no set of conducting diodes was found to hold after {now}")

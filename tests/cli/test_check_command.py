@@ -76,6 +76,11 @@ def test_what_the_deck_asks_for(command: Command, deck) -> None:
     assert "analyses          3  .op, .dc, .print\n" in result.out
 
 
+def test_cards_over_time_and_frequency(command: Command, deck) -> None:
+    text = "t\nV1 a 0 1\nR1 a b 1\nC1 b 0 1u\n.ac dec 1 1 10\n.tran 1u 1m\n.ic v(b)=1\n.meas tran top MAX v(b)\n.end\n"
+    assert "analyses          4  .ac, .tran, .ic, .meas\n" in command("check", deck(text)).out
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

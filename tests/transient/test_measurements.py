@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import shutil
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from circuitsim import Circuit
 from circuitsim.cli import main
+from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.transient import Pulse, Sine, TransientResult, measure, transient
@@ -114,3 +118,93 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert rows[1]["value"] == "failed"
     assert main(["tran", str(path), "--measure", "top MAX v(in)", "--format", "table"]) == 0
     assert main(["tran", str(path), "--measure", "top MAX"]) == 2
+
+
+CARDS = """half wave
+V1 in 0 SIN(0 10 50)
+D1 in out circuitsim_ideal
+C1 out 0 10u
+R1 out 0 {load}
+.param load=1k late=10m
+.model circuitsim_ideal D(is=1e-12 n=0.01)
+.ic v(out)=12
+.tran 10u 40m
+.meas tran top MAX v(out)
+.meas tran swing PP par('2 * v(out)') from='late + 1m' to={40m}
+.meas tran both param = 'swing + top'
+.meas tran fall DERIV v(out) AT=1m
+.meas tran charge DERIV v(out) WHEN v(out)=5 RISE=1
+.meas tran never WHEN v(out)=50
+.meas dc other FIND v(out) AT=1
+.end
+"""
+TIME_CONSTANT = 1e-2
+
+
+def test_cards_of_a_deck_and_held_nodes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text(CARDS)
+    assert main(["tran", str(path), "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)["measurements"]
+    assert not shown.err
+    assert list(found) == ["top", "swing", "both", "fall", "charge", "never"]
+    assert found["top"] == pytest.approx(12.0, rel=1e-13)
+    off = (math.pi - math.atan(OMEGA * TIME_CONSTANT)) / OMEGA
+    meet = _meeting(lambda t: 10.0 * math.sin(OMEGA * t) - 10.0 * math.sin(OMEGA * off) * math.exp(
+        -(t - off) / TIME_CONSTANT), 0.02, 0.025)  # fmt: skip
+    low = 10.0 * math.sin(OMEGA * meet)
+    assert found["swing"] == pytest.approx(2.0 * (10.0 - low), rel=1e-11)
+    assert found["both"] == pytest.approx(found["swing"] + found["top"], rel=1e-15)
+    assert found["fall"] == pytest.approx(-12.0 * math.exp(-0.1) / TIME_CONSTANT, rel=1e-10)
+    assert found["charge"] == pytest.approx(10.0 * OMEGA * math.sqrt(0.75), rel=1e-10)
+    assert found["never"] is None
+    assert main(["tran", str(path), "--format", "table"]) == 0
+    assert "never   failed" in capsys.readouterr().out
+    assert main(["tran", str(path)]) == 0
+    assert "measured: top = 12, swing = " in capsys.readouterr().err
+
+
+def _meeting(gap: Callable[[float], float], low: float, high: float) -> float:
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gap(middle) * gap(high) < 0.0 else (low, middle)
+    return middle
+
+
+def test_held_nodes_give_initial_values_to_uic() -> None:
+    text = CARDS.replace(".tran 10u 40m", ".tran 10u 40m uic").replace(".ic v(out)=12", ".ic v(out)=3 v(in)=1 i(L1)=2")
+    run = run_deck(read_deck_text(text.replace("R1 out", "C2 in out 1p ic=-4\nL1 x 0 1\nR2 x 0 1\nR1 out")))
+    assert run.current("L1", times=[0.0]).tolist() == [2.0]
+    assert run.voltage("x", times=[0.0]).tolist() == [-2.0]
+    # C2 and the source hold the node: 1 pF against 10 µF takes its share of the charge.
+    assert run.voltage("out", times=[0.0])[0] == pytest.approx(3.0 + 1e-7, abs=2e-7)
+
+
+@pytest.mark.parametrize(("card", "said"), [
+    (".ic v(nothing)=1", "no nothing"), (".ic out=1", "potentials and inductor currents"),
+])  # fmt: skip
+def test_initial_values_without_effect(card: str, said: str) -> None:
+    deck = read_deck_text(CARDS.replace(".ic v(out)=12", card))
+    assert any(said in problem.message for problem in deck.problems)
+
+
+def test_an_interrupt_keeps_what_is_done(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch) -> None:
+    """The signal comes while the run is under way; energies and certificate are those of its part."""
+    path = tmp_path / "deck.cir"
+    path.write_text(CARDS.replace(".tran 10u 40m", ".tran 1m 40"))
+
+    def late(self: LateProgress, done: float, whole: float) -> None:
+        if done > 1.0 and not raised:
+            raised.append(done)
+            signal.raise_signal(signal.SIGINT)
+
+    raised: list[float] = []
+    monkeypatch.setattr(LateProgress, "update", late)
+    assert main(["tran", str(path), "--columns", "v(out)"]) == 130
+    shown = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(shown.out)))
+    assert float(rows[-1]["time"]) == raised[0]
+    assert len(rows) == math.floor(raised[0] / 1e-3) + 2
+    assert f"interrupted at {raised[0]:g} s" in shown.err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
