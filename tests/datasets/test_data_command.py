@@ -144,7 +144,7 @@ def test_what_is_there(served, tmp_path, capsys):
     )
     assert _fetch(tmp_path) == 0
     assert main(["data", "list", "--data-dir", str(tmp_path)]) == 0
-    assert f"mnist   {tmp_path}/mnist" in capsys.readouterr().out
+    assert f"mnist     {tmp_path}/mnist" in capsys.readouterr().out
 
 
 def test_bad_usage(tmp_path, capsys):
