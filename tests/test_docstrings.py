@@ -54,6 +54,14 @@ def stated(function: Callable[..., Any]) -> list[str]:
     return [name.strip().lstrip("*") for head in heads for name in head.split(",")]
 
 
+def test_every_public_callable_has_annotations() -> None:
+    """Kernels may do without; a program that uses the package under ``mypy --strict`` sees none."""
+    pytest.importorskip("sklearn", reason="estimators are public")
+    bare = [name for name, function in functions()
+            if not {*parameters(function), "return"} <= set(function.__annotations__)]  # fmt: skip
+    assert bare == []
+
+
 def test_every_public_callable_states_its_parameters() -> None:
     """In a section of its own, or as those of the method it implements (“the arguments are those of `Stage.vjp`”)."""
     pytest.importorskip("sklearn", reason="estimators are public")

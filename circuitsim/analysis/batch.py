@@ -19,10 +19,10 @@ import numpy as np
 from circuitsim.analysis.batch_solution import BatchSolution
 from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
 from circuitsim.analysis.response import responses
-from circuitsim.analysis.small_circuit import MAX_ITERATIONS
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome

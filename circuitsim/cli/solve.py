@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
@@ -137,7 +137,7 @@ def read_start(path: str, circuit: Circuit) -> OperatingPoint:
     return stored_point(stored, circuit)
 
 
-def _formatted(point: dict, form: str) -> str:
+def _formatted(point: dict[str, Any], form: str) -> str:
     if form == "json":
         from circuitsim.formats.strict_json import dumps
 

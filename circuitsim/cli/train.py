@@ -148,7 +148,7 @@ class _AnyWord(dict[str, Any]):
         return True
 
 
-class _Models(argparse._SubParsersAction):
+class _Models(argparse._SubParsersAction):  # type: ignore[type-arg]  # generic in typeshed alone
     """The choice of a model; what was written in earlier versions is refused with what to write now."""
 
     @property

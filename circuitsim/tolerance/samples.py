@@ -13,9 +13,10 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
-from circuitsim.analysis.small_circuit import MAX_ITERATIONS, SmallCircuitSolver
+from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.circuit import Circuit
+from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.single import NUMBERS
