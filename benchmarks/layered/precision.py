@@ -17,37 +17,33 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
+from circuitsim.blocks import Nudge
+from circuitsim.blocks.layered import LayeredState
 from circuitsim.datasets import choose, load
-from circuitsim.layered import numpy_layers
 from circuitsim.layered.architecture import ResistivePreset, published_models
 from circuitsim.layered.engine import Engine
-from circuitsim.layered.network import initial_parameters
-from circuitsim.layered.numpy_layers import Contrast, States, Tilt
+from circuitsim.layered.network import DeepResistiveNetwork, initial_parameters
 
 
-def nudged(preset: ResistivePreset, parameters: dict[str, np.ndarray], x: np.ndarray, y: np.ndarray) -> list[States]:
+def network(preset: ResistivePreset, parameters: dict[str, np.ndarray], dtype: type) -> DeepResistiveNetwork:
+    """The network with the published sweeps."""
+    return DeepResistiveNetwork(
+        preset.architecture, parameters, sweeps=preset.learning.sweeps, tolerance=0.0, dtype=dtype
+    )
+
+
+def nudged(net: DeepResistiveNetwork, beta: float, x: np.ndarray, y: np.ndarray) -> list[LayeredState]:
     """The states at −β and +β."""
-    learning, depth = preset.learning, preset.architecture.depth
-    inner = [parameters[f"weights.{i}"] for i in range(2, depth + 1)]
-    biases = [parameters[f"biases.{i}"] for i in range(1, depth + 1)]
-    given = numpy_layers.drive(parameters["weights.1"], x, preset.architecture.input_gain)
-    start = [np.zeros((len(x), n), x.dtype) for n in preset.architecture.units[1:]]
-    free = numpy_layers.relax(inner, biases, given, start, learning.sweeps)
-    tilts = [Tilt(-b * y, b) for b in (-learning.beta, learning.beta)]
-    return [numpy_layers.relax(inner, biases, given, free, learning.nudged_sweeps, tilt) for tilt in tilts]
+    free = net.relax(x)
+    return [net.relax(x, Nudge(-b * y, b), free) for b in (-beta, beta)]
 
 
-def gradients(preset: ResistivePreset, pair: Contrast, x: np.ndarray) -> list[np.ndarray]:
-    first = numpy_layers.first_gradient(x, preset.architecture.input_gain, pair)
-    return [first, *(numpy_layers.inner_gradient(pair, layer) for layer in range(1, preset.architecture.depth))]
-
-
-def squares(preset: ResistivePreset, states: list[States], x: np.ndarray, share: float) -> list[np.ndarray]:
+def squares(preset: ResistivePreset, states: list[LayeredState], x: np.ndarray, share: float) -> list[np.ndarray]:
     """½ (v_j − v_k)² at +β minus the same at −β, one sample after the other."""
     below = [np.concatenate([x, -x], axis=1) * x.dtype.type(preset.architecture.input_gain)] * 2
     found = []
     for layer in range(preset.architecture.depth):
-        here = [state[layer] for state in states]
+        here = [state.layers[layer] for state in states]
         total = np.zeros((below[0].shape[1], here[0].shape[1]), x.dtype)
         for b in range(len(x)):
             minus, plus = ((low[b][:, None] - top[b]) ** 2 / 2 for low, top in zip(below, here))
@@ -68,11 +64,11 @@ def compare(preset: ResistivePreset, data: object, steps: int) -> list[str]:
     share = 1 / (2 * preset.learning.beta * preset.batch)
     found = {}
     for dtype in (np.float32, np.float64):
-        parameters = {name: array.astype(dtype) for name, array in single.items()}
+        net = network(preset, single, dtype)
         x, y = (images[rows] / 255).astype(np.float32).astype(dtype), np.eye(10, dtype=dtype)[labels[rows]]
-        minus, plus = nudged(preset, parameters, x, y)
-        pair = numpy_layers.contrast(plus, minus, np.full(len(x), share))
-        found[dtype] = gradients(preset, pair, x)
+        minus, plus = nudged(net, preset.learning.beta, x, y)
+        by_name = net.parameter_difference(plus, minus, x, np.full(len(x), share))
+        found[dtype] = [by_name[f"conductances{layer}"] for layer in range(preset.architecture.depth)]
         if dtype is np.float32:
             printed = squares(preset, [minus, plus], x, share)
     lines = []

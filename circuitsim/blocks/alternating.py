@@ -10,7 +10,7 @@ slopes, bounds and couplings. The state is a list of arrays, one a layer, batch 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,14 +61,18 @@ class LayeredEnergy:
     layers : sequence of Layer
     couplings : sequence of Coupling
         Between each layer and the next: one fewer than layers.
+    local : bool
+        What an error of a unit is relative to: the sum of the magnitudes of the terms of its balance, over its slope
+        (circuits: Σ g (|v_j| + |v_k|) and its current, over Σ g; couplings without negative weights), or max(1, |s|).
     """
 
     layers: Sequence[Layer]
     couplings: Sequence[Coupling]
+    local: bool = False
 
     def relax(
         self, constants: Sequence[Array], start: Relaxed, sweeps: int, nudge: Nudge | None = None,
-        reverse: bool = False, tolerance: float | None = None,
+        reverse: bool = False, tolerance: float | None = None, record: list[Relaxed] | None = None,
     ) -> Relaxed:  # fmt: skip
         """``sweeps`` sweeps from a start, which is not changed.
 
@@ -83,7 +87,9 @@ class LayeredEnergy:
         reverse : bool
             Even layers first (layers are counted from 1).
         tolerance : float, optional
-            Stop when a sweep moves no unit by more than this times max(1, |s|).
+            Stop when a sweep moves no unit by more than this, relative to its `scale`.
+        record : list of Relaxed, optional
+            The state after each sweep is appended.
         """
         xp = namespace(start.layers[0])
         states = [xp.asarray(state, copy=True) for state in start.layers]
@@ -92,7 +98,7 @@ class LayeredEnergy:
         inverses, pulls, follow = self._tilted(xp, constants, nudge)
         order = _order(len(states), reverse)
         done = 0
-        for done in range(1, sweeps + 1):  # noqa: B007 (its last value is used)
+        for done in range(1, sweeps + 1):
             before = None if tolerance is None else [xp.asarray(state, copy=True) for state in states]
             for index in order:
                 late = follow(states[-1]) if follow is not None and index == len(states) - 1 else None
@@ -104,7 +110,12 @@ class LayeredEnergy:
                 if inverses[index] is not None:
                     target *= inverses[index]
                 clip_into(xp, target, self.layers[index].lower, self.layers[index].upper)
-            if before is not None and all(_still(xp, a, b, tolerance) for a, b in zip(before, states, strict=True)):
+            if record is not None:
+                record.append(Relaxed(tuple(xp.asarray(state, copy=True) for state in states), tuple(switches), done))
+            if before is not None and all(
+                bool(xp.all(xp.abs(state - before[k]) <= tolerance * self.scale(k, states, inverses, pulls)))
+                for k, state in enumerate(states)
+            ):
                 break
         return Relaxed(tuple(states), tuple(switches), done)
 
@@ -119,7 +130,7 @@ class LayeredEnergy:
         return Relaxed(tuple(states), (None,) * len(self.couplings), 0)
 
     def residual(self, constants: Sequence[Array], relaxed: Relaxed, nudge: Nudge | None = None) -> Array:
-        """(batch,) largest |s − argmin over that unit alone| / max(1, |s|)."""
+        """(batch,) largest |s − argmin over that unit alone|, relative to the unit's `scale`."""
         xp = namespace(relaxed.layers[0])
         inverses, pulls, follow = self._tilted(xp, constants, nudge)
         states, switches = relaxed.layers, list(relaxed.switches)
@@ -133,10 +144,21 @@ class LayeredEnergy:
             if inverses[index] is not None:
                 target *= inverses[index]
             clip_into(xp, target, self.layers[index].lower, self.layers[index].upper)
-            off = rows(xp, xp.abs(target - state) / xp.maximum(xp.abs(state), xp.ones_like(state)))
+            off = rows(xp, xp.abs(target - state) / self.scale(index, states, inverses, pulls))
             here = xp.max(off, axis=1)
             worst = here if worst is None else xp.maximum(worst, here)
         return worst
+
+    def scale(self, index: int, states: Sequence[Array], inverses: Sequence[Any], pulls: Sequence[Array]) -> Array:
+        """What errors of the units of a layer are relative to; see ``local``."""
+        xp, size = namespace(states[index]), namespace(states[index]).abs(states[index])
+        if not self.local:
+            return xp.maximum(size, xp.ones_like(size))
+        near = {k: xp.abs(states[k]) for k in (index - 1, index + 1) if 0 <= k < len(states)}
+        total, buffer = xp.empty_like(size), xp.empty_like(size)
+        self._pull(index, near, [None] * len(self.couplings), total, buffer, renew=True)
+        total = (total + xp.abs(pulls[index])) * inverses[index] + size
+        return xp.where(total > 0, total, xp.ones_like(total))
 
     def active(self, states: Sequence[Array]) -> np.ndarray:
         """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
@@ -277,7 +299,8 @@ class LayeredEnergy:
         return solve_odd([zeros[i] if i % 2 == 0 else solution[i] for i in range(len(states))], right)
 
     def _pull(
-        self, index: int, states: Sequence[Array], switches: list[Array | None], out: Array, buffer: Array, renew: bool
+        self, index: int, states: Sequence[Array] | Mapping[int, Array], switches: list[Array | None], out: Array,
+        buffer: Array, renew: bool,
     ) -> None:
         """What both neighbours pull at a layer with, into `out`; `buffer` is scratch."""
         written = False
@@ -318,11 +341,6 @@ def _order(count: int, reverse: bool) -> list[int]:
     """Layers in the order of a sweep; index 0 is layer 1."""
     odd, even = list(range(0, count, 2)), list(range(1, count, 2))
     return even + odd if reverse else odd + even
-
-
-def _still(xp: Any, before: Array, after: Array, tolerance: float | None) -> bool:
-    limit = tolerance * xp.maximum(xp.abs(after), xp.ones_like(after))
-    return bool(xp.all(xp.abs(after - before) <= limit))
 
 
 def _conjugate_gradients(

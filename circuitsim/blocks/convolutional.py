@@ -87,6 +87,11 @@ class ConvolutionCouplingSpec:
         rows, columns, _ = self.image
         return (rows // 2, columns // 2, self.channels) if self.pool else (rows, columns, self.channels)
 
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """(3, 3, channels below, channels above)."""
+        return 3, 3, self.image[2], self.channels
+
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """(3, 3, below, above)."""
         return gaussian_orthogonal(rng, 3, self.variance, (self.image[2], self.channels))

@@ -30,6 +30,11 @@ class Coupling(Protocol):
 class CouplingSpec(Protocol):
     """The shape of a coupling."""
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of its weights."""
+        ...
+
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Initial weights."""
         ...
@@ -88,6 +93,11 @@ class DenseCouplingSpec:
     upper: int
     spread: float = 1.0
     gain: float | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(lower, upper)."""
+        return self.lower, self.upper
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """(lower, upper) uniform or orthogonal."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.blocks.strict_minimum import convex_between, takes_curvature_away
 from circuitsim.errors import TopologyError, UsageError
+from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +52,18 @@ class LayeredState:
         return self.relaxed.layers
 
     @property
+    def sweeps(self) -> int:
+        """Number of sweeps made."""
+        return self.relaxed.sweeps
+
+    @property
     def output(self) -> Array:
         """(batch, outputs) the last layer."""
         return rows(namespace(self.layers[-1]), self.layers[-1])
 
     @cached_property
     def residual(self) -> Array:
-        """(batch,) largest |s − argmin over that unit alone| / max(1, |s|).
+        """(batch,) largest |s − argmin over that unit alone|, relative to the unit's scale (`LayeredEnergy.scale`).
 
         Measured at first access, at the cost of one sweep; to be read before the parameters change.
         """
@@ -108,8 +115,8 @@ class Sweeps:
     free, nudged : int
         Sweeps of a phase; with a tolerance, the most that are made.
     tolerance : float, optional
-        Stop when a sweep moves no unit by more than this times max(1, |s|); states with a larger
-        residual are not certified.
+        Stop when a sweep moves no unit by more than this, relative to its scale (`LayeredEnergy.scale`); states with a
+        larger residual are not certified.
     reverse_nudged : bool
         Nudged sweeps take even layers first, free ones odd layers: then t nudged sweeps from a free minimum are t
         steps of backpropagation through it (Nest & Ernoult 2024, App. A.5).
@@ -147,7 +154,8 @@ class LayeredBlock:
 
     def __init__(
         self, layers: Sequence[Layer], specs: Sequence[CouplingSpec], inputs: DenseCouplingSpec | None,
-        sweeps: Sweeps, rng: Any, dtype: Any,
+        sweeps: Sweeps, rng: Any, dtype: Any, parameters: Mapping[str, np.ndarray] | None = None,
+        copy: bool | None = True,
     ) -> None:  # fmt: skip
         if not layers or any(size < 1 for layer in layers for size in layer.shape):
             shapes = [layer.shape for layer in layers]
@@ -157,7 +165,21 @@ class LayeredBlock:
         self._layers = tuple(layers)
         self._specs = tuple(specs)
         self._inputs = inputs
-        self.initialise(rng, dtype)
+        if parameters is None:
+            self.initialise(rng, dtype)
+            return
+        wanted = self.parameter_shapes()
+        if {name: np.shape(array) for name, array in parameters.items()} != wanted:
+            raise UsageError(f"the parameters must have shapes {wanted}")
+        self.parameters |= {name: np.array(parameters[name], dtype, copy=copy) for name in wanted}
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the parameters by name."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        if self._inputs is not None:
+            shapes[f"{self.weight_name}0"] = self._inputs.shape
+        shapes |= {f"{self.weight_name}{i}": spec.shape for i, spec in enumerate(self._specs, start=1)}
+        return shapes | {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Draw the weights anew and set the biases to their initial values; `rng` is a Generator or a seed."""
@@ -178,6 +200,34 @@ class LayeredBlock:
             for name, own in self.parameters.items()
         }
         return other
+
+    def save(self, path: Path | str) -> None:
+        """Write options and parameters as one npz of plain arrays and JSON text."""
+        arrays = {name: to_numpy(array) for name, array in self.parameters.items()}
+        facts = {"kind": self.kind, "options": self.options, "dtype": arrays["bias1"].dtype.name}
+        save_checkpoint(Path(path), arrays, facts)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            The file is missing, damaged, or holds another kind of network.
+        """
+        arrays, facts = load_checkpoint(Path(path))
+        if facts.get("kind") != cls.kind:
+            raise CheckpointError(f"{path} holds {facts.get('kind')!r}, no {cls.kind} network that this version reads")
+        options = dict(facts["options"])
+        return cls._restored(options | {"sweeps": Sweeps(**options["sweeps"])}, arrays, np.dtype(facts["dtype"]))
+
+    @classmethod
+    def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:
+        """The network of these options and parameters."""
+        block = cls(**options, dtype=dtype)
+        copy_into(block.parameters, parameters, "parameters")
+        return block
 
     def _first_bias(self, layer: Layer) -> float:
         """Initial bias of a layer."""
@@ -300,13 +350,16 @@ class LayeredBlock:
         return LayeredEnergy(self._layers, couplings)
 
     def _constants(self, x: Array) -> list[Array]:
-        if x.ndim != 2 or x.shape[1] != self.n_inputs:
-            raise UsageError(f"this block takes rows of {self.n_inputs} inputs, not an array of shape {tuple(x.shape)}")
+        self._check_shape(x)
         x = self._cast(x)
         constants = [self.parameters[f"bias{index}"] for index in range(1, len(self._layers) + 1)]
         pull = x if self._inputs is None else x @ self._weights(0)
         constants[0] = namespace(x).reshape(pull, (-1, *self._layers[0].shape)) + constants[0]
         return constants
+
+    def _check_shape(self, x: Array) -> None:
+        if x.ndim != 2 or x.shape[1] != self.n_inputs:
+            raise UsageError(f"this block takes rows of {self.n_inputs} inputs, not an array of shape {tuple(x.shape)}")
 
     def _weights(self, index: int) -> Array:
         return self.parameters[f"{self.weight_name}{index}"]

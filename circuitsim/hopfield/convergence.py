@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from circuitsim.blocks import Nudge
-from circuitsim.blocks.alternating import Relaxed
-
-if TYPE_CHECKING:
-    from circuitsim.hopfield.network import DeepHopfieldNetwork
-    from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.blocks.layered import LayeredBlock
 
 Layers = Sequence[np.ndarray]
 
@@ -61,43 +56,20 @@ def _largest(layer: np.ndarray) -> np.ndarray:
     return np.where(largest > 0, largest, 1)
 
 
-def of_hopfield(
-    net: DeepHopfieldNetwork, pixels: np.ndarray, labels: np.ndarray, share: float, limit: int
+def phases(
+    block: LayeredBlock, x: np.ndarray, targets: np.ndarray, beta: float, share: float, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sweeps of a Hopfield network on images (bytes): from zero, and nudged by +β from the free state."""
-    state, beta = net.relax(pixels), net.learning.beta
-    switches = (None,) * (len(state.layers) - 1)
-    nudge = Nudge(-beta * net.targets(labels), beta)
+    """Sweeps of a layered block on inputs (batch, inputs): from zero, and nudged by +β from the free state.
+
+    Both phases take the layers in the order of the free one.
+    """
+    state, nudge = block.relax(x), Nudge(-beta * targets, beta)
 
     def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
-        begin = Relaxed(tuple(layers), switches, 0)
+        begin = state.relaxed._replace(layers=tuple(layers))
         return state.layered_energy.relax(state.constants, begin, sweeps, tilt).layers
 
     zero = [np.zeros_like(layer) for layer in state.layers]
-    free = after(zero, limit, None)
-    return (
-        sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),
-        sweeps_to_converge(lambda layers: after(layers, 1, nudge), free, share, limit),
-    )
-
-
-def of_resistive(
-    network: DeepResistiveNetwork, beta: float, pixels: np.ndarray, labels: np.ndarray, share: float, limit: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sweeps of a resistive network on images (bytes): from zero, and nudged by +β from the free state."""
-    from circuitsim.layered.network import ResistiveState
-
-    dtype = network.parameters["biases.1"].dtype
-    x = (pixels / 255).astype(dtype)
-    nudge = Nudge(-beta * np.eye(network.n_outputs, dtype=dtype)[labels], beta)
-    network.tolerance = 0.0
-
-    def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
-        network.sweeps = sweeps
-        zeros = np.zeros(len(x))
-        return network.relax(x, tilt, ResistiveState(tuple(layers), zeros, zeros == 0, 0)).layers
-
-    zero = [np.zeros((len(x), units), dtype) for units in network.architecture.units[1:]]
     free = after(zero, limit, None)
     return (
         sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),

@@ -14,7 +14,7 @@ from circuitsim.blocks.alternating import Relaxed
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, LayeredState, Sweeps
 from circuitsim.blocks.kinks import changed
 from circuitsim.errors import UsageError
-from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
+from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.trainable import Arrays
 
 METHODS = ("ep", "bp", "implicit")
@@ -190,11 +190,9 @@ class DeepHopfieldNetwork:
         """Take back what `state_arrays` gave."""
         copy_into(self.state_arrays(), arrays, "states")
 
-    # ------------------------------------------------------------------ files
     def save(self, path: Path | str) -> None:
         """Write the network as one npz of plain arrays and JSON text."""
-        facts = {"kind": self.block.kind, "options": self.block.options, "dtype": self._dtype.name}
-        save_checkpoint(Path(path), dict(self.parameters), facts)
+        self.block.save(path)
 
     @classmethod
     def load(cls, path: Path | str, learning: HopfieldLearning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
@@ -205,14 +203,7 @@ class DeepHopfieldNetwork:
         CheckpointError
             The file is missing, damaged, or holds no such network.
         """
-        arrays, facts = load_checkpoint(Path(path))
-        if facts.get("kind") != DeepHopfieldBlock.kind:
-            raise CheckpointError(f"{path} holds no deep Hopfield network")
-        options = dict(facts["options"])
-        options["sweeps"] = Sweeps(**options["sweeps"])
-        block = DeepHopfieldBlock(**options, dtype=np.dtype(facts["dtype"]))
-        copy_into(block.parameters, arrays, "parameters")
-        return cls(block, learning or HopfieldLearning(), batch)
+        return cls(DeepHopfieldBlock.load(path), learning or HopfieldLearning(), batch)
 
 
 def _repeated(state: LayeredState, times: int) -> LayeredState:

@@ -58,13 +58,12 @@ class Architecture:
         return tuple(scales)
 
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes: ``weights.1``, …, ``biases.1``, …; the first matrix has all its rows of +x first."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        for layer in range(1, self.depth + 1):
-            shapes[f"weights.{layer}"] = (self.units[layer - 1] * (2 if layer == 1 else 1), self.units[layer])
-        for layer in range(1, self.depth + 1):
-            shapes[f"biases.{layer}"] = (self.units[layer],)
-        return shapes
+        """Names and shapes: ``conductances0``, …, ``bias1``, …; the first matrix has all its rows of +x first."""
+        below = (2 * self.units[0], *self.units[1:-1])
+        shapes: dict[str, tuple[int, ...]] = {
+            f"conductances{index}": shape for index, shape in enumerate(zip(below, self.units[1:], strict=True))
+        }
+        return shapes | {f"bias{layer}": (units,) for layer, units in enumerate(self.units[1:], 1)}
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,8 @@ class ResistivePreset(NamedTuple):
 
     def rates(self, factor: float = 1.0) -> dict[str, float]:
         """Learning rates by parameter name."""
-        weights = {f"weights.{layer}": factor * rate for layer, rate in enumerate(self.weight_rates, 1)}
-        return weights | {f"biases.{layer}": factor * rate for layer, rate in enumerate(self.bias_rates, 1)}
+        weights = {f"conductances{layer}": factor * rate for layer, rate in enumerate(self.weight_rates)}
+        return weights | {f"bias{layer}": factor * rate for layer, rate in enumerate(self.bias_rates, 1)}
 
 
 @cache

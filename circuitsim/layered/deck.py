@@ -56,10 +56,10 @@ def to_circuit(network: DeepResistiveNetwork, x: np.ndarray) -> Circuit:
         if architecture.gains[layer - 1] != 1:
             left = _named(nodes, [f"{name}_in" for name in names])
             columns.add(AMPLIFIER, left, right, architecture.gains[layer - 1])
-        conductance = parameters[f"weights.{layer}"].astype(float)
+        conductance = parameters[f"conductances{layer - 1}"].astype(float)
         j, k = np.nonzero(conductance)
         columns.add(RESISTOR, below[j], left[k], 1 / conductance[j, k])
-        bias = parameters[f"biases.{layer}"].astype(float)
+        bias = parameters[f"bias{layer}"].astype(float)
         columns.add(CURRENT, 0, right[bias != 0], bias[bias != 0])
         if not is_output:
             columns.add(DIODE, 0, right[: units // 2], 0.0)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.blocks.resistive import Crossbar, conductance_rows, diodes
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.numpy_layers import Drive, bounds, initial_rows, initial_weights
 from circuitsim.layered.tiles import columns_of, pack, tiles_of, unpack
 from circuitsim.layered.vectors import aligned
+
+
+class Drive(NamedTuple):
+    """What the inputs of a batch do to the first layer.
+
+    Attributes
+    ----------
+    current : (batch, n_1) ndarray
+        A x (P − M), A.
+    load : (n_1,) ndarray
+        Column sums of P and M, S.
+    """
+
+    current: np.ndarray
+    load: np.ndarray
 
 
 def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
@@ -23,7 +39,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
     low, high, mask = aligned(n, dtype), aligned(n, dtype), aligned(n, dtype)
     for layer in range(1, last + 1):
         here = slice(layout.at[layer], layout.at[layer] + layout.units[layer])
-        low[here], high[here] = bounds(int(layout.units[layer]), layer == last)
+        low[here], high[here] = diodes(int(layout.units[layer])) if layer < last else (-np.inf, np.inf)
         mask[here] = 1
     width = int(layout.width[1])
     slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
@@ -89,26 +105,24 @@ class Engine:
         """Take parameters as `Architecture.parameter_shapes` names them."""
         self._forget_pending()
         for layer in range(1, self.architecture.depth + 1):
-            weights = parameters[f"weights.{layer}"]
+            weights = parameters[f"conductances{layer - 1}"]
             if layer == 1:
                 pack(weights, 0, self.architecture.units[0], self.memory.tiles)
             else:
                 self._set_inner(layer, weights)
-            self.biases(layer)[...] = parameters[f"biases.{layer}"]
+            self.biases(layer)[...] = parameters[f"bias{layer}"]
         self.refresh()
 
     def initialise(self, rng: np.random.Generator) -> None:
         """Take what `circuitsim.layered.network.initial_parameters` draws, without a second copy of the first layer."""
         self._forget_pending()
-        for name, shape in self.architecture.parameter_shapes().items():
-            kind, layer = name.split(".")
-            if kind == "biases":
-                self.biases(int(layer))[...] = 0
-            elif layer != "1":
-                self._set_inner(int(layer), initial_weights(shape, rng, self.dtype))
-            else:
-                for rows, some in initial_rows(shape, rng):
-                    pack(some, rows.start, self.architecture.units[0], self.memory.tiles)
+        units = self.architecture.units
+        first = (2 * units[0], units[1])
+        for rows, some in conductance_rows(first, first[0] ** -0.5, rng):
+            pack(some, rows.start, units[0], self.memory.tiles)
+        for layer, shape in enumerate(pairwise(units[1:]), start=2):
+            self._set_inner(layer, Crossbar(*shape).draw(rng).astype(self.dtype))
+        self.memory.bias[:] = 0
         self.refresh()
 
     def get(self) -> dict[str, np.ndarray]:
@@ -117,8 +131,8 @@ class Engine:
         units, found = self.architecture.units, {}
         for layer in range(1, self.architecture.depth + 1):
             plain = unpack(self.memory.tiles, units[0], units[1]) if layer == 1 else self._plain(layer)
-            found[f"weights.{layer}"] = plain
-        return found | {f"biases.{layer}": self.biases(layer).copy() for layer in range(1, len(units))}
+            found[f"conductances{layer - 1}"] = plain
+        return found | {f"bias{layer}": self.biases(layer).copy() for layer in range(1, len(units))}
 
     def train(
         self,
@@ -236,9 +250,9 @@ class Engine:
     def parameters(self) -> dict[str, np.ndarray]:
         """The engine's memory of each parameter as it is stored; the pending step of the first layer is not in it."""
         depth = self.architecture.depth
-        found = {"weights.1": self.memory.tiles}
-        found |= {f"weights.{i}": blocks_of(self.layout, self.memory.inner, i) for i in range(2, depth + 1)}
-        return found | {f"biases.{i}": self.biases(i) for i in range(1, depth + 1)}
+        found = {"conductances0": self.memory.tiles}
+        found |= {f"conductances{i - 1}": blocks_of(self.layout, self.memory.inner, i) for i in range(2, depth + 1)}
+        return found | {f"bias{i}": self.biases(i) for i in range(1, depth + 1)}
 
     def refresh(self) -> None:
         """Sums over the inner matrices again, after they were changed from outside."""

@@ -172,8 +172,6 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
     def _rates(self) -> float | dict[str, float]:
         if isinstance(self.learning_rate_init, (int, float)):
             return float(self.learning_rate_init)
-        return {
-            f"{kind}.{layer}": float(rate)
-            for layer, rate in enumerate(self.learning_rate_init, 1)
-            for kind in ("weights", "biases")
-        }
+        rates = [float(rate) for rate in self.learning_rate_init]
+        named = {f"conductances{layer}": rate for layer, rate in enumerate(rates)}
+        return named | {f"bias{layer}": rate for layer, rate in enumerate(rates, 1)}

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from circuitsim.blocks.alternating import LayeredEnergy, Relaxed
+from circuitsim.blocks.resistive import resistive_energy, total_conductances
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import baselines, numpy_layers
+from circuitsim.layered import baselines
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.engine import Engine
+from circuitsim.layered.engine import Drive, Engine
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
@@ -86,7 +88,8 @@ class LayeredLearner:
             raise UsageError(f"the network was built for mini-batches of {self.engine.batch}, not {batch}")
         self._checked_in_turn(len(rows), len(images))
         depth = self.engine.architecture.depth
-        weights, biases = ([rates[f"{kind}.{i}"] for i in range(1, depth + 1)] for kind in ("weights", "biases"))
+        weights = [rates[f"conductances{i}"] for i in range(depth)]
+        biases = [rates[f"bias{i}"] for i in range(1, depth + 1)]
         if self.method == "ep":
             metrics = self.engine.train(images, labels, rows, weights, biases)
         else:
@@ -104,12 +107,11 @@ class LayeredLearner:
         self._unchecked, self._checked = 0, True
         engine = self.engine
         inner, _ = engine.upper()
-        sums = numpy_layers.conductances(inner, engine.drive(np.zeros((1, engine.architecture.units[0]))).load)
+        sums = total_conductances(engine.drive(np.zeros((1, engine.architecture.units[0]))).load, inner)
         if not all((part > 0).all() for part in sums):
             return  # the engine names the unit
         free = [np.ones(units, bool) for units in engine.architecture.units[1:-1]]
-        scale = engine.architecture.amplification[-1] ** 2
-        least = float(np.linalg.eigvalsh(numpy_layers.output_conductance(inner, sums, free))[0]) / scale
+        least = float(np.linalg.eigvalsh(baselines.output_conductance(inner, sums, free))[0])
         if least <= self.learning.beta:
             raise ConvergenceError(
                 f"a nudge of -{self.learning.beta} S leaves no convex energy: the outputs have {least:.3g} S at least, "
@@ -141,15 +143,13 @@ class LayeredLearner:
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """(N, outputs) volts after the free sweeps, from zero."""
-        engine = self.engine
-        inner, biases = engine.upper()
-        size = max(1, TEST_STATES // sum(engine.architecture.units[1:]))
+        size = max(1, TEST_STATES // sum(self.engine.architecture.units[1:]))
         found = []
         for start in range(0, len(images), size):
-            x = as_inputs(images[start : start + size], engine.dtype)
-            given = engine.drive(x)
-            u = [np.zeros((len(x), n), engine.dtype) for n in engine.architecture.units[1:]]
-            found.append(numpy_layers.relax(inner, biases, given, u, self.learning.sweeps)[-1])
+            given = self.engine.drive(as_inputs(images[start : start + size], self.engine.dtype))
+            energy, _, constants = self._upper(given)
+            begin = energy.start(given.current, len(given.current))
+            found.append(energy.relax(constants, begin, self.learning.sweeps).layers[-1])
         return np.concatenate(found)
 
     def network(self) -> DeepResistiveNetwork:
@@ -167,40 +167,35 @@ class LayeredLearner:
         """One step without nudges."""
         engine, dtype = self.engine, self.engine.dtype
         count = len(rows)
-        given = engine.begin(images, rows)
-        inner, biases = engine.upper()
-        for layer, sums in enumerate(numpy_layers.conductances(inner, given.load), 1):
-            if not (sums > 0).all():
-                unit = int(np.flatnonzero(~(sums > 0))[0]) + 1
-                raise ConvergenceError(
-                    f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate"
-                )
-        u = numpy_layers.relax(inner, biases, given, engine.states(count), self.learning.sweeps)
+        energy, inner, constants = self._upper(engine.begin(images, rows))
+        start = Relaxed(tuple(engine.states(count)), (None,) * len(inner), 0)
+        free = energy.relax(constants, start, self.learning.sweeps)
+        output = free.layers[-1]
         target = np.zeros((count, engine.architecture.units[-1]), dtype)
         target[np.arange(count), labels[rows]] = 1
-        error = u[-1] - target
+        error = output - target
         cost = float(0.5 * (error.astype(float) ** 2).sum() / count)
-        wrong = float((u[-1].argmax(axis=1) != labels[rows]).mean())
-        residual = _largest_move(inner, biases, given, u)
+        wrong = float((output.argmax(axis=1) != labels[rows]).mean())
+        residual = float(energy.residual(constants, free).max())
         share = dtype.type(1 / count)
         if self.method == "bp":
             gradient = baselines.backpropagation(
-                inner, biases, given, u, self.learning.nudged_sweeps, lambda o: (o - target) * share
+                energy, inner, constants, free, self.learning.nudged_sweeps, lambda o: (o - target) * share
             )
         else:
-            gradient = baselines.implicit(inner, given.load, u, error * share)
+            gradient = baselines.implicit(energy, free, error * share)
         engine.apply(gradient, rates, bias_rates)
-        engine.set_states(u)
+        engine.set_states(free.layers)
         return cost, wrong, residual
 
-
-def _largest_move(
-    inner: list[np.ndarray], biases: list[np.ndarray], given: numpy_layers.Drive, u: list[np.ndarray]
-) -> float:
-    """The compiled engine's measure of the residual: the largest relative move of a hidden unit of an odd layer."""
-    sums, largest = numpy_layers.conductances(inner, given.load), 0.0
-    for layer in range(0, len(u) - 1, 2):
-        p = numpy_layers.minimum(layer, inner, biases, given, sums, u, None)
-        move, scale = np.abs(numpy_layers.clamp(p, False) - u[layer]), np.abs(p) + np.abs(u[layer])
-        largest = max(largest, float((move / np.where(scale > 0, scale, 1)).max()))
-    return largest
+    def _upper(self, given: Drive) -> tuple[LayeredEnergy, list[np.ndarray], list[np.ndarray]]:
+        """The energy of all layers with these inputs, matrices of layers 2..L, linear terms of the layers."""
+        inner, constants = self.engine.upper()
+        sums = total_conductances(given.load, inner)
+        for layer, here in enumerate(sums, 1):
+            if not (here > 0).all():
+                unit = int(np.flatnonzero(~(here > 0))[0]) + 1
+                raise ConvergenceError(
+                    f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate"
+                )
+        return resistive_energy(sums, inner), inner, [given.current + constants[0], *constants[1:]]

@@ -8,7 +8,7 @@ import pytest
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.blocks.strict_minimum import least_curvature
+from circuitsim.blocks.strict_minimum import convex_between, least_curvature
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout
 from circuitsim.layered import DeepResistiveNetwork
 from circuitsim.learning import EquilibriumPropagation, GradientProblem, ResistorNudge, SquaredError
@@ -118,7 +118,7 @@ def test_a_resistive_block_keeps_what_its_outputs_have(share: float) -> None:
 def test_a_deep_resistive_network_too(share: float) -> None:
     network = DeepResistiveNetwork((3, 8, 8, 2), rng=1, sweeps=40, tolerance=0.0)
     x = np.array([[0.3, -0.2, 0.5], [0.1, 0.4, -0.6]])
-    weights = [network.parameters[f"weights.{k}"] for k in (1, 2, 3)]
+    weights = [network.parameters[f"conductances{k}"] for k in (0, 1, 2)]
     sums = [w.sum(axis=0) for w in weights]
     sums = [sums[0] + weights[1].sum(axis=1), sums[1] + weights[2].sum(axis=1), sums[2]]
     free = network.relax(x)
@@ -133,7 +133,7 @@ def test_a_deep_resistive_network_too(share: float) -> None:
     limits = np.array([limit(sample) for sample in range(2)])
     beta = share * (limits.max() if share > 1.0 else limits.min())
     nudge = Nudge(np.zeros((2, 2)), -beta)
-    strict = network._strict(weights[1:], sums, list(free.layers), network._tilt(nudge, free.layers[-1]))
+    strict = convex_between(network._layered_energy(), free.relaxed, free.relaxed, nudge)
     assert strict.tolist() == [share < 1.0] * 2
     if beta < sums[2].min():
         state = network.relax(x, nudge, free)

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from plain_hopfield import phase, train_step
 
 from circuitsim.blocks import Nudge
 from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.errors import CircuitError, UsageError
 from circuitsim.hopfield import DeepHopfieldNetwork, HopfieldLearning, network, published_models
-from circuitsim.hopfield.numpy_training import phase, train_step
 from circuitsim.hopfield.preset import rates_by_name
 from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
 

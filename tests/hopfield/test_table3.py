@@ -10,7 +10,7 @@ from circuitsim.blocks.hopfield import Sweeps
 from circuitsim.cli import main
 from circuitsim.cli.studies.table3 import PAPER
 from circuitsim.hopfield import HopfieldLearning, network, published_models
-from circuitsim.hopfield.convergence import of_hopfield, of_resistive, sweeps_to_converge
+from circuitsim.hopfield.convergence import phases, sweeps_to_converge
 
 pytest.importorskip("sklearn")
 
@@ -34,7 +34,7 @@ def test_networks_converge_as_in_their_own_relaxation():
     pixels, labels = rng.integers(0, 256, (6, 20)).astype(np.uint8), rng.integers(0, 3, 6)
     learning = HopfieldLearning(0.2)
     net = network((20, 15, 12, 3), Sweeps(5, 5, None, False), learning, 4, rng=1, dtype=np.float64, spread=1.5)
-    free, nudged = of_hopfield(net, pixels, labels, 1e-3, 300)
+    free, nudged = phases(net.block, pixels / 255, net.targets(labels), 0.2, 1e-3, 300)
     net.block.sweeps = Sweeps(300, 1, None, False)
     final = net.relax(pixels).layers
     for sample, needed in enumerate(free.tolist()):
@@ -49,7 +49,7 @@ def test_networks_converge_as_in_their_own_relaxation():
     from circuitsim.layered.network import DeepResistiveNetwork
 
     resistive = DeepResistiveNetwork((20, 15, 12, 3), rng=2)
-    free, nudged = of_resistive(resistive, 0.5, pixels, labels, 1e-3, 300)
+    free, nudged = phases(resistive, pixels / 255, np.eye(3)[labels], 0.5, 1e-3, 300)
     assert (free > 0).all() and (free < 300).all() and (nudged <= free.max()).all()
 
 

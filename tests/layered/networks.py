@@ -26,7 +26,7 @@ def parameters(of: Architecture, seed: int = 0, dtype: type = np.float64) -> dic
     rng = np.random.default_rng(seed)
     found = initial_parameters(of, rng, dtype)
     for name, array in found.items():
-        if name.startswith("biases"):
+        if name.startswith("bias"):
             array[:] = rng.normal(0, 0.05, array.shape)
     return found
 

@@ -65,7 +65,7 @@ def test_every_unit_is_drawn_with_a_conductance(units) -> None:
     for seed in range(60):
         parameters = DeepResistiveNetwork(units, rng=seed).parameters
         drawn = np.random.default_rng(seed)
-        for name in ("weights.1", "weights.2"):
+        for name in ("conductances0", "conductances1"):
             weights, bound = parameters[name], len(parameters[name]) ** -0.5
             uniform = drawn.uniform(-bound, bound, weights.shape)
             none = (uniform <= 0).all(axis=0)

@@ -138,14 +138,14 @@ def test_drawing_conductances_in_pieces_gives_those_drawn_at_once() -> None:
         assert np.array_equal(array, whole[name])
     bound = 800**-0.5
     at_once = np.maximum(0, np.random.default_rng(3).uniform(-bound, bound, (800, 900))).astype(np.float32)
-    assert np.array_equal(whole["weights.1"], at_once)
+    assert np.array_equal(whole["conductances0"], at_once)
 
 
 def test_a_unit_without_conductance_stops_the_run_by_name() -> None:
     of = architecture(40)
     start = parameters(of)
-    start["weights.1"][:, 7] = 0
-    start["weights.2"][7] = 0
+    start["conductances0"][:, 7] = 0
+    start["conductances1"][7] = 0
     engine = Engine(of, learning(), 4, np.float64)
     engine.set(start)
     with pytest.raises(ConvergenceError, match="unit 8 of layer 1 has no conductance left"):
@@ -163,7 +163,7 @@ def test_a_nudge_beyond_an_outputs_conductance_is_refused() -> None:
 def test_what_is_not_a_number_stays_so() -> None:
     of = architecture(40)
     start = parameters(of, dtype=np.float32)
-    start["weights.1"][3, 5] = np.nan
+    start["conductances0"][3, 5] = np.nan
     engine = Engine(of, learning(), 4)
     engine.set(start)
     with pytest.raises(ConvergenceError):
@@ -184,8 +184,9 @@ def test_single_precision_gradients_do_not_cancel() -> None:
         engine.train(*DATA, order(7, 1)[:4], [1.0] * 3, [1.0] * 3)
         found = engine.get()
         # Where the step ends at zero it says nothing of the gradient.
-        steps[dtype] = {name: (found[name] - start[name])[found[name] > 0] for name in ("weights.1", "weights.3")}
-    for name in ("weights.1", "weights.3"):
+        names = ("conductances0", "conductances2")
+        steps[dtype] = {name: (found[name] - start[name])[found[name] > 0] for name in names}
+    for name in ("conductances0", "conductances2"):
         exact, single = steps[np.float64][name], steps[np.float32][name]
         assert len(exact) == len(single)
         assert np.linalg.norm(single - exact) < 1e-3 * np.linalg.norm(exact)

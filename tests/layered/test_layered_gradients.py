@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
+import plain_layers
 import pytest
 from networks import parameters
 
 from circuitsim.blocks import EnergyBlock, Nudge
-from circuitsim.errors import ConvergenceError
-from circuitsim.layered import baselines, numpy_layers
+from circuitsim.blocks.alternating import Relaxed
+from circuitsim.errors import ConvergenceError, TopologyError
+from circuitsim.layered import baselines
 from circuitsim.layered.architecture import Architecture
 from circuitsim.layered.network import DeepResistiveNetwork
 
@@ -116,22 +119,31 @@ def test_input_differences_are_those_of_the_energy() -> None:
 
 def unrolled(net: DeepResistiveNetwork, x: np.ndarray, y: np.ndarray, start: list[np.ndarray], sweeps: int) -> float:
     p = net.parameters
-    inner = [p[f"weights.{i}"] for i in range(2, net.architecture.depth + 1)]
-    biases = [p[f"biases.{i}"] for i in range(1, net.architecture.depth + 1)]
-    given = numpy_layers.drive(p["weights.1"], x, net.architecture.input_gain)
-    return 0.5 * ((numpy_layers.relax(inner, biases, given, start, sweeps)[-1] - y) ** 2).sum()
+    inner = [p[f"conductances{i}"] for i in range(1, net.architecture.depth)]
+    biases = [p[f"bias{i}"] for i in range(1, net.architecture.depth + 1)]
+    given = plain_layers.drive(p["conductances0"], x, net.architecture.input_gain)
+    return 0.5 * ((plain_layers.relax(inner, biases, given, start, sweeps)[-1] - y) ** 2).sum()
+
+
+def backpropagated(
+    net: DeepResistiveNetwork, x: np.ndarray, y: np.ndarray, start: list[np.ndarray], sweeps: int
+) -> dict[str, np.ndarray]:
+    """The gradient by each parameter."""
+    inner = [net.parameters[f"conductances{i}"] for i in range(1, net.architecture.depth)]
+    free = Relaxed(tuple(start), (None,) * len(inner), 0)
+    found = baselines.backpropagation(net._layered_energy(), inner, net._constants(x), free, sweeps, lambda o: o - y)
+    product = net.architecture.input_gain * (x.T @ found.shift)
+    return dict(zip(net.parameters, [np.concatenate([found.drop - product, found.drop + product]), *found.inner,
+                                     *found.biases]))  # fmt: skip
 
 
 @pytest.mark.parametrize("hidden", SHAPES, ids=str)
 def test_backpropagation_is_the_derivative_of_the_unrolled_sweeps(hidden: tuple[int, ...]) -> None:
     """From a state that has not converged, so that every sweep counts."""
     net, (x, y, _) = network(*hidden), sample()
-    depth, p, sweeps = net.architecture.depth, net.parameters, 3
+    p, sweeps = net.parameters, 3
     start = [v + 0.05 for v in DeepResistiveNetwork(net.architecture, p, sweeps=1, tolerance=0).relax(x).layers]
-    inner, biases = [p[f"weights.{i}"] for i in range(2, depth + 1)], [p[f"biases.{i}"] for i in range(1, depth + 1)]
-    given = numpy_layers.drive(p["weights.1"], x, net.architecture.input_gain)
-    gradient = baselines.backpropagation(inner, biases, given, start, sweeps, lambda o: o - y)
-    dense = dict(zip(p, [gradient.first(x, net.architecture.input_gain), *gradient.inner, *gradient.biases]))
+    dense = backpropagated(net, x, y, start, sweeps)
     rng = np.random.default_rng(3)
     for name, array in p.items():
         flat = array.reshape(-1)
@@ -147,14 +159,11 @@ def test_backpropagation_is_the_derivative_of_the_unrolled_sweeps(hidden: tuple[
 
 def test_backpropagation_through_many_sweeps_becomes_the_exact_gradient() -> None:
     net, (x, y, _) = network(9, 8), sample()
-    free, p = net.relax(x), net.parameters
-    found = exact(net, x, y, np.ones(4))
-    inner, biases = [p["weights.2"], p["weights.3"]], [p[f"biases.{i}"] for i in (1, 2, 3)]
-    given = numpy_layers.drive(p["weights.1"], x, net.architecture.input_gain)
-    far = baselines.backpropagation(inner, biases, given, list(free.layers), 300, lambda o: o - y)
-    near = baselines.backpropagation(inner, biases, given, list(free.layers), 2, lambda o: o - y)
-    assert relative(far.inner[0], found["weights.2"]) < 1e-8 < relative(near.inner[0], found["weights.2"])
-    assert relative(far.first(x, 2.0), found["weights.1"]) < 1e-8
+    free, found = net.relax(x), exact(net, x, y, np.ones(4))
+    far, near = (backpropagated(net, x, y, list(free.layers), sweeps) for sweeps in (300, 2))
+    assert relative(far["conductances1"], found["conductances1"]) < 1e-8
+    assert relative(near["conductances1"], found["conductances1"]) > 1e-8
+    assert relative(far["conductances0"], found["conductances0"]) < 1e-8
 
 
 def test_the_energy_is_least_at_the_state_that_relax_finds() -> None:
@@ -169,7 +178,7 @@ def test_the_energy_is_least_at_the_state_that_relax_finds() -> None:
             half, is_output = v.shape[1] // 2, layer == len(state.layers) - 1
             new = v + step
             moved.append(new if is_output else np.hstack([np.maximum(new[:, :half], 0), np.minimum(new[:, half:], 0)]))
-        other = type(state)(tuple(moved), state.residual, state.certified, 0)
+        other = replace(state, relaxed=state.relaxed._replace(layers=tuple(moved)))
         assert (net.energy(other, x) > net.energy(state, x)).all()
 
 
@@ -177,11 +186,11 @@ def test_the_network_is_an_energy_block() -> None:
     net = network(9, 8)
     assert isinstance(net, EnergyBlock)
     assert (net.n_inputs, net.n_outputs) == (6, 3)
-    net.parameters["weights.1"] -= 10
+    net.parameters["conductances0"] -= 10
     net.project()
-    assert net.parameters["weights.1"].min() == 0
-    with pytest.raises(ConvergenceError, match="has no conductance"):
-        net.parameters["weights.2"][:] = 0
+    assert net.parameters["conductances0"].min() == 0
+    with pytest.raises(TopologyError, match="has no conductance"):
+        net.parameters["conductances1"][:] = 0
         net.relax(np.zeros((1, 6)))
 
 

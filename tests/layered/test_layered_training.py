@@ -119,7 +119,7 @@ def test_the_command_trains_and_resumes(tmp_path, capsys) -> None:
     assert rows[-1]["test_error"] < 0.2 and rows[-1]["rate_factor"] == pytest.approx(0.99**2)
     assert rows[-1]["residual"] < 1e-3 and rows[-1]["updates"] == 3 * 360
     network = DeepResistiveNetwork.load(out / "model.npz")
-    assert network.architecture.units == (64, 100, 10) and network.sweeps == 4
+    assert network.architecture.units == (64, 100, 10) and network.sweeps.free == 4
     straight = tmp_path / "straight"
     assert main([*COMMAND, "--epochs", "3", "--out", str(straight)]) == 0
     other = DeepResistiveNetwork.load(straight / "model.npz")
@@ -180,8 +180,8 @@ def test_a_nudge_that_leaves_no_convex_energy_is_refused_before_an_output_is_emp
         assert (np.linalg.eigvalsh(hessian - beta * np.diag([0.0] * 6 + [1.0] * 2))[0] <= 0) is np.bool_(refused)
         for variant in ("centred", "negative", "positive"):
             made = LayeredLearner(of, ResistiveLearning(beta, 4, 4, variant), 4, np.random.default_rng(0))
-            made.engine.set({"weights.1": weights[0], "weights.2": weights[1], "biases.1": np.zeros(6),
-                             "biases.2": np.zeros(2)})  # fmt: skip
+            made.engine.set({"conductances0": weights[0], "conductances1": weights[1], "bias1": np.zeros(6),
+                             "bias2": np.zeros(2)})  # fmt: skip
             rates = dict.fromkeys(made.parameters, 0.0) | dict.fromkeys(of.parameter_shapes(), 0.0)
             if refused and variant != "positive":
                 with pytest.raises(ConvergenceError, match=r"leaves no convex energy: the outputs have 0\.118 S"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import plain_layers
+from plain_layers import Tilt
 
-from circuitsim.layered import numpy_layers
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.numpy_layers import Tilt
 
 
 class Twin:
@@ -23,15 +23,15 @@ class Twin:
     def set(self, parameters: Mapping[str, np.ndarray]) -> None:
         """Take parameters, and start from zero volts."""
         layers = range(1, self.architecture.depth + 1)
-        self.weights = [parameters[f"weights.{i}"].copy() for i in layers]
-        self.biases = [parameters[f"biases.{i}"].copy() for i in layers]
+        self.weights = [parameters[f"conductances{i - 1}"].copy() for i in layers]
+        self.biases = [parameters[f"bias{i}"].copy() for i in layers]
         dtype = self.weights[0].dtype
         self.states = [np.zeros((self.batch, n), dtype) for n in self.architecture.units[1:]]
 
     def get(self) -> dict[str, np.ndarray]:
         """The parameters by name."""
-        found = {f"weights.{i}": w for i, w in enumerate(self.weights, 1)}
-        return found | {f"biases.{i}": b for i, b in enumerate(self.biases, 1)}
+        found = {f"conductances{i}": w for i, w in enumerate(self.weights)}
+        return found | {f"bias{i}": b for i, b in enumerate(self.biases, 1)}
 
     def train(
         self,
@@ -50,20 +50,20 @@ class Twin:
     ) -> tuple[float, float, float]:
         count, learning, inner = len(x), self.learning, self.weights[1:]
         target = np.eye(self.architecture.units[-1])[labels]
-        given = numpy_layers.drive(self.weights[0], x, self.architecture.input_gain)
+        given = plain_layers.drive(self.weights[0], x, self.architecture.input_gain)
         start = [u[:count] for u in self.states]
-        free = numpy_layers.relax(inner, self.biases, given, start, learning.sweeps)
+        free = plain_layers.relax(inner, self.biases, given, start, learning.sweeps)
         nudged = {}
         for sign in (-1, 1):
             beta = sign * learning.beta
             tilt = Tilt(-beta * target, beta)
-            nudged[sign] = numpy_layers.relax(inner, self.biases, given, free, learning.nudged_sweeps, tilt)
+            nudged[sign] = plain_layers.relax(inner, self.biases, given, free, learning.nudged_sweeps, tilt)
         minus = free if learning.variant == "positive" else nudged[-1]
         plus = free if learning.variant == "negative" else nudged[1]
         distance = learning.beta * (2 if learning.variant == "centred" else 1)
-        pair = numpy_layers.contrast(plus, minus, np.full(count, 1 / (distance * count)))
-        gradients = [numpy_layers.first_gradient(x, self.architecture.input_gain, pair)]
-        gradients += [numpy_layers.inner_gradient(pair, layer) for layer in range(1, len(free))]
+        pair = plain_layers.contrast(plus, minus, np.full(count, 1 / (distance * count)))
+        gradients = [plain_layers.first_gradient(x, self.architecture.input_gain, pair)]
+        gradients += [plain_layers.inner_gradient(pair, layer) for layer in range(1, len(free))]
         for layer, gradient in enumerate(gradients):
             self.weights[layer] = np.maximum(0, self.weights[layer] - rates[layer] * gradient)
             self.biases[layer] = self.biases[layer] + bias_rates[layer] * pair.diff[layer].sum(axis=0)

@@ -133,7 +133,7 @@ def test_networks_and_kinks() -> None:
     layer = EnergyLayer(network, dtype=F64)
     x = torch.randn(5, 4, dtype=F64, generator=torch.Generator().manual_seed(1))
     np.testing.assert_array_equal(layer(x).detach().numpy(), network.relax(x.numpy()).output)
-    assert sorted(name for name, _ in layer.named_parameters()) == ["biases_1", "biases_2", "weights_1", "weights_2"]
+    assert sorted(name for name, _ in layer.named_parameters()) == ["bias1", "bias2", "conductances0", "conductances1"]
     clamp = circuitsim.loads("clamp\nV1 in 0 0\nR1 in out 1\nVref ref 0 1\nD1 out ref ideal\n.model ideal D\n.end")
     at_kink = CircuitLayer(clamp, "V1", "v(out)", "R1")
     assert at_kink.kinks(torch.tensor([[1.0], [0.5], [2.0]])).tolist() == [1, 0, 0]

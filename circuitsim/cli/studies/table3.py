@@ -136,9 +136,10 @@ def _convergence(trainable: Any, images: np.ndarray, labels: np.ndarray) -> tupl
     """Sweeps to convergence of some test images: from zero, and nudged by +β from the free state."""
     from circuitsim.hopfield import DeepHopfieldNetwork, convergence
 
-    if isinstance(trainable, DeepHopfieldNetwork):
-        return convergence.of_hopfield(trainable, images, labels, SHARE, LIMIT)
-    return convergence.of_resistive(trainable.network(), trainable.learning.beta, images, labels, SHARE, LIMIT)
+    block = trainable.block if isinstance(trainable, DeepHopfieldNetwork) else trainable.network()
+    dtype = block.parameters["bias1"].dtype
+    x, targets = (images / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[labels]
+    return convergence.phases(block, x, targets, trainable.learning.beta, SHARE, LIMIT)
 
 
 # ---------------------------------------------------------------------- the page

@@ -1,14 +1,12 @@
-"""The layered network in plain numpy: readable, for any batch, and what the compiled kernels are held to.
+"""A layered network in plain numpy: what blocks and compiled kernels are held to.
 
-Everything is in the network's own scale u = v / c, in which every amplifier is a wire (`Architecture.amplification`).
 States are lists of (batch, units) arrays for layers 1..L. The input enters as a `Drive`: its products with the first
 matrix, computed once for a batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +30,7 @@ class Drive(NamedTuple):
 
 
 class Tilt(NamedTuple):
-    """A tilt of the energy at the outputs: linear · u + ½ stiffness ‖u‖², in the network's scale."""
+    """A tilt of the energy at the outputs: linear · u + ½ stiffness ‖u‖², V."""
 
     linear: np.ndarray
     stiffness: float
@@ -42,15 +40,6 @@ def drive(first: np.ndarray, x: np.ndarray, gain: float) -> Drive:
     """The drive of inputs x, (batch, D), through the doubled first matrix, (2 D, n_1)."""
     half = len(first) // 2
     return Drive(x @ (first[:half] - first[half:]) * first.dtype.type(gain), first.sum(axis=0))
-
-
-def bounds(units: int, is_output: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of a layer: the first half of a hidden layer may be positive, the rest negative; outputs are free."""
-    low, high = np.full(units, -np.inf), np.full(units, np.inf)
-    if not is_output:
-        low[: units // 2] = 0
-        high[units // 2 :] = 0
-    return low, high
 
 
 def conductances(inner: Matrices, load: np.ndarray) -> list[np.ndarray]:
@@ -106,26 +95,6 @@ def relax(inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: in
     return u
 
 
-def residual(
-    inner: Matrices, biases: Matrices, given: Drive, scale: np.ndarray, u: States, tilt: Tilt | None = None
-) -> np.ndarray:
-    """(batch,) largest net current that a unit's diode cannot carry, relative to Σ g (|u_k| + |u_j|) + |b| there.
-
-    ``scale`` is (batch, n_1): Σ g |A x| at the first layer.
-    """
-    sums = conductances(inner, given.load)
-    worst = np.zeros(len(u[0]))
-    sizes = [np.abs(x) for x in u]
-    for layer, state in enumerate(u):
-        p = minimum(layer, inner, biases, given, sums, u, tilt)
-        move = np.abs(clamp(p, layer == len(inner)) - state) * sums[layer]
-        below = scale if layer == 0 else sizes[layer - 1] @ inner[layer - 1]
-        above = sizes[layer + 1] @ inner[layer].T if layer < len(inner) else 0
-        local = below + above + np.abs(biases[layer]) + sizes[layer] * sums[layer]
-        worst = np.maximum(worst, (move / np.where(local > 0, local, 1)).max(axis=1))
-    return worst
-
-
 class Contrast(NamedTuple):
     """Two relaxed states as what their gradient needs: weighted differences and means."""
 
@@ -151,51 +120,3 @@ def inner_gradient(pair: Contrast, layer: int) -> np.ndarray:
     (dj, dk), (mj, mk) = pair.diff[layer - 1 : layer + 1], pair.mean[layer - 1 : layer + 1]
     own = (dj * mj).sum(axis=0)[:, None] + (dk * mk).sum(axis=0)
     return own - dj.T @ mk - mj.T @ dk
-
-
-def output_conductance(inner: Matrices, sums: Sequence[np.ndarray], free: Sequence[np.ndarray]) -> np.ndarray:
-    """Matrix of conductances between the outputs, S, with inputs at 0 V and only ``free`` hidden units able to move.
-
-    Parameters
-    ----------
-    inner : list of ndarray
-        Matrices of layers 2..L.
-    sums : sequence of (units,) ndarray
-        `conductances`.
-    free : sequence of (units,) bool ndarray
-        Hidden units that are not held at 0 V by their diode. The more are free, the smaller is the result.
-    """
-    here, known = np.flatnonzero(free[0]), None
-    for layer, g in enumerate(inner, 1):
-        there = np.flatnonzero(free[layer]) if layer < len(inner) else np.arange(g.shape[1])
-        between = g[np.ix_(here, there)].astype(float)
-        # Nothing joins units of the first layer: its matrix is diagonal.
-        solved = between / sums[0][here, None] if known is None else np.linalg.solve(known, between)
-        known = np.diag(sums[layer][there].astype(float)) - between.T @ solved
-        here = there
-    assert known is not None  # there is at least one hidden layer
-    return known
-
-
-def initial_rows(shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """max(0, w), w uniform in ±sqrt(1 / rows): about half the conductances start at 0. Some rows at a time.
-
-    A unit without any positive w (with few inputs) has |w| in the last rows, so that every unit has a conductance.
-    """
-    bound, some = shape[0] ** -0.5, max(1, 2**18 // shape[1])
-    connected = np.zeros(shape[1], bool)
-    for start in range(0, shape[0], some):
-        rows = slice(start, min(shape[0], start + some))
-        drawn = rng.uniform(-bound, bound, (rows.stop - start, shape[1]))
-        connected |= (drawn > 0.0).any(axis=0)
-        if rows.stop == shape[0]:
-            drawn[:, ~connected] *= -1.0
-        yield rows, np.maximum(0.0, drawn)
-
-
-def initial_weights(shape: tuple[int, ...], rng: np.random.Generator, dtype: Any = np.float64) -> np.ndarray:
-    """All of `initial_rows`."""
-    weights = np.empty(shape, dtype)
-    for rows, some in initial_rows(shape, rng):
-        weights[rows] = some
-    return weights
