@@ -46,6 +46,12 @@ class DownloadError(CircuitError):
     exit_code = 3
 
 
+class WorkerError(CircuitError):
+    """A process or machine of a run was killed."""
+
+    exit_code = 3
+
+
 class Location:
     """A place in a deck: file, true physical line (from 1), column (from 1), and the line's text for the caret.
 

@@ -28,7 +28,7 @@ from circuitsim.circuit.laws import Law
 from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.sweep import Ready
+    from circuitsim.analysis.sweep_points import Ready
 
 ACCURATE = 1e-9
 """Largest relative residual of the transposed equations."""

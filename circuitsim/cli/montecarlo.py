@@ -12,6 +12,7 @@ from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import TOLERANCE, tolerance
+from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ examples:
   circuitsim montecarlo my.cir --tol 'R*=1%' --observe 'v(out)'
   circuitsim montecarlo my.cir --tol 'R*=1%,normal' --tol 'V1=2%' --samples 1000000 --spec '4.9<v(out)<5.1'
   circuitsim montecarlo my.cir --tol 'R*=5%' --latin --spec 'v(out)>1' --plot histogram.png --format json
+  circuitsim montecarlo my.cir --tol 'R*=1%' --observe 'v(out)' --dask tcp://10.0.0.1:8786 --checkpoint run
 """
 
 
@@ -49,12 +51,6 @@ def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add ``--tol`` to a command."""
     parser.add_argument("--tol", metavar="NAMES=AMOUNT", action="append", default=[], required=True,
                         help="a tolerance (repeatable), see below")  # fmt: skip
-
-
-def add_workers(parser: argparse.ArgumentParser) -> None:
-    """Add ``--workers`` to a command."""
-    parser.add_argument("--workers", metavar="N", type=int,
-                        help="processes, 1: only this one; default: a thread a processor; same results")  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="default: %(default)s")
     parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals; default: 0.95")
-    add_workers(parser)
+    add_workers(parser, "a thread a processor")
+    add_checkpoint(parser)
     parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
                         help="of the certificates (default %(default)g)")  # fmt: skip
     add_format(parser, "table", "csv", "json")
@@ -94,10 +91,10 @@ def run(args: argparse.Namespace) -> int:
     report([*deck.problems, *deck.notes])
     line = LateProgress("montecarlo")
     try:
-        with _kept(args.rows) as rows:
+        with _kept(args.rows) as rows, workers_of(args) as (workers, executor):
             found = montecarlo(
                 deck, args.tol, args.observe, args.samples, args.spec, args.seed, args.latin, args.confidence,
-                args.tolerance, args.workers, progress=None if args.quiet else line.update, rows=rows,
+                args.tolerance, workers, executor, None if args.quiet else line.update, rows, args.checkpoint,
             )  # fmt: skip
     finally:
         line.close()

@@ -11,6 +11,7 @@ from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
+from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
 from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .
 columns: those of --columns, else those of the deck's .print, .plot or .save for this analysis, else all v(node) and
 i(element). {v(a)-2*i(R1)} is an expression, v(x1*) is every node of x1.
 
+--workers and --dask solve blocks of points elsewhere; with controlled sources a point starts at the one before, and all
+are solved in one place.
+
 A point without a steady state is a row with its status and empty columns; the exit code is then 3.
 
 examples:
@@ -36,6 +40,7 @@ examples:
   circuitsim sweep my.cir --vary V1=0:5:0.1 --vary R2=1k,2k,5k --columns 'v(out) i(D1)' --plot my.png
   circuitsim sweep my.cir --format table
   circuitsim sweep my.cir --format raw --output my.raw      for ngspice's load, or spicelib's RawRead
+  circuitsim sweep my.cir --vary R1=1k:100k:10 --workers 2 --checkpoint run > my.csv
 """
 
 PARAMETER, TEMPERATURE, TIME = "param:", "temp", "time"
@@ -58,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)
+    add_workers(parser, "only this one")
+    add_checkpoint(parser)
     parser.add_argument("--plot", metavar="FILE", help="also plot the columns (.png, .svg or .pdf)")
 
 
@@ -79,7 +86,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         asked = vary or asked_of(deck)
         columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
-        found = sweep(deck, asked, columns, args.solver, args.tolerance, line.update)
+        with workers_of(args) as (workers, executor):
+            found = sweep(
+                deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
+            )
     finally:
         line.close()
     report(w for w in found.warnings if w not in deck.problems and w not in deck.notes)

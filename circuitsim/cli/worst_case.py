@@ -6,9 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, add_workers
+from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
+from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="gap that ends a search, V or A (default: 1e-4 of the range)")  # fmt: skip
     parser.add_argument("--budget", metavar="N", type=int, default=4000,
                         help="most small linear systems of a search (default: %(default)s)")  # fmt: skip
-    add_workers(parser)
+    add_workers(parser, "only this one")
     add_format(parser, "table", "csv", "json")
     add_output(parser)
 
@@ -61,10 +62,11 @@ def run(args: argparse.Namespace) -> int:
     report([*deck.problems, *deck.notes])
     line = LateProgress("worst-case")
     try:
-        found = worst_case(
-            deck, args.tol, args.observe, args.spec, args.gap, args.budget, args.workers or 1,
-            progress=None if args.quiet else line.update,
-        )  # fmt: skip
+        with workers_of(args) as (workers, executor):
+            found = worst_case(
+                deck, args.tol, args.observe, args.spec, args.gap, args.budget, workers or 1, executor,
+                None if args.quiet else line.update,
+            )  # fmt: skip
     finally:
         line.close()
     deliver(_formatted(found, args.format), args.output)

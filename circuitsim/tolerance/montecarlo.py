@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.executors import executor_of, in_order
+from circuitsim.journal import Journal
 from circuitsim.tolerance.draws import BLOCK, deviations
 from circuitsim.tolerance.result import MonteCarlo, Summary
 from circuitsim.tolerance.samples import Job, Marked
@@ -65,6 +68,7 @@ def montecarlo(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     rows: Callable[[Sequence[str], np.ndarray], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> MonteCarlo:
     """Statistics of quantities over random values of a circuit.
 
@@ -94,11 +98,15 @@ def montecarlo(
         Called with the samples done and the samples in all.
     rows : callable, optional
         Called with the names of the quantities and their values (n, q) in each block, in order, for keeping them.
+    checkpoint : path, optional
+        A folder for finished blocks of samples: the same call goes on after them.
 
     Raises
     ------
     UsageError
-        Names or ranges that are not there; fewer than two samples.
+        Names or ranges that are not there; fewer than two samples; a checkpoint of another run.
+    WorkerError
+        A worker process was killed.
     NoSteadyStateError
         The circuit with its nominal values has none. Samples without one are counted.
     ConvergenceError
@@ -136,8 +144,10 @@ def montecarlo(
     job = Marked.of(Job(circuit, spread.names, " ".join(names), tolerance))
     nominal = job.worker().nominal
     summary = Summary(len(probes), len(spread.variables), wanted, of_specification)
+    run = (job.digest, spread, seed, latin, samples)
+    journal = None if checkpoint is None else Journal(Path(checkpoint), run, _encoded, _decoded)
     with executor_of(workers, executor) as (pool, count):
-        for block in _blocks(_tasks(job, spread, seed, latin, samples), pool, count):
+        for block in _blocks(_tasks(job, spread, seed, latin, samples), pool, count, journal):
             summary.add(block.values, block.moments, block.failures, block.worst)
             if rows is not None:
                 rows(names, block.values)
@@ -161,9 +171,31 @@ def _tasks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int) ->
         yield _Task(job, spread, seed, latin, samples, first, min(first + BLOCKS, blocks))
 
 
-def _blocks(tasks: Iterator[_Task], pool: Executor | None, count: int) -> Iterator[_Block]:
-    for blocks in in_order(pool, count, run_task, tasks):
+def _blocks(
+    tasks: Iterator[_Task], pool: Executor | None, count: int, journal: Journal[list[_Block]] | None
+) -> Iterator[_Block]:
+    for blocks in in_order(pool, count, run_task, tasks, journal):
         yield from blocks
+
+
+def _encoded(blocks: list[_Block]) -> dict[str, np.ndarray]:
+    """The blocks of a task as arrays."""
+    arrays = {"failures": np.array([b.failures for b in blocks])}
+    arrays["worst"] = np.array([b.worst for b in blocks])
+    arrays["values"] = np.concatenate([b.values for b in blocks])
+    for name in BlockMoments._fields:
+        arrays[name] = np.array([getattr(b.moments, name) for b in blocks])
+    return arrays
+
+
+def _decoded(arrays: dict[str, np.ndarray]) -> list[_Block]:
+    """The blocks of `_encoded`."""
+    blocks = []
+    columns = [arrays[name] for name in ("failures", "worst", *BlockMoments._fields)]
+    values = np.split(arrays["values"], np.cumsum(arrays["size"][:-1]))
+    for own, failures, worst, size, *moments in zip(values, *columns):
+        blocks.append(_Block(own, BlockMoments(int(size), *moments), int(failures), float(worst)))
+    return blocks
 
 
 def run_task(task: _Task) -> list[_Block]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
@@ -21,6 +19,7 @@ from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.single import NUMBERS
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
+from circuitsim.journal import digest
 
 NUMBERS_AT_ONCE = 1 << 20
 """Most numbers of the results that are held at once for reading."""
@@ -189,7 +188,7 @@ class Marked(NamedTuple):
     @classmethod
     def of(cls, job: Job) -> Marked:
         """The job with its digest."""
-        return cls(hashlib.sha256(pickle.dumps(job, protocol=5)).digest(), job)
+        return cls(digest(job), job)
 
     def worker(self) -> Worker:
         """The prepared circuit, made anew where this process has none."""

@@ -1,0 +1,150 @@
+"""What a sweep varies: elements, device parameters, a deck's parameters and temperature, the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.circuit.columns import checked_value
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.functional import FollowingSources
+    from circuitsim.netlist.waveform import Grid
+
+PARAMETER = "param:"
+"""Prefix of a swept name that is a parameter of the deck although an element is called the same."""
+
+TEMPERATURE = "temp"
+"""Swept name of a deck's temperature (°C), where no parameter and no element is called the same."""
+
+TIME = "time"
+"""Swept name of the time (s) at which the sources of a deck are taken, likewise."""
+
+
+class Sort(Enum):
+    """What an axis varies: a value of the circuit, what only another elaboration of the deck changes, or the time."""
+
+    VALUE = "value"
+    PARAMETER = "parameter"
+    TEMPERATURE = "temperature"
+    TIME = "time"
+
+
+class Axis(NamedTuple):
+    """One varied name: its heading, the name itself, its unit, what it is, its values; the grid of a time axis."""
+
+    label: str
+    name: str
+    unit: str
+    sort: Sort
+    values: np.ndarray
+    grid: Grid | None = None
+
+
+def group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit | Deck) -> list[Axis]:
+    """The axes that vary together: one name, or several with rows of values."""
+    if isinstance(names, str):
+        return [_axis(names, values, source)]
+    if any(len(row) != len(names) for row in values) or not names:
+        raise UsageError(f"a table of {len(names)} names needs rows of {len(names)} values")
+    return [_axis(name, [row[k] for row in values], source) for k, name in enumerate(names)]
+
+
+def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
+    """The values of one name, checked before anything is solved."""
+    circuit, known = (source, {}) if isinstance(source, Circuit) else (source.circuit, source.parameters)
+    bare = name.removeprefix(PARAMETER)
+    column = np.array([float(value) for value in values])
+    place = circuit.device_parameter(bare) if bare == name else None
+    if place is not None:
+        return _device_axis(place, column, circuit)
+    if bare == name and bare in circuit:
+        index = circuit.element_index(name)
+        code = int(circuit.arrays().kind[index])
+        if not ELEMENTS[code].parameter:
+            own = ", ".join(f"{circuit.names[index]}.{row.name}" for row in ELEMENTS[code].parameters)
+            hint = f"; what can vary is {own}" if own else ""
+            raise UsageError(f"{circuit.names[index]} is {_an(ELEMENTS[code].name)}: it has no value to vary{hint}")
+        for value in column.tolist():
+            checked_value(code, circuit.names[index], value)
+        return Axis(circuit.names[index], circuit.names[index], ELEMENTS[code].unit, Sort.VALUE, column)
+    parameters = {key.lower(): key for key in known}
+    if bare.lower() in parameters:
+        own = parameters[bare.lower()]
+        return Axis(PARAMETER + own if own in circuit else own, own, "", Sort.PARAMETER, column)
+    if name.lower() == TEMPERATURE and not isinstance(source, Circuit):
+        return Axis(TEMPERATURE, TEMPERATURE, "°C", Sort.TEMPERATURE, column)
+    if name.lower() == TIME and not isinstance(source, Circuit):
+        return Axis(TIME, TIME, "s", Sort.TIME, column, _grid(values, column))
+    raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
+
+
+def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
+    """Step and stop time that time functions refer to."""
+    from circuitsim.netlist.transient import OutputTimes
+    from circuitsim.netlist.waveform import Grid
+
+    if isinstance(values, OutputTimes):
+        return values.grid
+    if column.size and column.min() < 0:
+        raise UsageError("the time must not be negative")
+    last = float(column.max()) if column.size else 0.0
+    return Grid(last / max(column.size - 1, 1), last)
+
+
+def _an(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _device_axis(place: tuple[int, str], column: np.ndarray, circuit: Circuit) -> Axis:
+    """Values of one parameter of a device."""
+    k, parameter = place
+    row = circuit.devices[k].model.parameter_called(parameter)
+    label = f"{circuit.names[k]}.{parameter}"
+    for number in column.tolist():
+        circuit.with_values({label: number})
+    return Axis(label, label, row.unit if row is not None else "", Sort.VALUE, column)
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    return f"nothing that can vary is called {name!r}: no element, no parameter of the deck{hint}"
+
+
+def elaborated(
+    source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float]
+) -> tuple[Circuit, FollowingSources | None]:
+    """The circuit of a deck with these parameters and this temperature, and the sources that follow others."""
+    if isinstance(source, Circuit):
+        return source, None
+    chosen = list(zip(axes, setting))
+    temperature = next((value for axis, value in chosen if axis.sort is Sort.TEMPERATURE), None)
+    own = {axis.name: value for axis, value in chosen if axis.sort is Sort.PARAMETER}
+    circuit, following = source.elaborate_with_sources(own, temperature)
+    return circuit, following
+
+
+def values_at(axes: Sequence[Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
+    """The element values of one row, those of sources that follow the time or other sources among them."""
+    given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is Sort.VALUE}
+    if following is None:
+        return given
+    given = following.of_cards(given)
+    if not following:
+        return given
+    for axis, value in zip(axes, values):
+        if axis.sort is Sort.TIME and axis.grid is not None:
+            return given | following.values(given, value, axis.grid)
+    return given | following.values(given)
+
+
+__all__ = ["PARAMETER", "TEMPERATURE", "TIME", "Axis", "Sort", "elaborated", "group", "values_at"]

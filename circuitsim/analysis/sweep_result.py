@@ -1,0 +1,129 @@
+"""The table of a sweep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import Status, warning_to_dict
+from circuitsim.analysis.outcome import cause_of, status_of
+from circuitsim.errors import CircuitError, Problem, UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Failure(NamedTuple):
+    """A point without an operating point: its row, and the error."""
+
+    row: int
+    error: CircuitError
+
+    @property
+    def status(self) -> Status:
+        """``INFEASIBLE``, ``UNBOUNDED`` or ``NOT_CONVERGED``."""
+        return status_of(self.error)
+
+
+class Sweep:
+    """The rows of a sweep as columns.
+
+    Attributes
+    ----------
+    title : str
+        Title of the circuit.
+    axes : dict of str to (n_rows,) float array
+        The varied values, Ω, V, A or the parameter's unit; the first runs fastest.
+    columns : dict of str to (n_rows,) float array
+        ``v(node)`` in V, ``i(element)`` in A, ``p(element)`` in W; nan in rows without an operating point.
+    units : dict of str to str
+        Unit of each axis (empty for parameters) and column.
+    status : tuple of Status
+        One a row.
+    failures : tuple of Failure
+    warnings : tuple of Problem
+        Warnings about the operating points, each once.
+    shape : tuple of int
+        Number of values of each axis, in the order of ``axes``.
+    """
+
+    def __init__(
+        self, title: str, axes: dict[str, np.ndarray], columns: dict[str, np.ndarray], units: dict[str, str],
+        failures: Sequence[Failure], warnings: Sequence[Problem], shape: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        self.title, self.axes, self.columns, self.units, self.shape = title, axes, columns, units, shape
+        self.failures, self.warnings = tuple(failures), tuple(warnings)
+        failed = {failure.row: failure.status for failure in failures}
+        self.status = tuple(failed.get(row, Status.SOLVED) for row in range(math.prod(shape)))
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column (or an axis) by name; case does not matter.
+
+        Raises
+        ------
+        UsageError
+            No such column.
+        """
+        for key, values in (*self.columns.items(), *self.axes.items()):
+            if key.lower() == name.lower():
+                return values
+        raise UsageError(f"the sweep has no column {name!r}; it has {', '.join((*self.axes, *self.columns))[:300]}")
+
+    def grid(self, name: str) -> np.ndarray:
+        """A column as an array with one axis for each swept name, in the order of ``axes``."""
+        return self[name].reshape(self.shape[::-1]).transpose()
+
+    def rows(self) -> Iterator[list[float | str]]:
+        """Axes, status and columns of each row."""
+        axes, columns = list(self.axes.values()), list(self.columns.values())
+        for row, status in enumerate(self.status):
+            yield [*(float(a[row]) for a in axes), status.value, *(float(c[row]) for c in columns)]
+
+    @property
+    def header(self) -> list[str]:
+        """Names of what `rows` yields."""
+        return [*self.axes, "status", *self.columns]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sweep as plain values: the JSON object of ``circuitsim sweep --format json`` (None where unsolved)."""
+        solved = [status is Status.SOLVED for status in self.status]
+        return {
+            "schema": 2,
+            "title": self.title,
+            "axes": {name: values.tolist() for name, values in self.axes.items()},
+            "status": [status.value for status in self.status],
+            "columns": {
+                name: [value if there else None for value, there in zip(values.tolist(), solved)]
+                for name, values in self.columns.items()
+            },
+            "failures": [
+                {"row": f.row, "status": f.status.value, "message": str(f.error), "cause": cause_of(f.error)}
+                for f in self.failures
+            ],
+            "warnings": [warning_to_dict(warning) for warning in self.warnings],
+        }
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row a point: the axes, ``status``, and the columns (nan where unsolved)."""
+        import pandas
+
+        return pandas.DataFrame({**self.axes, "status": [s.value for s in self.status], **self.columns})
+
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_sweep
+
+        return of_sweep(self)
+
+    def __repr__(self) -> str:
+        over = " × ".join(f"{name} ({n})" for name, n in zip(self.axes, self.shape))
+        failed = f", {len(self.failures)} without a steady state" if self.failures else ""
+        return f"Sweep of {self.title!r} over {over}: {len(self)} points, {len(self.columns)} columns{failed}"
+
+
+__all__ = ["Failure", "Sweep"]

@@ -1,0 +1,50 @@
+"""Where the tasks of a command run, and where their results are kept."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+
+def add_workers(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add ``--workers`` and ``--dask`` to a command; ``default`` says where its tasks run without them."""
+    parser.add_argument("--workers", metavar="N", type=int,
+                        help=f"processes; 1: only this one; default: {default}; same results")  # fmt: skip
+    parser.add_argument("--dask", metavar="ADDRESS",
+                        help="run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786")  # fmt: skip
+
+
+def add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    """Add ``--checkpoint`` to a command."""
+    parser.add_argument("--checkpoint", metavar="DIR",
+                        help="keep finished blocks in DIR: the same command goes on after them")  # fmt: skip
+
+
+@contextmanager
+def workers_of(args: argparse.Namespace) -> Iterator[tuple[int | None, Executor | None]]:
+    """The number of workers and the executor that a command line asks for.
+
+    Raises
+    ------
+    UsageError
+        Both ``--workers`` and ``--dask``; no scheduler there.
+    """
+    if args.dask is None:
+        yield args.workers, None
+        return
+    if args.workers is not None:
+        raise UsageError("--workers starts processes here, --dask uses a cluster: give one of them")
+    from circuitsim.executors import cluster
+
+    with cluster(args.dask) as (executor, count):
+        yield count, executor
+
+
+__all__ = ["add_checkpoint", "add_workers", "workers_of"]
