@@ -17,7 +17,7 @@ class Branch:
     Attributes
     ----------
     last : OperatingPoint or None
-        The start of the next point; None for circuits without controlled sources, which need none.
+        The start of the next point.
     """
 
     def __init__(self) -> None:
@@ -27,8 +27,7 @@ class Branch:
 
     def take(self, values: Mapping[str, float], point: OperatingPoint) -> list[Problem]:
         """Go on to ``point``; its warnings but for those of branches."""
-        if point.uniqueness is not None:
-            self.last = point
+        self.last = point
         self._several += [warning for warning in point.warnings if warning.kind == "several"]
         at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
         for warning in point.warnings:

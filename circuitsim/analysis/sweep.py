@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import PARAMETER, TEMPERATURE, TIME, group
-from circuitsim.analysis.sweep_points import Block, Job, Solved, blocks, decoded, encoded, solve_block
+from circuitsim.analysis.sweep_points import Block, Job, Rows, Solved, blocks, decoded, encoded, solve_block
 from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -134,22 +134,23 @@ def _solved(
 ) -> Solved:  # fmt: skip
     """All rows (n_axes, n_rows), here or elsewhere."""
     points = varied.shape[1]
-    if where == (1, None) and checkpoint is None:
-        return solve_block(Block(job, 0, varied), None if progress is None else lambda done: progress(done, points))
-    run = (job, varied)
-    journal = None if checkpoint is None else Journal(Path(checkpoint), run, encoded, decoded)
+    journal = None if checkpoint is None else Journal(Path(checkpoint), (job, varied), encoded, decoded)
     tables: list[np.ndarray] = []
     failures: list[Failure] = []
     warnings: dict[str, Problem] = {}
-    done = 0
+    rows = Rows(job)
+
+    def here(block: Block) -> Solved:
+        return rows.solve(block, None if progress is None else lambda done: progress(done, points))
+
     with executor_of(*where) as (pool, count):
-        for solved in in_order(pool, count, solve_block, blocks(job, varied), journal):
+        for solved in in_order(pool, count, here if pool is None else solve_block, blocks(job, varied), journal):
             tables.append(solved.table)
             failures += solved.failures
-            warnings.update({str(warning): warning for warning in solved.warnings if str(warning) not in warnings})
-            done += solved.table.shape[1]
-            if progress is not None:
-                progress(done, points)
+            for warning in solved.warnings:
+                warnings.setdefault(str(warning), warning)
+            if progress is not None and pool is not None:
+                progress(sum(table.shape[1] for table in tables), points)
     return Solved(np.concatenate(tables, axis=1), failures, [*warnings.values()])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,14 +22,15 @@ if TYPE_CHECKING:
     from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.analysis.solve import Prepared
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.functional import FollowingSources
 
     Ready = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
 
 BLOCKS = 64
-"""Blocks of a sweep, if it has as many rows."""
+"""Blocks of a sweep, within these limits of their rows."""
 
-LARGEST = 256
-"""Most rows of a block."""
+LEAST, LARGEST = 16, 256
+"""Fewest and most rows of a block."""
 
 
 class Job(NamedTuple):
@@ -78,44 +78,65 @@ class Solved(NamedTuple):
 def blocks(job: Job, varied: np.ndarray) -> Iterator[Block]:
     """A sweep's rows in blocks, which depend on their number alone; one block where a branch is followed."""
     points = varied.shape[1]
-    size = points if job.follows_branch else max(1, min(points // BLOCKS, LARGEST))
+    size = points if job.follows_branch else max(LEAST, min(points // BLOCKS, LARGEST))
     for first in range(0, points, size):
         yield Block(job, first, varied[:, first : first + size])
 
 
-def solve_block(block: Block, progress: Callable[[int], None] | None = None) -> Solved:
-    """Solve every row of a block; ``progress`` is called with the rows done."""
-    job, first, varied = block
-    table = np.full((len(job.probes), varied.shape[1]), np.nan)
-    failures: list[Failure] = []
-    warnings: dict[str, Problem] = {}
-    branch = Branch()
-    for row, values, ready, reader in _points(job, varied):
-        try:
-            point = ready.solve(values, branch.last)
-        except (NoSteadyStateError, ConvergenceError) as error:
-            failures.append(Failure(first + row, error))
-        else:
-            table[:, row] = reader.read(point)
-            for warning in branch.take(values, point):
-                warnings.setdefault(str(warning), warning)
-        if progress is not None:
-            progress(row + 1)
-    return Solved(table, failures, [*warnings.values(), *branch.warnings()])
+class Rows:
+    """A sweep's rows, with the circuit prepared once for those with the same parameters and temperature."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._fixed = [k for k, axis in enumerate(job.axes) if axis.sort in (Sort.PARAMETER, Sort.TEMPERATURE)]
+        self._formulas = any(isinstance(probe, Formula) for probe in job.probes)
+        self._at: _Prepared | None = None
+
+    def solve(self, block: Block, progress: Callable[[int], None] | None = None) -> Solved:
+        """Solve the rows of a block, each from the row before; ``progress`` is called with the rows done."""
+        axes, probes = self._job.axes, self._job.probes
+        table = np.full((len(probes), block.varied.shape[1]), np.nan)
+        failures: list[Failure] = []
+        warnings: dict[str, Problem] = {}
+        branch = Branch()
+        for row, setting in enumerate(block.varied.T.tolist()):
+            at = self._prepared(tuple(setting[k] for k in self._fixed))
+            values = values_at(axes, setting, at.following)
+            try:
+                point = at.ready.solve(values, branch.last)
+            except (NoSteadyStateError, ConvergenceError) as error:
+                failures.append(Failure(block.first + row, error))
+            else:
+                table[:, row] = at.reader.read(point)
+                for warning in branch.take(values, point):
+                    warnings.setdefault(str(warning), warning)
+            if progress is not None:
+                progress(block.first + row + 1)
+        return Solved(table, failures, [*warnings.values(), *branch.warnings()])
+
+    def _prepared(self, setting: tuple[float, ...]) -> _Prepared:
+        """The circuit of a setting of parameters and temperature."""
+        at, job = self._at, self._job
+        if at is None or at.setting != setting:
+            circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting)
+            names = following.names() if following is not None and self._formulas else {}
+            ready, reader = prepared(circuit, job.solver, job.tolerance), Reader(job.probes, circuit, names)
+            at = self._at = _Prepared(setting, following, ready, reader)
+        return at
 
 
-def _points(job: Job, varied: np.ndarray) -> Iterator[tuple[int, dict[str, float], Ready, Reader]]:
-    """Row, element values, and the prepared circuit, which only other parameters make anew."""
-    axes = job.axes
-    settings = [k for k, axis in enumerate(axes) if axis.sort in (Sort.PARAMETER, Sort.TEMPERATURE)]
-    groups = itertools.groupby(enumerate(varied.T.tolist()), key=lambda item: tuple(item[1][k] for k in settings))
-    for setting, rows in groups:
-        circuit, following = elaborated(job.source, [axes[k] for k in settings], setting)
-        formulas = following is not None and any(isinstance(probe, Formula) for probe in job.probes)
-        names = following.names() if following is not None and formulas else {}
-        ready, reader = prepared(circuit, job.solver, job.tolerance), Reader(job.probes, circuit, names)
-        for row, values in rows:
-            yield row, values_at(axes, values, following), ready, reader
+class _Prepared(NamedTuple):
+    """A setting, the sources that follow others there, the prepared circuit, and what reads the columns."""
+
+    setting: tuple[float, ...]
+    following: FollowingSources | None
+    ready: Ready
+    reader: Reader
+
+
+def solve_block(block: Block) -> Solved:
+    """Solve every row of a block, in any process."""
+    return Rows(block.job).solve(block)
 
 
 def encoded(solved: Solved) -> dict[str, np.ndarray] | None:
@@ -128,4 +149,4 @@ def decoded(arrays: dict[str, np.ndarray]) -> Solved:
     return Solved(arrays["table"], [], problems_of(arrays["warnings"]))
 
 
-__all__ = ["Block", "Job", "Solved", "blocks", "decoded", "encoded", "solve_block"]
+__all__ = ["Block", "Job", "Rows", "Solved", "blocks", "decoded", "encoded", "solve_block"]

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from circuitsim.cli.options import Kind, OptionGroup, Reading, check_values
+from circuitsim.cli.seeds import add_seeds, run_seeds
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ examples:
   circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
   circuitsim train drn --preset drn-xs --dataset digits --input-gain 30
   circuitsim train resume --out run --epochs 100
+  circuitsim train drn --preset drn-xs --seeds 5 --workers 2 --out runs
   circuitsim train rbm --help
 """
 
@@ -119,6 +121,7 @@ def _add_family(parser: Any, family: ModuleType) -> None:
         if name in defaults:
             _add_common(run, name, defaults[name])
     _add_output(run)
+    add_seeds(run, argparse.SUPPRESS)
     readings.update(getattr(family, "FILE_OPTIONS", {}))
     _add_renamed(parser, readings)
     parser.set_defaults(readings=readings)
@@ -200,6 +203,11 @@ def run(args: argparse.Namespace) -> int:
     if "config" in given:
         given = {**configured(given.pop("config"), args.readings), **given}
     out, plain = (given.pop(name, None) for name in ("out", "no_pictures"))
+    seeds, workers, dask = (given.pop(name, None) for name in ("seeds", "workers", "dask"))
+    if seeds is not None:
+        return run_seeds(new_options(given), seeds, out, workers, dask, not plain)
+    if workers is not None or dask is not None:
+        raise UsageError("--workers and --dask are for several runs: give --seeds N too")
     directory = None if out is None else RunDirectory(out)
     if given["model"] == RESUME:
         assert directory is not None

@@ -26,8 +26,11 @@ from circuitsim.tolerance.statistics import BlockMoments, block_moments
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
-BLOCKS = 8
-"""Blocks of a task."""
+TASKS = 256
+"""Least number of tasks, if there are as many blocks."""
+
+LARGEST = 64
+"""Most blocks of a task."""
 
 MOST = 10**9
 """Most samples."""
@@ -167,8 +170,9 @@ def _canonical(quantity: str, circuit: Circuit) -> str:
 
 def _tasks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int) -> Iterator[_Task]:
     blocks = -(-samples // BLOCK)
-    for first in range(0, blocks, BLOCKS):
-        yield _Task(job, spread, seed, latin, samples, first, min(first + BLOCKS, blocks))
+    size = max(1, min(blocks // TASKS, LARGEST))
+    for first in range(0, blocks, size):
+        yield _Task(job, spread, seed, latin, samples, first, min(first + size, blocks))
 
 
 def _blocks(

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from circuitsim.analysis.parameters import names_of
 from circuitsim.circuit import Circuit
@@ -109,7 +110,7 @@ class Spread(NamedTuple):
     amount : (v,) float array
         Largest deviation of each.
     distribution : tuple of Distribution
-    weights : (v, p) float array
+    weights : (v, p) sparse float array
         Change of each number by a deviation of 1: values = nominal + deviations @ weights. Mostly one entry a row.
     """
 
@@ -118,19 +119,10 @@ class Spread(NamedTuple):
     variables: tuple[str, ...]
     amount: np.ndarray
     distribution: tuple[Distribution, ...]
-    weights: np.ndarray
-
-    @property
-    def plain(self) -> bool:
-        """Whether every number has one variable of its own."""
-        return self.weights.shape[0] == self.weights.shape[1] and bool(
-            (np.count_nonzero(self.weights, axis=0) == 1).all() and (self.weights.diagonal() != 0.0).all()
-        )
+    weights: csr_array
 
     def values(self, deviations: np.ndarray) -> np.ndarray:
         """Values (…, p) of the numbers for deviations (…, v)."""
-        if self.plain:
-            return self.nominal + deviations * self.weights.diagonal()
         return self.nominal + deviations @ self.weights
 
 
@@ -168,10 +160,10 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance]) -> Spread:
     nominal = np.array([value_of(circuit, known[k]) for k in places])
     rows = [(known[k], own[k], [k]) for k in places if k in own]
     rows += [(f"{t.names} (lot)", t, members) for t, members in lots]
-    weights = np.zeros((len(rows), len(places)))
-    for row, (_, tolerance, members) in enumerate(rows):
-        for k in members:
-            weights[row, column[k]] = abs(nominal[column[k]]) if tolerance.relative else 1.0
+    own_row = [row for row, (_, _, members) in enumerate(rows) for _ in members]
+    place = [column[k] for _, _, members in rows for k in members]
+    change = [abs(nominal[column[k]]) if t.relative else 1.0 for _, t, members in rows for k in members]
+    weights = csr_array((change, (own_row, place)), shape=(len(rows), len(places)))
     spread = Spread(
         tuple(known[k] for k in places), nominal, tuple(name for name, _, _ in rows),
         np.array([t.amount for _, t, _ in rows]), tuple(t.distribution for _, t, _ in rows), weights,
@@ -182,7 +174,7 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance]) -> Spread:
 
 def _check(circuit: Circuit, spread: Spread) -> None:
     """Refuse tolerances with which a resistance may not be positive."""
-    least = spread.nominal - spread.amount @ np.abs(spread.weights)
+    least = spread.nominal - spread.amount @ abs(spread.weights)
     for name, value in zip(spread.names, least.tolist()):
         if name in circuit and circuit[name].kind == "resistor" and value <= 0.0:
             raise UsageError(f"with its tolerance the resistance of {name} may be {value:g} Ω: it must stay positive")

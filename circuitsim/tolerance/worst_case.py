@@ -310,8 +310,9 @@ def _searched(
     ohmic = np.array([kind[k] == RESISTOR for k in places], dtype=bool)
     resistors = [k for k, is_ohmic in zip(places, ohmic) if is_ohmic]
     sources = [k for k, is_ohmic in zip(places, ohmic) if not is_ohmic]
-    single = np.count_nonzero(spread.weights, axis=1) == 1
-    elements = Elements(value[resistors], spread.weights[:, ohmic], spread.weights[:, ~ohmic], single)
+    weights = spread.weights.toarray()
+    single = np.count_nonzero(weights, axis=1) == 1
+    elements = Elements(value[resistors], weights[:, ohmic], weights[:, ~ohmic], single)
     ready, reader, diodes = prepared(elementary), Reader(probes, elementary), kind == DIODE
     nominal = ready.solve()
 

@@ -11,7 +11,8 @@ from circuitsim.training.history import Row
 
 
 def train_run(
-    name: str, given: Mapping[str, Any], epochs: int | None, folder: Path | None, late: Callable[[], bool]
+    name: str, given: Mapping[str, Any], epochs: int | None, folder: Path | None, late: Callable[[], bool],
+    line: bool = True,
 ) -> tuple[Any, str, list[Row]]:
     """Train one model, or continue it.
 
@@ -27,6 +28,8 @@ def train_run(
         Folder of the runs; None stores none.
     late : callable
         Asked after every step: whether to stop.
+    line : bool
+        Whether to show title, notes and progress on standard error.
 
     Returns
     -------
@@ -44,19 +47,20 @@ def train_run(
     asked = _own_epochs(options) if epochs is None else epochs
     done = _epochs_begun(directory) if known else 0
     experiment = command._family(options["model"]).build({**options, "epochs": max(asked, done)})
-    print(experiment.title, file=sys.stderr)
-    for note in experiment.notes:
-        print(f"note: {note}", file=sys.stderr)
+    if line:
+        print(experiment.title, file=sys.stderr)
+        for note in experiment.notes:
+            print(f"note: {note}", file=sys.stderr)
     trainer = Trainer(
         experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
-        ProgressLine(sys.stderr, name), late,
+        ProgressLine(sys.stderr, name) if line else None, late,
     )  # fmt: skip
     if known:
         trainer.resume()
     elif directory is not None:
         directory.create({**options, **experiment.chosen})
     history = trainer.history if late() or done >= asked else trainer.train().history
-    return experiment, str(experiment.chosen.get("dataset", options["dataset"])), history.rows
+    return experiment, str(experiment.chosen.get("dataset", options.get("dataset"))), history.rows
 
 
 def _own_epochs(options: Mapping[str, Any]) -> int:
