@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import AFFINE_VOLTAGE, CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.transient.modes import Parts, Role
 
 
@@ -69,12 +69,12 @@ def capacitor_jump(
     c, v = np.flatnonzero(parts.role == Role.CAPACITOR), np.flatnonzero(parts.role == Role.VOLTAGE)
     unit = float(parts.value[c].max())
     charge = parts.value[c] / unit * before[c]
-    point = _impulses(parts.n_nodes, names, [
+    point = solve(_impulses(parts.n_nodes, names, [
         _Row(VOLTAGE, v, parts.first[v], parts.second[v], sources[v]),
         _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
         _Row(RESISTOR, c, parts.first[c], parts.second[c], unit / parts.value[c]),
         _Row(CURRENT, c, parts.second[c], parts.first[c], charge),
-    ])  # fmt: skip
+    ]))  # fmt: skip
     after = np.zeros(parts.role.size)
     # The drop of a capacitor moves by the charge that it takes: no difference of potentials.
     after[c] = point.drops[v.size + diodes.size : v.size + diodes.size + c.size]
@@ -107,23 +107,33 @@ def inductor_jump(
     unit = float(parts.value[coil].max())
     # A coil of flux L (i − i⁻): a resistance with a voltage source behind it, at a node of its own.
     inner, ohms = parts.n_nodes + np.arange(coil.size), parts.value[coil] / unit
-    point = _impulses(parts.n_nodes + coil.size, names, [
+    mutual = np.zeros((coil.size, coil.size)) if parts.coupling is None else parts.coupling[np.ix_(coil, coil)] / unit
+    flux = ohms * before[coil] + mutual @ before[coil]
+    alone, coupled = np.flatnonzero(~mutual.any(axis=1)), np.flatnonzero(mutual.any(axis=1))
+    circuit = _impulses(parts.n_nodes + coil.size, names, [
         _Row(CURRENT, i, parts.first[i], parts.second[i], sources[i]),
         _Row(RESISTOR, coil, parts.first[coil], inner, ohms),
-        _Row(VOLTAGE, coil, inner, parts.second[coil], -ohms * before[coil]),
+        _Row(VOLTAGE, coil[alone], inner[alone], parts.second[coil[alone]], -flux[alone]),
         _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
         _Row(RESISTOR, short, parts.first[short], parts.second[short], np.zeros(short.size)),
     ])  # fmt: skip
+    # Flux that the currents of other coils cause: sources that these currents control.
+    for k in coupled.tolist():
+        own = [CurrentControl(float(mutual[k, j]), i.size + j) for j in np.flatnonzero(mutual[k]).tolist()]
+        ends = (circuit.node_names[node] for node in (inner[k], parts.second[coil[k]]))
+        law = Law(Quantity.VOLTAGE, -float(flux[k]), (), tuple(own))
+        circuit.controlled(AFFINE_VOLTAGE, f"{names[coil[k]]}''", *ends, law)
+    point = solve(circuit)
     after = np.zeros(parts.role.size)
     after[coil] = point.currents[i.size : i.size + coil.size]
     return Jump(after, -unit * float(sources[i] @ point.drops[: i.size]))
 
 
-def _impulses(n_nodes: int, names: Sequence[str], rows: Sequence[_Row]) -> OperatingPoint:
-    """The operating point of a circuit of impulses; the second element of two of one name has a dash."""
+def _impulses(n_nodes: int, names: Sequence[str], rows: Sequence[_Row]) -> Circuit:
+    """A circuit of impulses; the second element of two of one name has a dash."""
     kind = np.concatenate([np.full(row.place.size, row.kind) for row in rows])
     first, second, value = (np.concatenate([row[k] for row in rows]) for k in (2, 3, 4))
     called: dict[str, None] = {}
     for k in np.concatenate([row.place for row in rows]).tolist():
         called[names[k] + "'" if names[k] in called else names[k]] = None
-    return solve(Circuit.from_arrays(kind, first, second, value, n_nodes, "impulses", list(called)))
+    return Circuit.from_arrays(kind, first, second, value, n_nodes, "impulses", list(called))

@@ -11,7 +11,7 @@ from circuitsim._jit import jit
 from circuitsim.transient.exponentials import later, put
 from circuitsim.transient.germs import FOUND, NOISE, ORDERS, UNKNOWN, germs, joined, select, signs, state_of, weigh
 from circuitsim.transient.library import LENGTHS
-from circuitsim.transient.roots import NODES, POINTS, TO_COEFFICIENTS, first_root
+from circuitsim.transient.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT, first_root
 
 DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET = range(10)
 """Why the loop ends: the end of the run; a mode, a window, corners of sources or room is missing; states must jump;
@@ -29,6 +29,8 @@ FLOOR = 1e-3
 the largest one."""
 RESOLVED = 1e-12
 """Last coefficients of a resolved window against the largest."""
+LEFT = 0.1
+"""Weight of what the interpolant misses at the left end, where it extrapolates."""
 SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
@@ -69,13 +71,15 @@ class Walk(NamedTuple):
 
 
 class Track(NamedTuple):
-    """What a run leaves behind: segments (start, mode, state), events (time, error, energy lost, mode before, after).
+    """What a run leaves behind: segments (start, mode, state, cause of the end), events (time, error, energy lost, mode
+    before, after).
 
     Attributes
     ----------
     start : (n,) float array
     mode : (n,) int array
     state : (n, N) float array
+    cause : (n,) int array
     time, error, lost : (e,) float arrays
     before, after : (e,) int arrays
     """
@@ -83,6 +87,7 @@ class Track(NamedTuple):
     start: np.ndarray
     mode: np.ndarray
     state: np.ndarray
+    cause: np.ndarray
     time: np.ndarray
     error: np.ndarray
     lost: np.ndarray
@@ -128,11 +133,11 @@ def sizes(walk, fixed, size):
         which = VOLTAGE if fixed.capacitor[k] else CURRENT
         number[which] = max(number[which], abs(walk.x[k]))
     # Where nothing flows yet, currents are the rounding of voltages in the smallest resistance, and vice versa.
-    v, i = number[VOLTAGE], number[CURRENT]
-    number[VOLTAGE] = max(v, FLOOR * i * number[LARGEST])
-    number[CURRENT] = max(i, FLOOR * v / number[SMALLEST])
+    # These floors do not enter the largest values: each would raise the other without end.
+    v = max(number[VOLTAGE], FLOOR * number[CURRENT] * number[LARGEST])
+    i = max(number[CURRENT], FLOOR * number[VOLTAGE] / number[SMALLEST])
     for k in range(size.size):
-        size[k] = number[VOLTAGE] if fixed.capacitor[k] else number[CURRENT]
+        size[k] = v if fixed.capacitor[k] else i
 
 
 @jit()
@@ -170,7 +175,10 @@ def enter(modes, count, fixed, walk, track):
 
 @jit()
 def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
-    """The waveforms on a window; returns whether they are resolved there."""
+    """The waveforms on a window; returns whether they are resolved there.
+
+    A transient that is over before the first node shows at the left end alone: the interpolant misses the state there.
+    """
     n, d = z.size, slack_size.size
     for p in range(POINTS):
         for i in range(n):
@@ -187,16 +195,18 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
         for i in range(n):
             peak[i] = max(peak[i], abs(states[p, i]))
     for i in range(n):
-        last, other = 0.0, 0.0
+        last, other, gap = 0.0, 0.0, -z[i]
         for p in range(POINTS):
             last += TO_COEFFICIENTS[POINTS - 1, p] * states[p, i]
             other += TO_COEFFICIENTS[POINTS - 2, p] * states[p, i]
-        if max(abs(last), abs(other)) > RESOLVED * peak[i]:
+            gap += TO_LEFT[p] * states[p, i]
+        if max(abs(last), abs(other), LEFT * abs(gap)) > RESOLVED * peak[i]:
             return False
     for k in range(d):
-        slack_size[k], last, other = 0.0, 0.0, 0.0
+        slack_size[k], last, other, gap = 0.0, 0.0, 0.0, 0.0
         for i in range(n):
             slack_size[k] += abs(modes.slack[m, k, i]) * peak[i]
+            gap -= modes.slack[m, k, i] * z[i]
         for p in range(POINTS):
             value = 0.0
             for i in range(n):
@@ -204,7 +214,8 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             slack[k, p] = value
             last += TO_COEFFICIENTS[POINTS - 1, p] * value
             other += TO_COEFFICIENTS[POINTS - 2, p] * value
-        if max(abs(last), abs(other)) > RESOLVED * slack_size[k]:
+            gap += TO_LEFT[p] * value
+        if max(abs(last), abs(other), LEFT * abs(gap)) > RESOLVED * slack_size[k]:
             return False
     return True
 
@@ -345,7 +356,7 @@ def advance(modes, count, inside, exponent, schedule, fixed, walk, track, stop):
         if mark[STILL] > AT_ONCE:
             return ENDLESS
         at = mark[SEGMENTS]
-        track.start[at], track.mode[at] = number[TIME], m
+        track.start[at], track.mode[at], track.cause[at] = number[TIME], m, event
         put(walk.z, track.state[at])
         mark[SEGMENTS] += 1
         integrate(modes, m, fixed, states, 2.0 * since / length - 1.0, length, number)

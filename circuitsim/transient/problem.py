@@ -10,10 +10,13 @@ from scipy.linalg import block_diag
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.transient.library import Rows
 from circuitsim.transient.loop import Fixed
 from circuitsim.transient.modes import Mode, Parts, Role, mode_of
+from circuitsim.transient.terminals import terminals_of
 from circuitsim.transient.waveforms import Constant, Waveform
 
 STATES = 60
@@ -51,6 +54,11 @@ class Problem:
     Attributes
     ----------
     circuit : Circuit
+        Of elementary elements.
+    terminals : Terminals
+        Of the circuit with devices.
+    inner : int array
+        Elements that are parts of devices.
     own, parts : Parts
         The circuit's elements; in `parts` one current source of 0 A between the control nodes of each switch follows.
     diodes, sources, storing, resistors, switched : int arrays
@@ -68,7 +76,10 @@ class Problem:
         self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
         couplings: Mapping[tuple[str, str], float],
     ) -> None:  # fmt: skip
-        self.circuit = circuit
+        expansion = _expansion(circuit)
+        self.terminals = terminals_of(circuit, expansion)
+        self.inner = np.array([k for own in expansion.parts.values() for k in own], dtype=np.int64)
+        self.circuit = circuit = expansion.circuit
         self.own = _parts(circuit, couplings)
         self.switched = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
         self.switches = tuple(switches.values())
@@ -117,15 +128,17 @@ class Problem:
 
     def fixed(self) -> Fixed:
         """What the compiled loop needs beside modes."""
-        role = self.parts.role
+        role, inside = self.parts.role, np.isin(self.sources, self.inner)
+        # The voltages that devices block and drop dissipate.
+        lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
             self.diodes.size, role[self.storing] == Role.CAPACITOR, np.abs(self.rows),
-            role[self.sources] == Role.VOLTAGE, self.resistors, self.sources,
+            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
         )  # fmt: skip
 
     def resistances(self) -> tuple[float, float]:
-        """Smallest and largest resistance, Ω, without switches; inf and 0 where there is none."""
-        ohms = self.parts.value[np.setdiff1d(self.resistors, self.switched)]
+        """Smallest and largest resistance, Ω, without switches and devices; inf and 0 where there is none."""
+        ohms = self.parts.value[np.setdiff1d(self.resistors, np.append(self.switched, self.inner))]
         return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
 
     def stored(self, x: np.ndarray) -> float:
@@ -136,15 +149,28 @@ class Problem:
         return found
 
 
+def _expansion(circuit: Circuit) -> Expansion:
+    """Piecewise-linear devices as ideal diodes, resistors and sources.
+
+    Raises
+    ------
+    UsageError
+        Smooth devices, controlled sources, amplifiers.
+    """
+    smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
+    amplifiers = np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist()
+    other = [*smooth, *circuit.laws, *amplifiers]
+    if other:
+        raise UsageError(
+            f"{circuit.names[min(other)]} is not done in time yet: only R, C, L, V, I, switches, ideal and "
+            "piecewise-linear diodes are (--diodes ideal takes junction diodes for ideal ones)"
+        )
+    return expanded(circuit)
+
+
 def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Parts:
     """The elements by role: zero resistances are sources of 0 V, zero inductances too, zero capacitances of 0 A."""
     kind, first, second, value, n_nodes = circuit.arrays()
-    other = [*circuit.devices, *circuit.laws, *np.flatnonzero(kind == AMPLIFIER).tolist()]
-    if other:
-        raise UsageError(
-            f"{circuit.names[min(other)]} is not done in time yet: only R, C, L, V, I, switches and ideal diodes are "
-            "(--diodes ideal takes junction diodes for ideal ones)"
-        )
     role = np.array([int(ROLES[k]) for k in kind.tolist()], dtype=np.int64)
     size = np.where(np.isin(kind, (RESISTOR, INDUCTOR, CAPACITOR)), value, 0.0)
     if (size < 0.0).any():

@@ -12,8 +12,8 @@ from circuitsim.transient.exponentials import evaluate as evaluate_states
 from circuitsim.transient.library import Modes
 
 if TYPE_CHECKING:
-    from circuitsim.circuit import Circuit
     from circuitsim.transient.proof import TransientCertificate
+    from circuitsim.transient.terminals import Terminals
 
 
 class Event(NamedTuple):
@@ -45,12 +45,15 @@ class Segments(NamedTuple):
     start : (n,) float array
     mode : (n,) int array
     state : (n, N) float array
+    cause : (n,) int array
+        The diode or switch whose event ends it; −1 for corners, ends of windows and of the run.
     modes : Modes
     """
 
     start: np.ndarray
     mode: np.ndarray
     state: np.ndarray
+    cause: np.ndarray
     modes: Modes
 
     def conducting(self, where: np.ndarray) -> np.ndarray:
@@ -66,7 +69,7 @@ class Energies(NamedTuple):
     delivered : float
         By all sources.
     dissipated : float
-        In resistors.
+        In resistors and devices.
     stored : float
         Increase in capacitors and inductors.
     lost : float
@@ -116,10 +119,12 @@ class TransientResult:
     """
 
     def __init__(
-        self, circuit: Circuit, times: np.ndarray, segments: Segments, events: tuple[Event, ...], energies: Energies,
-        stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray], changing: Sequence[str],
+        self, terminals: Terminals, times: np.ndarray, segments: Segments, events: tuple[Event, ...],
+        energies: Energies, stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray],
+        changing: Sequence[str],
     ) -> None:  # fmt: skip
-        self.circuit, self.times, self.events, self.energies = circuit, times, events, energies
+        self.circuit, self.times, self.events, self.energies = terminals.circuit, times, events, energies
+        self._terminals = terminals
         self.stop, self.certificate = stop, certificate
         self._segments, self._waves, self._changing = segments, waves, tuple(changing)
 
@@ -138,9 +143,8 @@ class TransientResult:
         times = np.atleast_1d(np.asarray(times, dtype=float))
         if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
             raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
-        m = self._waves[0].shape[1]
         voltage, current, _ = evaluate(self._segments, times)
-        return voltage[:, :m], current[:, :m]
+        return self._terminals.of_parts(voltage, current)
 
     def segment_starts(self) -> np.ndarray:
         """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""

@@ -23,6 +23,8 @@ SHARES = 0.5 * (1.0 + NODES)
 """The nodes as shares of a window."""
 TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, POINTS - 1))
 """Values at the nodes → coefficients."""
+TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
+"""Values at the nodes → the interpolant at the left end of the window."""
 HALVES = np.stack([TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1) for side in (-1.0, 1.0)])
 """Coefficients on a window → on its left and its right half."""
 DERIVATIVE = np.stack([np.append(chebyshev.chebder(row), 0.0) for row in np.eye(POINTS)], axis=1)
