@@ -230,4 +230,5 @@ class Course:
 def _track(room: int, states: int) -> Track:
     """Room for segments and events."""
     mode, cause, before, after = np.zeros((4, room), dtype=np.int64)
-    return Track(np.zeros(room), mode, np.zeros((room, states)), cause, *np.zeros((3, room)), before, after)
+    time, error, lost = np.zeros((3, room))
+    return Track(np.zeros(room), mode, np.zeros((room, states)), cause, time, error, lost, before, after)

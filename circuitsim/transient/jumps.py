@@ -120,9 +120,9 @@ def inductor_jump(
     # Flux that the currents of other coils cause: sources that these currents control.
     for k in coupled.tolist():
         own = [CurrentControl(float(mutual[k, j]), i.size + j) for j in np.flatnonzero(mutual[k]).tolist()]
-        ends = (circuit.node_names[node] for node in (inner[k], parts.second[coil[k]]))
+        start, end = (circuit.node_names[node] for node in (inner[k], parts.second[coil[k]]))
         law = Law(Quantity.VOLTAGE, -float(flux[k]), (), tuple(own))
-        circuit.controlled(AFFINE_VOLTAGE, f"{names[coil[k]]}''", *ends, law)
+        circuit.controlled(AFFINE_VOLTAGE, f"{names[coil[k]]}''", start, end, law)
     point = solve(circuit)
     after = np.zeros(parts.role.size)
     after[coil] = point.currents[i.size : i.size + coil.size]
