@@ -155,8 +155,11 @@ def test_table1_prints_the_paper_beside_ours_and_continues(tmp_path, capsys) -> 
     # The paper's seconds are of MNIST's 60,000 images, ours of 1,437.
     assert cells[9] == "–" and "times are compared on MNIST only" in page
     assert sorted(file.name for file in (tmp_path / "o").iterdir()) == ["table1.csv", "table1.md", "table1.png"]
-    assert main([*words, "--epochs", "2", "--methods", "ep"]) == 0
+    assert main([*words, "--epochs", "2", "--methods", "ep", "--workers", "2", "--out", str(tmp_path / "o")]) == 0
     assert "2 of 10" in capsys.readouterr().out
+    there = (tmp_path / "o" / "table1.csv").read_text()
+    assert main([*words, "--epochs", "2", "--out", str(tmp_path / "o")]) == 0
+    assert (tmp_path / "o" / "table1.csv").read_text() == there
     assert main([*words[:3], "xx"]) == 2
 
 

@@ -2,12 +2,88 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from circuitsim.training.history import Row
+
+R = TypeVar("R")
+
+
+class Case(NamedTuple):
+    """One run of a study, for any process.
+
+    Attributes
+    ----------
+    key : tuple
+        What is trained, with its seed.
+    args : argparse.Namespace
+        The options of the study.
+    end : float or None
+        Time (s since the epoch) after which nothing is trained.
+    apart : bool
+        Whether it is beside other runs, without a progress line.
+    """
+
+    key: tuple[Any, ...]
+    args: argparse.Namespace
+    end: float | None
+    apart: bool
+
+
+def run_cases(
+    function: Callable[[Case, Callable[[], bool]], R], keys: Sequence[tuple[Any, ...]], args: argparse.Namespace
+) -> tuple[list[R], bool]:
+    """``function(case, late)`` of every key, here, in processes or on a cluster.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module; trains until ``late()``.
+    keys : sequence of tuple
+    args : argparse.Namespace
+        With ``budget`` (minutes or None), ``workers`` and ``dask``.
+
+    Returns
+    -------
+    results : list
+        In the order of the keys.
+    interrupted : bool
+    """
+    from circuitsim.cli.workers import workers_of
+    from circuitsim.executors import executor_of, in_order
+    from circuitsim.training.interrupt import interrupt_flag
+
+    end = None if args.budget is None else time.time() + 60.0 * args.budget
+    plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
+    apart = args.dask is not None or args.workers not in (None, 1)
+    tasks = [(function, Case(key, plain, end, apart)) for key in keys]
+    with interrupt_flag() as stopped, workers_of(args) as (workers, given), executor_of(workers or 1, given) as where:
+        if where[0] is None:
+            found = [_until(function, case, stopped) for _, case in tasks]
+        else:
+            found = []
+            for result in in_order(*where, _run_case, tasks):
+                found.append(result)
+                print(f"{len(found)} of {len(tasks)} runs done", file=sys.stderr)
+        return found, stopped()
+
+
+def _run_case(task: tuple[Callable[[Case, Callable[[], bool]], R], Case]) -> R:
+    from circuitsim.training.interrupt import interrupt_flag
+
+    function, case = task
+    with interrupt_flag() as stopped:
+        return _until(function, case, stopped)
+
+
+def _until(function: Callable[[Case, Callable[[], bool]], R], case: Case, stopped: Callable[[], bool]) -> R:
+    end = case.end
+    return function(case, lambda: stopped() or (end is not None and time.time() >= end))
 
 
 def train_run(

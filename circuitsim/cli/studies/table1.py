@@ -6,10 +6,12 @@ import argparse
 import csv
 import io
 import statistics
-import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from circuitsim.cli.studies.runs import Case, run_cases, train_run, write_results
+from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
 
@@ -40,39 +42,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
     parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
+    add_workers(parser, "only this one")
     parser.add_argument("--out", metavar="DIR", help="write table1.md, table1.csv and table1.png here")
 
 
 def run(args: argparse.Namespace) -> int:
     """Train, print the page, and write the requested files."""
-    from circuitsim.training.interrupt import interrupt_flag
-
     rows = _chosen(args.rows, ROWS, "row")
     methods = _chosen(args.methods, ("ep", "bp"), "method")
     if args.seeds < 1:
         raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
-    end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
-    results: list[DrnRun] = []
-    with interrupt_flag() as stopped:
-
-        def late() -> bool:
-            return stopped() or (end is not None and time.monotonic() >= end)
-
-        for row, method, seed in ((r, m, s) for r in rows for m in methods for s in range(args.seeds)):
-            # Stored runs are shown even after the time limit; new ones are not begun.
-            if late() and not (args.runs and (Path(args.runs) / _name(row, method, seed)).exists()):
-                continue
-            result = _one(row, method, seed, args, late)
-            if result.history:
-                results.append(result)
-        interrupted = stopped()
+    keys = [(row, method, seed) for row in rows for method in methods for seed in range(args.seeds)]
+    found, interrupted = run_cases(_one, keys, args)
+    results = [run for run in found if run is not None]
     if not results:
         raise UsageError("no network finished an epoch; give more time with --budget")
     page = page_of(results)
     print(page, end="")
     if args.out is not None:
-        from circuitsim.cli.studies.runs import write_results
-
         write_results(Path(args.out), "table1", page, _table(results))
         _draw(results, Path(args.out) / "table1.png")
         print(f"written to {args.out}: table1.md, table1.csv, table1.png")
@@ -92,16 +79,19 @@ def _name(row: str, method: str, seed: int) -> str:
     return f"drn-{row}-{method}-{seed}"
 
 
-def _one(row: str, method: str, seed: int, args: argparse.Namespace, late: Any) -> DrnRun:
-    from circuitsim.cli.studies.runs import train_run
-
+def _one(case: Case, late: Callable[[], bool]) -> DrnRun | None:
+    """One network, trained or continued; None without a finished epoch."""
+    (row, method, seed), args = case.key, case.args
+    name, folder = _name(row, method, seed), None if args.runs is None else Path(args.runs)
+    # Stored runs are shown even after the time limit; new ones are not begun.
+    if late() and (folder is None or not (folder / name).exists()):
+        return None
     given = {
         "model": "drn", "preset": f"drn-{row}", "method": method, "seed": seed, "threads": args.threads,
         "dataset": args.dataset, "data_dir": args.data_dir,
     }  # fmt: skip
-    folder = None if args.runs is None else Path(args.runs)
-    _, dataset, history = train_run(_name(row, method, seed), given, args.epochs, folder, late)
-    return DrnRun(row, method, seed, dataset, history)
+    _, dataset, history = train_run(name, given, args.epochs, folder, late, not case.apart)
+    return DrnRun(row, method, seed, dataset, history) if history else None
 
 
 # ---------------------------------------------------------------------- the page

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from circuitsim.cli.studies.runs import Case, run_cases, train_run, write_results
+from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
 
@@ -63,30 +64,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--data-dir", metavar="DIR", help="where the data sets' files are (docs/data.md)")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
+    add_workers(parser, "only this one")
     parser.add_argument("--out", metavar="DIR", help="write table2.md and table2.csv here")
 
 
 def run(args: argparse.Namespace) -> int:
     """Train all, print the page, write the requested files."""
-    from circuitsim.cli.studies.runs import write_results
-    from circuitsim.training.interrupt import interrupt_flag
-
     if args.seeds < 1:
         raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
-    end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
-    results: list[TrainedRun] = []
-    with interrupt_flag() as stopped:
-
-        def late() -> bool:
-            return stopped() or (end is not None and time.monotonic() >= end)
-
-        for seed in range(args.seeds):
-            for dataset, layers, method in PAPER:
-                chosen = dataset in args.datasets and layers in args.layers and method in args.methods
-                if chosen and not late():
-                    history = _train(args, dataset, layers, method, seed, late)
-                    results += [TrainedRun(dataset, layers, method, seed, history)] if history else []
-        interrupted = stopped()
+    keys = [
+        (dataset, layers, method, seed) for seed in range(args.seeds) for dataset, layers, method in PAPER
+        if dataset in args.datasets and layers in args.layers and method in args.methods
+    ]  # fmt: skip
+    found, interrupted = run_cases(_train, keys, args)
+    results = [run for run in found if run is not None]
     if not results:
         raise UsageError("no network finished an epoch; give more time with --budget")
     page = page_of(results, args.size)
@@ -97,15 +88,17 @@ def run(args: argparse.Namespace) -> int:
     return 130 if interrupted else 0
 
 
-def _train(args: argparse.Namespace, dataset: str, layers: int, method: str, seed: int, late: Any) -> list[Row]:
-    """The history of one network, trained or continued."""
-    from circuitsim.cli.studies.runs import train_run
-
+def _train(case: Case, late: Callable[[], bool]) -> TrainedRun | None:
+    """One network, trained or continued; None without a finished epoch."""
+    (dataset, layers, method, seed), args = case.key, case.args
+    if late():
+        return None
     given = {**_options(dataset, layers, args.size), "method": method, "seed": seed, "data_dir": args.data_dir}
     epochs = given["epochs"] if args.epochs is None else args.epochs
     given |= {"epochs": epochs, "samples": args.samples}
-    folder = None if args.runs is None else Path(args.runs)
-    return train_run(f"{dataset}-l{layers}-{args.size}-{method}-{seed}", given, epochs, folder, late)[2]
+    name, folder = f"{dataset}-l{layers}-{args.size}-{method}-{seed}", None if args.runs is None else Path(args.runs)
+    history = train_run(name, given, epochs, folder, late, not case.apart)[2]
+    return TrainedRun(dataset, layers, method, seed, history) if history else None
 
 
 def _options(dataset: str, layers: int, size: str) -> Mapping[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.cli.studies.runs import Case, run_cases, train_run, write_results
+from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 
 ROWS = ("1h", "2h", "3h")
@@ -60,36 +61,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
     parser.add_argument("--tolerance", type=float, metavar="R", help="end a phase of dhn when no unit moves by more")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
+    add_workers(parser, "only this one")
     parser.add_argument("--out", metavar="DIR", help="write table3.md, table3.csv and table3.png here")
 
 
 def run(args: argparse.Namespace) -> int:
     """Train, measure, print the page, and write the requested files."""
-    from circuitsim.training.interrupt import interrupt_flag
-
     models = _models(args)
     if args.seeds < 1:
         raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
-    end = None if args.budget is None else time.monotonic() + 60.0 * args.budget
-    results: list[DhnRun] = []
-    with interrupt_flag() as stopped:
-
-        def late() -> bool:
-            return stopped() or (end is not None and time.monotonic() >= end)
-
-        for model in models:
-            for seed in range(args.seeds):
-                result = _one(model, seed, args, late)
-                if result is not None:
-                    results.append(result)
-        interrupted = stopped()
+    found, interrupted = run_cases(_one, [(model, seed) for model in models for seed in range(args.seeds)], args)
+    results = [run for run in found if run is not None]
     if not results:
         raise UsageError("no network finished an epoch; give more time with --budget")
     page = _page(results)
     print(page, end="")
     if args.out is not None:
-        from circuitsim.cli.studies.runs import write_results
-
         write_results(Path(args.out), "table3", page, _table(results))
         _draw(results, Path(args.out) / "table3.png")
         print(f"written to {args.out}: table3.md, table3.csv, table3.png")
@@ -106,15 +93,14 @@ def _models(args: argparse.Namespace) -> list[str]:
     return [f"{kind}-{row}" for row in ROWS if row in rows for kind in KINDS if kind in kinds]
 
 
-def _one(model: str, seed: int, args: argparse.Namespace, late: Callable[[], bool]) -> DhnRun | None:
+def _one(case: Case, late: Callable[[], bool]) -> DhnRun | None:
     """Train one network, or continue it, and measure its convergence; None without a finished epoch."""
-    from circuitsim.cli.studies.runs import train_run
-
+    (model, seed), args = case.key, case.args
     given = {"model": model[:3], "preset": model, "seed": seed, "dataset": args.dataset, "data_dir": args.data_dir}
     given |= {"tolerance": args.tolerance} if model.startswith("dhn") else {}
     folder = None if args.runs is None else Path(args.runs)
     asked = _preset(model).epochs if args.epochs is None else args.epochs
-    experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late)
+    experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late, not case.apart)
     if not history:
         return None
     test: Any = experiment.evaluate
