@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.small_signal import Change
+from circuitsim.analysis.small_signal import Change, elementary_point
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded
@@ -40,19 +43,84 @@ class DependsOn(NamedTuple):
     change: Change
 
 
-def dependencies(point: OperatingPoint) -> list[DependsOn]:
-    """All element values of a circuit, and the parameters of its devices."""
+class Numbers(NamedTuple):
+    """The numbers of a circuit as columns.
+
+    Attributes
+    ----------
+    names : (p,) tuple of str
+    values : (p,) float array
+    units : (p,) tuple of str
+    by_value, by_current : (p, m) sparse float arrays
+        Change of the elementary circuit per unit of each number: of the element values, and of currents in parallel to
+        elements, A.
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    units: tuple[str, ...]
+    by_value: csr_array
+    by_current: csr_array
+
+    @classmethod
+    def of(cls, rows: Sequence[DependsOn], m: int) -> Numbers:
+        """The columns of rows, for ``m`` elementary elements."""
+        changes = [row.change for row in rows]
+        return cls(
+            tuple(row.name for row in rows), np.array([row.value for row in rows]), tuple(row.unit for row in rows),
+            _matrix([c.values for c in changes], m), _matrix([c.currents for c in changes], m),
+        )  # fmt: skip
+
+    def change(self, p: int, factor: float = 1.0) -> Change:
+        """The direction of one number, times ``factor``."""
+        rows = (matrix[[p]] for matrix in (self.by_value, self.by_current))
+        return Change(*(tuple(zip(row.indices.tolist(), (factor * row.data).tolist())) for row in rows))
+
+    def at(self, places: np.ndarray) -> Numbers:
+        """The numbers at these places."""
+        chosen = places.tolist()
+        names, units = (tuple(column[p] for p in chosen) for column in (self.names, self.units))
+        return Numbers(names, self.values[places], units, self.by_value[places], self.by_current[places])
+
+
+def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> csr_array:
+    """A sparse array from the pairs of column and value of each row."""
+    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    pairs = [pair for row in rows for pair in row]
+    data, column = (np.array([pair[side] for pair in pairs], dtype=kind) for side, kind in ((1, float), (0, np.int64)))
+    return csr_array((data, column, start), shape=(len(rows), m))
+
+
+_VARIES = np.array([bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS])
+"""Whether the value of an element of each kind acts at the operating point."""
+
+
+def dependencies(point: OperatingPoint) -> Numbers:
+    """All element values of a circuit, and the parameters of its devices, in the order of the elements."""
     circuit = point.circuit
-    parts = expanded(circuit).parts
-    kind, value = circuit.arrays().kind.tolist(), circuit.arrays().value.tolist()
-    names = circuit.names
-    found = []
-    for k, code in enumerate(kind):
-        if k in circuit.devices:
-            found += _of_device(point, k, parts[k])
-        elif ELEMENTS[code].parameter and ELEMENTS[code].letter not in "LC":
-            found.append(DependsOn(names[k], value[k], ELEMENTS[code].unit, Change(((k, 1.0),))))
-    return found
+    kind, _, _, value, _ = circuit.arrays()
+    parts, m = expanded(circuit).parts, elementary_point(point).circuit.arrays().kind.size
+    plain = _VARIES[kind]
+    plain[list(circuit.devices)] = False
+    own = np.flatnonzero(plain)
+    names, units, codes = circuit.names, [e.unit for e in ELEMENTS], kind[own].tolist()
+    elements = Numbers(
+        tuple(names[k] for k in own.tolist()), value[own], tuple(units[code] for code in codes),
+        csr_array((np.ones(own.size), own, np.arange(own.size + 1)), shape=(own.size, m)),
+        csr_array((own.size, m)),
+    )  # fmt: skip
+    if not circuit.devices:
+        return elements
+    rows = [(k, row) for k in circuit.devices for row in _of_device(point, k, parts[k])]
+    devices = Numbers.of([row for _, row in rows], m)
+    order = np.argsort(np.concatenate([own, np.array([k for k, _ in rows], dtype=own.dtype)]), kind="stable")
+    return Numbers(
+        elements.names + devices.names, np.concatenate([elements.values, devices.values]),
+        elements.units + devices.units, *(
+            vstack([getattr(side, name) for side in (elements, devices)], format="csr")
+            for name in ("by_value", "by_current")
+        ),
+    ).at(order)  # fmt: skip
 
 
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:
@@ -108,4 +176,4 @@ def names_of(circuit: Circuit) -> list[str]:
     return found
 
 
-__all__ = ["DependsOn", "dependencies", "names_of"]
+__all__ = ["DependsOn", "Numbers", "dependencies", "names_of"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import DependsOn, dependencies
+from circuitsim.analysis.parameters import Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.analysis.small_signal import Change, SmallSignal, Weights, elementary_point
+from circuitsim.analysis.small_signal import SmallSignal, Weights, elementary_point
 from circuitsim.analysis.solve import solve
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -84,13 +84,12 @@ class Sensitivity:
     """
 
     def __init__(
-        self, point: OperatingPoint, probes: Sequence[Probe], by: Sequence[DependsOn], values: np.ndarray,
+        self, point: OperatingPoint, probes: Sequence[Probe], by: Numbers, values: np.ndarray,
         below: np.ndarray, above: np.ndarray, error: float,
     ) -> None:  # fmt: skip
         self.point, self.values, self.error = point, values, error
         self.outputs, self.units = tuple(map(str, probes)), tuple(probe.unit for probe in probes)
-        self.names, self.number_units = tuple(b.name for b in by), tuple(b.unit for b in by)
-        self.numbers = np.array([b.value for b in by])
+        self.names, self.number_units, self.numbers = by.names, by.units, by.values
         self.below, self.above = below, above
         size = np.maximum(np.abs(below), np.abs(above))
         one = np.abs(above - below) <= EQUAL * size
@@ -193,10 +192,10 @@ def sensitivity(
     return derivatives(point, probes, dependencies(point))
 
 
-def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Sequence[DependsOn]) -> Sensitivity:
+def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Numbers) -> Sensitivity:
     """The derivatives of ``probes`` by the numbers ``by``; see `sensitivity`."""
     near = SmallSignal(elementary_point(point))
-    values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by))), point.certificate.worst
+    values, table, error = np.empty(len(probes)), np.empty((len(probes), len(by.names))), point.certificate.worst
     forms = [_weights(probe, point, near) for probe in probes]
     for q, (probe, (value, weights, own)) in enumerate(zip(probes, forms)):
         values[q] = value
@@ -206,7 +205,9 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Sequence[Dep
             raise UsageError(f"{probe} has no derivatives: its value is not unique at the operating point") from None
         by_value = near.gradient(weights, adjoint)
         drop = adjoint.potentials[near.first] - adjoint.potentials[near.second]
-        table[q] = [_along(b.change, by_value, drop, own) for b in by]
+        for k, share in own.items():
+            drop[k] += share
+        table[q] = by.by_value @ by_value + by.by_current @ drop
         error = max(error, adjoint.error)
     if not near.kinks.any():
         return Sensitivity(point, probes, by, values, table, table, error)
@@ -214,20 +215,13 @@ def derivatives(point: OperatingPoint, probes: Sequence[Probe], by: Sequence[Dep
     return Sensitivity(point, probes, by, values, below, above, error)
 
 
-def _along(change: Change, by_value: np.ndarray, drop: np.ndarray, own: dict[int, float]) -> float:
-    """The derivative in one direction from those by the elementary values."""
-    total = sum(amount * by_value[k] for k, amount in change.values)
-    total += sum(amount * (drop[k] + own.get(k, 0.0)) for k, amount in change.currents)
-    return float(total)
-
-
 def _one_sided(
-    near: SmallSignal, forms: Sequence[tuple[float, Weights, dict[int, float]]], by: Sequence[DependsOn], sign: float
+    near: SmallSignal, forms: Sequence[tuple[float, Weights, dict[int, float]]], by: Numbers, sign: float
 ) -> np.ndarray:
     """The derivatives (q, p) towards smaller (−1) or larger (1) numbers."""
-    table = np.full((len(forms), len(by)), np.nan)
-    for p, (_, _, _, change) in enumerate(by):
-        turned = Change([(k, sign * x) for k, x in change.values], [(k, sign * x) for k, x in change.currents])
+    table = np.full((len(forms), len(by.names)), np.nan)
+    for p in range(len(by.names)):
+        turned = by.change(p, sign)
         try:
             potentials, currents = near.response(turned)
         except NoSteadyStateError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.parameters import DependsOn
+from circuitsim.analysis.parameters import DependsOn, Numbers
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.sensitivity import Sensitivity, derivatives
-from circuitsim.analysis.small_signal import Change
+from circuitsim.analysis.small_signal import Change, elementary_point
 from circuitsim.analysis.solve import solve
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -123,7 +123,9 @@ def transfer_function(
     tested, by = _tested(circuit, k, probe)
     at_input = Probe("i", circuit.names[k]) if kind[k] == VOLTAGE else _across(circuit, k)
     at_output = probe
-    found = derivatives(solve(tested, tolerance=tolerance), [probe, at_input, at_output], by)
+    point = solve(tested, tolerance=tolerance)
+    numbers = Numbers.of(by, elementary_point(point).circuit.arrays().kind.size)
+    found = derivatives(point, [probe, at_input, at_output], numbers)
     from_input = _resistance(found, 1, 0, kind[k] == VOLTAGE)
     from_output = _resistance(found, 2, 1, probe.kind == "i")
     unit = f"{probe.unit}/{by[0].unit}"

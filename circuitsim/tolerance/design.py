@@ -223,8 +223,9 @@ class _Problem:
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Exact derivatives of the residuals; at a kink those towards larger values."""
         point = self.point(x)
-        by = {one.name: one for one in dependencies(point)}
-        found = derivatives(point, self.probes, [by[name] for name in self.names])
+        by = dependencies(point)
+        place = {name: p for p, name in enumerate(by.names)}
+        found = derivatives(point, self.probes, by.at(np.array([place[name] for name in self.names])))
         slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)
         return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
 
