@@ -112,7 +112,7 @@ def sweep_charts(sweep: Sweep) -> list[str]:
         chosen = dict(list(curves.items())[:CURVES])
         if chosen and n > 1:
             across = Axis(fast, sweep.units[fast], grows_by_factors(values[:n]))
-            charts.append(line_chart(values[:n].tolist(), chosen, across, Axis(words, words[-1])))
+            charts.append(line_chart(values[:n].tolist(), chosen, across, Axis(*words)))
     return charts
 
 
@@ -132,6 +132,7 @@ COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_secon
 def history_charts(history: History) -> list[str]:
     """One chart a measured column over the updates; positive ones that fall or rise tenfold have a logarithmic axis."""
     from circuitsim.plotting.chart import Axis, line_chart
+    from circuitsim.training.curves import spans_decades
 
     updates = [float(value) for value in history.column("updates")]
     charts = []
@@ -140,8 +141,7 @@ def history_charts(history: History) -> list[str]:
         finite = [value for value in values if abs(value) < float("inf")]
         if len(finite) < 2:
             continue
-        logarithmic = min(finite) > 0.0 and max(finite) > 10.0 * min(finite)
-        charts.append(line_chart(updates, {name: values}, Axis("updates"), Axis(name, "", logarithmic)))
+        charts.append(line_chart(updates, {name: values}, Axis("updates"), Axis(name, "", spans_decades(finite))))
     return charts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from circuitsim.plotting.figure import INK, new_figure, plain, title
+from circuitsim.plotting.figure import INK, measured, new_figure, plain, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def _histogram(axes: Axes, quantity: Quantity, limits: Sequence[float]) -> None:
     inside = [x for x in limits if abs(x) < float("inf")]
     for k, limit in enumerate(inside):
         axes.axvline(limit, color="#b4413c", linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
-    axes.set_xlabel(plain(f"{quantity.name}, {quantity.unit}".rstrip(", ")), color=INK)
+    measured(axes.xaxis, quantity.name, quantity.unit)
     axes.set_ylabel("samples, %", color=INK)
     axes.tick_params(labelsize=8, colors=INK)
     axes.legend(fontsize=7, frameon=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, new_figure, plain, title
+from circuitsim.plotting.figure import INK, measured, new_figure, plain, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def plot_bode(name: str, table: Table) -> Figure:
         phase.set_xscale("log")
     magnitude.set_ylabel("magnitude, dB", color=INK)
     phase.set_ylabel("phase, °", color=INK)
-    phase.set_xlabel("frequency, Hz", color=INK)
+    measured(phase.xaxis, "frequency", "Hz")
     phase.yaxis.set_major_locator(_degrees())
     for axes in (magnitude, phase):
         axes.grid(True, which="both", linewidth=0.4, alpha=0.6)

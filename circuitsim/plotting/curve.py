@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
+from circuitsim.plotting.figure import FAINT, INK, measured, new_figure, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +36,8 @@ def plot_curve(found: Curve) -> Figure:
             if np.isinf(slope):
                 axes.plot([bend.voltage] * 2, [bend.current, end], color="tab:blue", linewidth=1.5)
     axes.set_ylim(low, high)
-    axes.set_xlabel(plain(f"{label}, V"), color=INK)
-    axes.set_ylabel("current, A", color=INK)
+    measured(axes.xaxis, label, "V")
+    measured(axes.yaxis, "current", "A")
     axes.grid(True, linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8, colors=INK)
     title(axes, found.points.title)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from circuitsim.units import format_quantity
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 INK = "#30343b"
@@ -51,6 +54,15 @@ def rendered(figure: Figure, form: str) -> bytes:
 def plain(text: str) -> str:
     """Text of a user's file as it is: a ``$`` must not begin a formula."""
     return text.replace("$", r"\$")
+
+
+def measured(axis: Axis, name: str, unit: str) -> None:
+    """Name an axis; its numbers have SI prefixes and the unit."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_label_text(plain(name), color=INK)
+    if unit:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: format_quantity(value + 0.0, unit, 4)))
 
 
 def title(axes: Axes, text: str) -> None:

@@ -5,7 +5,8 @@ A local search from the embedding; every choice is made in a fixed order, so tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +23,10 @@ REACH = [(dx, dy) for r in range(4) for dx in range(-r, r + 1) for dy in range(-
 """Cells around a place, nearest first."""
 
 
+Shape = tuple[np.ndarray, np.ndarray]
+"""Vertices that keep their places among each other, and their cells (k, 2) about a centre."""
+
+
 class Grid:
     """Vertices on integer cells, and what their arrangement costs.
 
@@ -34,18 +39,30 @@ class Grid:
         The vertex a ground symbol hangs on, −1 elsewhere. A ground symbol is the second end of its edge.
     weight : (m,) float array
         Elements that lie side by side on each edge.
+    shapes : sequence of (vertices, cells)
+        Groups that move as a whole, without a vertex in common; their slanted edges cost nothing.
     """
 
-    def __init__(self, start: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray) -> None:
+    def __init__(
+        self, start: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, shapes: Sequence[Shape] = ()
+    ) -> None:
         n = len(start)
+        self.shapes = [vertices.tolist() for vertices, _ in shapes]
+        self.fixed = {v for shape in self.shapes for v in shape}
+        self.slanted = np.zeros(len(edges), dtype=bool)
+        for shape in self.shapes:
+            self.slanted |= np.isin(edges, shape).all(1)
         self.edges, self.parent, self.weight = edges, parent, weight
         self.cells = np.zeros((n, 2), dtype=np.int64)
         self.at: dict[tuple[int, int], int] = {}
         self.children = [np.flatnonzero(parent == v).tolist() for v in range(n)]
         self.incident = [np.flatnonzero((edges == v).any(1)).tolist() for v in range(n)]
         self.tries = 0
+        for vertices, cells in shapes:
+            self._place_shape(vertices, cells, start[vertices].mean(0))
         for v in np.flatnonzero(parent < 0).tolist():
-            self._place_vertex(v, start[v])
+            if v not in self.fixed:
+                self._place_vertex(v, start[v])
         for v in np.flatnonzero(parent >= 0).tolist():
             x, y = self.cells[parent[v]].tolist()
             beside = [cell for cell in ((x, y - 1), (x + 1, y), (x - 1, y), (x, y + 1)) if cell not in self.at]
@@ -68,6 +85,17 @@ class Grid:
                 return
             reach += 1
 
+    def _place_shape(self, vertices: np.ndarray, cells: np.ndarray, wish: np.ndarray) -> None:
+        """Put a group where all its cells are free, as near to its wish as `REACH` and steps to the right go."""
+        centre = np.round(wish).astype(np.int64)
+        steps = itertools.chain(REACH, ((right, 0) for right in itertools.count(4)))
+        for step in steps:
+            places = [(x, y) for x, y in (cells + centre + step).tolist()]
+            if self.at.keys().isdisjoint(places):
+                break
+        self.cells[vertices] = places
+        self.at.update(zip(places, vertices.tolist()))
+
     def cost(self, moved: list[int] | None = None) -> float:
         """Cost of everything that concerns the vertices ``moved`` (all by default)."""
         own = np.arange(len(self.edges)) if moved is None else self._edges_of(moved)
@@ -80,7 +108,7 @@ class Grid:
         along = self.cells[self.edges[own, 1]] - self.cells[self.edges[own, 0]]
         size = np.abs(along)
         extra = size.sum(1) - 1.0
-        diagonal = size.min(1) > 0
+        diagonal = (size.min(1) > 0) & ~self.slanted[own]
         cost = (extra + 0.15 * extra**2).sum() + (DIAGONAL * self.weight[own] * diagonal).sum()
         hangs = self.parent[self.edges[own, 1]] >= 0
         cost += (GROUND_SIDEWAYS * (along[hangs, 1] == 0) + GROUND_ABOVE * (along[hangs, 1] > 0)).sum()
@@ -109,7 +137,10 @@ class Grid:
         better = len(self.cells) > 1
         while better and self.tries < BUDGET:
             better = False
-            for v in range(len(self.cells)):
+            for shape in self.shapes:
+                group = [*shape, *(child for v in shape for child in self.children[v])]
+                better |= self._best(group, (self._moves(group, target) for target in self._targets(group)))
+            for v in (v for v in range(len(self.cells)) if v not in self.fixed):
                 groups = [[v]] if not self.children[v] else [[v, *self.children[v]], [v]]
                 for group in groups:
                     better |= self._best(group, (self._moves(group, target) for target in self._targets(group)))
@@ -136,7 +167,7 @@ class Grid:
         for cell in moves.values():
             there = self.at.get(cell)
             if there is not None and there not in moves:
-                if len(group) > 1:
+                if len(group) > 1 or there in self.fixed:
                     return None
                 return {**moves, there: (here[0], here[1])}
         return moves
@@ -153,6 +184,8 @@ class Grid:
                     for x in {int(x) for e in self.incident[w] for x in self.edges[e]} - branch - {root}:
                         branch.add(x)
                         stack.append(x)
+                if any(not branch.issuperset(shape) and not branch.isdisjoint(shape) for shape in self.shapes):
+                    continue
                 outside = {int(x) for e in self.incident[root] for x in self.edges[e]} - branch - {root}
                 if 1 < len(branch) <= half + 1 and (outside or len(branch) < half):
                     found.append((root, [first, *sorted(branch - {first})]))
@@ -208,7 +241,10 @@ class Grid:
         """Push everything beyond a row or column one cell nearer if the cells are free and the cost decreases."""
         closed = False
         for axis, cut in self._cuts():
-            beyond = np.flatnonzero(self.cells[:, axis] > cut)
+            far = self.cells[:, axis] > cut
+            if any(far[shape].any() and not far[shape].all() for shape in self.shapes):
+                continue
+            beyond = np.flatnonzero(far)
             old = self.cells.copy()
             before = self.cost()
             self.cells[beyond, axis] -= 1

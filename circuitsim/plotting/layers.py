@@ -23,7 +23,7 @@ class PlacedLayers(NamedTuple):
     share: np.ndarray
 
 
-def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray) -> PlacedLayers | None:
+def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray, symbols: bool = True) -> PlacedLayers | None:
     """The circuit in layers, or None where it is not dense or has elements inside a layer.
 
     Parameters
@@ -33,6 +33,8 @@ def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray) -> Place
         The vertex a ground symbol hangs on, −1 elsewhere.
     sources : int array
         Vertices for the first layer; all nodes at an even distance from the first vertex if that does not work.
+    symbols : bool
+        Whether there is to be room for a symbol on every element.
     """
     core = np.flatnonzero(parent < 0)
     inner = edges[parent[edges[:, 1]] < 0]
@@ -44,7 +46,7 @@ def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray) -> Place
         if not _fits(layer, core, inner):
             return None
     columns = _ordered([core[layer[core] == k].tolist() for k in range(int(layer[core].max()) + 1)], inner)
-    return _placed(columns, edges, parent, layer)
+    return _placed(columns, edges, parent, layer, symbols)
 
 
 def _distance(n: int, edges: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -80,15 +82,18 @@ def _ordered(columns: list[list[int]], inner: np.ndarray, sweeps: int = 6) -> li
     return columns
 
 
-def _placed(columns: list[list[int]], edges: np.ndarray, parent: np.ndarray, layer: np.ndarray) -> PlacedLayers:
+def _placed(
+    columns: list[list[int]], edges: np.ndarray, parent: np.ndarray, layer: np.ndarray, symbols: bool
+) -> PlacedLayers:
     widest = max(map(len, columns))
-    spacing = max(1.5, 0.4 * widest)
     positions = np.zeros((parent.size, 2))
     x = 0.0
     for k, column in enumerate(columns):
+        spacing = max(1.5, 0.4 * widest) if symbols else max(1.0, min(4.0, 0.8 * widest / len(column)))
         for row, v in enumerate(column):
             positions[v] = x, ((len(column) - 1) / 2 - row) * spacing
-        x += max(4.0, 1.05 * (len(columns[k + 1]) + 1)) if k + 1 < len(columns) else 0.0
+        room = 1.05 * (len(columns[min(k + 1, len(columns) - 1)]) + 1) if symbols else 0.35 * widest
+        x += max(4.0, room)
     last = len(columns) - 1
     for v in np.flatnonzero(parent >= 0).tolist():
         own = int(layer[parent[v]])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from circuitsim.plotting.embed import embed
-from circuitsim.plotting.grid import Grid
+from circuitsim.plotting.grid import Grid, Shape
 from circuitsim.plotting.layers import PlacedLayers, layered
-from circuitsim.plotting.sketch import Sketch
+from circuitsim.plotting.sketch import Diamond, Sketch
 from circuitsim.program.components import component_labels
 
 ON_GRID = 160
@@ -41,6 +41,7 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
     weight = np.array([float(len(b.elements)) for b in sketch.bundles])
     share = np.full(len(ends), 0.5)
     pieces = []
+    seen: dict[tuple[bytes, ...], PlacedLayers] = {}
     for root in np.unique(part).tolist():
         members = np.flatnonzero(part == root)
         local = np.full(n, -1, dtype=np.int64)
@@ -48,15 +49,31 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
         own = part[ends[:, 0]] == root
         own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
         left = np.array([local[v] for v in sources if local[v] >= 0], dtype=np.int64)
-        placed = _component(local[ends[own]], own_parent, weight[own], left)
+        diamonds = [shaped(d, local) for d in sketch.diamonds if part[d.left] == root]
+        # Equal parts are drawn alike.
+        key = tuple(a.tobytes() for a in (local[ends[own]], own_parent, weight[own], left, *(v for v, _ in diamonds)))
+        if key not in seen:
+            seen[key] = _component(local[ends[own]], own_parent, weight[own], left, diamonds)
+        placed = seen[key]
         share[own] = placed.share
         pieces.append((members, placed.positions))
     return PlacedLayers(_packed(n, pieces), share)
 
 
-def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray) -> PlacedLayers:
+def shaped(diamond: Diamond, local: np.ndarray) -> Shape:
+    """The vertices of a bridge, and their cells about its centre."""
+    wide = max(1, (len(diamond.middle) + 2) // 2)
+    inner = len(diamond.middle)
+    across = [j - inner // 2 + (j >= inner // 2 and inner % 2 == 0) for j in range(inner)]
+    cells = [(-wide, 0), (wide, 0), (0, wide), (0, -wide), *((x, 0) for x in across)]
+    return local[[*diamond[:4], *diamond.middle]], np.array(cells, dtype=np.int64)
+
+
+def _component(
+    edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray, diamonds: Sequence[Shape]
+) -> PlacedLayers:
     middle = np.full(len(edges), 0.5)
-    found = layered(edges, parent, left) if parent.size <= ON_GRID else None
+    found = None if diamonds else layered(edges, parent, left, parent.size <= ON_GRID)
     if found is not None:
         return found
     core = np.flatnonzero(parent < 0)
@@ -69,17 +86,18 @@ def _component(edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: 
         wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
         return PlacedLayers(wish, middle)
     scales = SCALES if core.size <= MANY_STARTS else SCALES[1:2]
-    return PlacedLayers(_best_grid(wish, edges, parent, weight, scales), middle)
+    return PlacedLayers(_best_grid(wish, edges, parent, weight, scales, diamonds), middle)
 
 
 def _best_grid(
-    wish: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, scales: Sequence[float]
-) -> np.ndarray:
+    wish: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, scales: Sequence[float],
+    diamonds: Sequence[Shape],
+) -> np.ndarray:  # fmt: skip
     """The cheapest of the arrangements that the search finds from several starts."""
     best = None
     starts: set[bytes] = set()
     for scale in scales:
-        grid = Grid(wish * scale, edges, parent, weight)
+        grid = Grid(wish * scale, edges, parent, weight, diamonds)
         if grid.cells.tobytes() in starts:
             continue
         starts.add(grid.cells.tobytes())

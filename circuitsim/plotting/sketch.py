@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from circuitsim.circuit import GROUND, Circuit
+from circuitsim.plotting.bridges import bridges
+
+MOST = 200
+"""Nodes of a circuit in which bridges are looked for; larger ones are drawn without symbols."""
 
 
 class Bundle(NamedTuple):
@@ -32,17 +36,33 @@ class Sketch(NamedTuple):
         A ground symbol is always the end of its bundle.
     loops : list of int
         Elements with both ends on one node, which are not drawn.
+    diamonds : list of Diamond
+        Bridges; a grounded end is one ground symbol (without parent) for both arms.
     """
 
     node: list[int]
     parent: list[int]
     bundles: list[Bundle]
     loops: list[int]
+    diamonds: list[Diamond]
+
+
+class Diamond(NamedTuple):
+    """Vertices of a bridge: its sides, its ends, and those in series between the sides from left to right."""
+
+    left: int
+    right: int
+    top: int
+    bottom: int
+    middle: tuple[int, ...]
 
 
 def sketch(circuit: Circuit) -> Sketch:
     """The vertices and bundles of a circuit, in the order of its elements."""
-    _, first, second, _, _ = circuit.arrays()
+    kind, first, second = (column.tolist() for column in circuit.arrays()[:3])
+    found = bridges(first, second, kind) if circuit.arrays().n_nodes <= MOST else []
+    grounded = {k: number for number, bridge in enumerate(found) if bridge.bottom == GROUND for k in bridge.arms}
+    corner: dict[int, int] = {}
     node: list[int] = []
     parent: list[int] = []
     vertex: dict[int, int] = {}
@@ -57,12 +77,19 @@ def sketch(circuit: Circuit) -> Sketch:
             parent.append(-1)
         return vertex[key]
 
-    for k, (a, b) in enumerate(zip(first.tolist(), second.tolist())):
+    for k, (a, b) in enumerate(zip(first, second)):
         if a == b:
             loops.append(k)
             continue
         if GROUND in (a, b):
             end = place(max(a, b))
+            if k in grounded:
+                if grounded[k] not in corner:
+                    corner[grounded[k]] = len(node)
+                    node.append(GROUND)
+                    parent.append(-1)
+                bundles.setdefault((end, corner[grounded[k]]), []).append(k)
+                continue
             if end not in symbol:
                 symbol[end] = len(node)
                 node.append(GROUND)
@@ -72,4 +99,11 @@ def sketch(circuit: Circuit) -> Sketch:
             u, v = place(a), place(b)
             key = min(u, v), max(u, v)
         bundles.setdefault(key, []).append(k)
-    return Sketch(node, parent, [Bundle(*key, tuple(elements)) for key, elements in bundles.items()], loops)
+    diamonds = [
+        Diamond(
+            vertex[b.left], vertex[b.right], vertex[b.top], corner[number] if number in corner else vertex[b.bottom],
+            tuple(vertex[v] for v in b.middle),
+        )
+        for number, b in enumerate(found)
+    ]  # fmt: skip
+    return Sketch(node, parent, [Bundle(*key, tuple(elements)) for key, elements in bundles.items()], loops, diamonds)

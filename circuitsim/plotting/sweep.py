@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, new_figure, plain, title
+from circuitsim.plotting.figure import INK, measured, new_figure, plain, title
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis import Sweep
 
-QUANTITIES = {"v": "potential, V", "i": "current, A", "p": "power, W"}
+QUANTITIES = {"v": ("potential", "V"), "i": ("current", "A"), "p": ("power", "W")}
+"""Names and units of columns by their first letter."""
 
 CURVES = 200
 """Largest number of curves in a panel; a note counts the omitted ones."""
@@ -29,11 +30,12 @@ def plot_sweep(sweep: Sweep) -> Figure:
     for k, (kind, names) in enumerate(panels.items()):
         axes = figure.add_subplot(len(panels), 1, k + 1)
         _panel(axes, sweep, names)
-        axes.set_ylabel(QUANTITIES[kind], color=INK)
+        measured(axes.yaxis, *QUANTITIES[kind])
         if k == 0:
             title(axes, sweep.title)
     fast = next(iter(sweep.axes))
-    axes.set_xlabel(plain(f"{fast}, {sweep.units[fast]}".removesuffix(", ")), color=INK)
+    for axes in figure.axes:
+        measured(axes.xaxis, fast if axes is figure.axes[-1] else "", sweep.units[fast])
     figure.tight_layout()
     return figure
 

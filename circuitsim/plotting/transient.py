@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
+from circuitsim.plotting.figure import FAINT, INK, measured, new_figure, plain, title
 from circuitsim.plotting.sweep import QUANTITIES
 
 if TYPE_CHECKING:
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
 STRIPS = 24
 """Most diodes whose states are shown."""
-SI = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps"))
 
 
 def plot_waveforms(result: TransientResult, table: Table) -> Figure:
     """One panel a quantity, then one line a diode, drawn while it conducts."""
-    scale, unit = next(((s, u) for s, u in SI if result.stop >= s), SI[-1])
-    time = np.asarray(table.columns[0]) / scale
+    time = np.asarray(table.columns[0])
     panels = {
         kind: [k for k, name in enumerate(table.header) if k and name[0] == kind] for kind in QUANTITIES
     }  # fmt: skip
@@ -35,18 +33,18 @@ def plot_waveforms(result: TransientResult, table: Table) -> Figure:
     for own, (kind, columns) in zip(axes, panels.items()):
         for k in columns:
             own.plot(time, table.columns[k], linewidth=1.3, label=plain(table.header[k]))
-        own.set_ylabel(QUANTITIES[kind], color=INK)
+        measured(own.yaxis, *QUANTITIES[kind])
         own.grid(True, linewidth=0.4, alpha=0.6)
         own.legend(fontsize=7, loc="best", frameon=False)
     title(axes[0], result.circuit.title)
     if strips:
         for row, (_, spans) in enumerate(strips):
             for begin, end in spans:
-                axes[-1].plot([begin / scale, end / scale], [row, row], color=INK, linewidth=5, solid_capstyle="butt")
+                axes[-1].plot([begin, end], [row, row], color=INK, linewidth=5, solid_capstyle="butt")
         axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
         axes[-1].set_ylim(len(strips) - 0.5, -0.5)
         axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
         axes[-1].grid(True, axis="x", linewidth=0.4, alpha=0.6)
-    axes[-1].set_xlabel(f"time, {unit}", color=INK)
+    measured(axes[-1].xaxis, "time", "s")
     figure.tight_layout()
     return figure

@@ -28,6 +28,11 @@ def marker_of(points: int) -> str:
     return "." if points < 30 else ""
 
 
+def spans_decades(values: Sequence[float]) -> bool:
+    """Whether positive values, such as losses, differ by a factor of ten or more: their axis is logarithmic then."""
+    return bool(values) and min(values) > 0.0 and max(values) > 10.0 * min(values)
+
+
 def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> Path:
     """Draw chosen columns of a history over the updates.
 
@@ -53,6 +58,9 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
         axes = figure.add_subplot(1, len(drawn), place)
         for name in names:
             axes.plot(updates, history.column(name), marker=marker_of(len(updates)), label=name)
+        values = [value for name in names for value in history.column(name) if math.isfinite(value)]
+        if spans_decades(values):
+            axes.set_yscale("log")
         axes.set(title=title, xlabel="updates")
         axes.legend(frameon=False)
     return save_figure(figure, path)

@@ -111,8 +111,12 @@ def test_sweep_panels_and_labels() -> None:
     found = sweep(rectifier(), {"V1": [0.0, 1.0, 2.0], "RL": [1e3, 2e3]}, "v(out) i(D1) p(RL)")
     figure = plot_sweep(found)
     volts, amperes, watts = figure.axes
-    assert [axes.get_ylabel() for axes in figure.axes] == ["potential, V", "current, A", "power, W"]
-    assert watts.get_xlabel() == "V1, V"
+    assert [axes.get_ylabel() for axes in figure.axes] == ["potential", "current", "power"]
+    assert watts.get_xlabel() == "V1"
+    figure.draw_without_rendering()
+    assert "400 mV" in [text.get_text() for text in volts.get_yticklabels()]
+    assert "1 V" in [text.get_text() for text in watts.get_xticklabels()]
+    assert "400 µA" in [text.get_text() for text in amperes.get_yticklabels()]
     assert [line.get_label() for line in volts.lines] == ["v(out)  RL=1 kΩ", "v(out)  RL=2 kΩ"]
     assert volts.lines[0].get_ydata().tolist() == pytest.approx([0, 0.5, 1])
     assert amperes.lines[1].get_xdata().tolist() == [0, 1, 2]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import circuitsim
 from circuitsim import Circuit
 from circuitsim.circuit import GROUND
+from circuitsim.layered import DeepResistiveNetwork
+from circuitsim.plotting.bridges import bridges
 from circuitsim.plotting.embed import embed
 from circuitsim.plotting.grid import Grid
 from circuitsim.plotting.layout import place
 from circuitsim.plotting.sketch import sketch
+
+ROOT = Path(__file__).parents[2]
 
 
 def ladder(rungs: int) -> Circuit:
@@ -92,6 +99,62 @@ def test_a_crossbar_stands_in_two_columns_and_its_symbols_apart(rows: int, colum
     ])
     apart = np.hypot(*(symbols[:, None] - symbols[None]).transpose(2, 0, 1))
     assert apart[np.triu_indices(len(symbols), 1)].min() > 0.15
+
+
+BRIDGES = ("rectifier-bridge", "wheatstone-balanced", "wheatstone-unbalanced", "floating-bridge")
+
+
+@pytest.mark.parametrize("name", BRIDGES)
+def test_bridges_are_diamonds(name: str) -> None:
+    """The sides level, the ends upright, every arm at 45° and as long as the others."""
+    plan = sketch(circuitsim.load(ROOT / f"netlists/{name}.cir"))
+    (diamond,) = plan.diamonds
+    where = place(plan).positions
+    left, right, top, bottom = where[list(diamond[:4])]
+    centre = (left + right) / 2
+    assert (left - centre).tolist() == [-1.0, 0.0] or (left - centre).tolist() == [1.0, 0.0]
+    assert sorted((end - centre).tolist() for end in (top, bottom)) == [[0.0, -1.0], [0.0, 1.0]]
+    for vertex in diamond.middle:
+        assert where[vertex, 1] == centre[1]
+
+
+def test_a_mesh_has_no_bridge() -> None:
+    assert not any(sketch(mesh(size)).diamonds for size in (2, 3, 4, 6))
+
+
+def test_arms_of_different_kinds_are_no_bridge() -> None:
+    kind = [0, 0, 0, 1, 0]
+    assert not bridges([1, 2, 1, 3, 2], [2, 0, 3, 0, 3], kind)
+    assert len(bridges([1, 2, 1, 3, 2], [2, 0, 3, 0, 3], [0] * 5)) == 1
+
+
+def test_equal_channels_are_drawn_alike() -> None:
+    c = Circuit("three channels")
+    for k in range(3):
+        c.voltage_source(f"V{k}", f"a{k}", "0", 1.0)
+        c.resistor(f"R{k}", f"a{k}", f"b{k}", 1e3 * (k + 1))
+        c.diode(f"D{k}", f"b{k}", f"c{k}")
+        c.resistor(f"RL{k}", f"c{k}", "0", 1e3)
+        c.resistor(f"RF{k}", f"a{k}", f"c{k}", 1e5)
+    plan = sketch(c)
+    where = place(plan).positions
+    own = [[plan.node.index(c.node_index(f"{letter}{k}")) for letter in "abc"] for k in range(3)]
+    shapes = [(where[channel] - where[channel[0]]).round(9).tolist() for channel in own]
+    assert shapes[0] == shapes[1] == shapes[2]
+
+
+def test_three_thousand_elements_in_layers() -> None:
+    """A layered network too large for symbols: one column a layer, in the order of the layers."""
+    units = (40, 80, 20, 10)
+    network = DeepResistiveNetwork(units, rng=0)
+    c = network.to_circuit(np.linspace(0.0, 1.0, units[0]))
+    assert len(c) > 3000
+    plan = sketch(c)
+    sources = [b.start for b in plan.bundles if c.names[b.elements[0]].startswith("V")]
+    where = place(plan, sources).positions
+    kept = np.array(plan.parent) < 0
+    columns, sizes = np.unique(where[kept, 0], return_counts=True)
+    assert len(columns) == 4 and sizes.tolist() == [2 * units[0], *units[1:]]
 
 
 def test_a_dense_circuit_without_layers_is_drawn_on_the_grid() -> None:
