@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.curve import Curve
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.formats.table import Table
-    from circuitsim.tolerance import MonteCarlo
+    from circuitsim.tolerance import MonteCarlo, WorstCase
     from circuitsim.transient import TransientResult
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -63,6 +63,13 @@ def draw_montecarlo(found: MonteCarlo, path: str) -> None:
     from circuitsim.plotting.bars import plot_montecarlo
 
     _save(plot_montecarlo(found), path)
+
+
+def draw_worst_case(found: WorstCase, path: str) -> None:
+    """Draw the proven ranges into a file."""
+    from circuitsim.plotting.bars import plot_worst_case
+
+    _save(plot_worst_case(found), path)
 
 
 def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:

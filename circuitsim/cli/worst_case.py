@@ -29,6 +29,7 @@ examples:
   circuitsim worst-case my.cir --tol 'R*=1%' --observe 'v(out)'
   circuitsim worst-case my.cir --tol 'R*=5%' --tol 'V1=2%' --spec '4.9<v(out)<5.1'
   circuitsim worst-case my.cir --tol 'R*=10%' --observe 'v(*) dissipation' --format json
+  circuitsim worst-case my.cir --tol 'R*=5%' --spec '4.9<v(out)<5.1' --plot ranges.png
 """
 
 
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workers(parser, "only this one")
     add_format(parser, "table", "csv", "json")
     add_output(parser)
+    parser.add_argument("--plot", metavar="FILE", help="also draw the ranges and limits (.png, .svg or .pdf)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,6 +58,10 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.tolerance import worst_case
 
     check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
     if not args.observe and not args.spec:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
     deck = read(args)
@@ -70,6 +76,10 @@ def run(args: argparse.Namespace) -> int:
     finally:
         line.close()
     deliver(_formatted(found, args.format), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import draw_worst_case
+
+        draw_worst_case(found, args.plot)
     return 0
 
 

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.analysis.sensitivity import Sensitivity
-    from circuitsim.tolerance import MonteCarlo
+    from circuitsim.tolerance import MonteCarlo, WorstCase
     from circuitsim.tolerance.result import Quantity
+    from circuitsim.tolerance.worst_case import Range
 
 BARS, PANELS = 20, 8
 """Most bars in a panel, most panels in a picture; a note counts what is left out."""
-COLOUR = "#3b6ea5"
+COLOUR, LIMIT = "#3b6ea5", "#b4413c"
 
 
 def plot_sensitivity(found: Sensitivity) -> Figure:
@@ -52,13 +53,56 @@ def plot_montecarlo(found: MonteCarlo) -> Figure:
     return figure
 
 
+def plot_worst_case(found: WorstCase) -> Figure:
+    """One row a quantity: its values within the tolerances, the proven bounds, the nominal value and the limits."""
+    ranges = found.ranges[:BARS]
+    figure = new_figure(8.0, 0.7 + 0.75 * len(ranges))
+    for row, one in enumerate(ranges):
+        axes = figure.add_subplot(len(ranges), 1, row + 1)
+        limits = [
+            x for spec, _ in found.specifications if spec.quantity.lower() == one.name.lower()
+            for x in (spec.low, spec.high)
+        ]  # fmt: skip
+        _range(axes, one, limits)
+        if row == 0:
+            title(axes, found.title)
+    named = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels())}
+    figure.axes[0].legend(
+        named.values(), named, fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4
+    )
+    if len(found.ranges) > len(ranges):
+        left = len(found.ranges) - len(ranges)
+        figure.text(0.99, 0.005, f"and {left} more quantities", fontsize=7, ha="right", color=INK)
+    figure.tight_layout()
+    return figure
+
+
+def _range(axes: Axes, one: Range, limits: Sequence[float]) -> None:
+    least, most = one.least, one.most
+    if not one.exact:
+        axes.hlines(0.0, least.bound, most.bound, color=COLOUR, linewidth=1.2, label="proven bounds")
+    axes.barh([0.0], [most.value - least.value], left=[least.value], height=0.5, color=COLOUR, label="attained")
+    axes.plot([one.nominal], [0.0], "|", color="white", markersize=14, markeredgewidth=4.0)
+    axes.plot([one.nominal], [0.0], "|", color=INK, markersize=14, markeredgewidth=1.5, label="nominal")
+    for k, limit in enumerate(x for x in limits if abs(x) < float("inf")):
+        axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+    measured(axes.xaxis, "", one.unit)
+    axes.set_yticks([0.0], [plain(one.name)])
+    axes.set_ylim(-0.6, 0.6)
+    axes.use_sticky_edges = False
+    axes.margins(x=0.08)
+    axes.tick_params(labelsize=8, colors=INK)
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+
+
 def _histogram(axes: Axes, quantity: Quantity, limits: Sequence[float]) -> None:
     counts, edges = quantity.counts, quantity.edges
     axes.stairs(counts / counts.sum() * 100.0, edges, fill=True, color=COLOUR)
     axes.axvline(quantity.nominal, color=INK, linewidth=1.0, label="nominal")
     inside = [x for x in limits if abs(x) < float("inf")]
     for k, limit in enumerate(inside):
-        axes.axvline(limit, color="#b4413c", linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+        axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
     measured(axes.xaxis, quantity.name, quantity.unit)
     axes.set_ylabel("samples, %", color=INK)
     axes.tick_params(labelsize=8, colors=INK)

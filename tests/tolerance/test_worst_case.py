@@ -12,6 +12,7 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
+from circuitsim.plotting.bars import plot_worst_case
 
 
 @pytest.mark.parametrize("diodes", [False, True], ids=["linear", "diodes"])
@@ -144,3 +145,20 @@ def test_command(tmp_path, capsys) -> None:
     assert main([*words, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["quantities"]["v(out)"]["exact"] is True
     assert main(words[:4]) == 2
+    assert main([*words, "--plot", str(tmp_path / "ranges.png")]) == 0
+    assert (tmp_path / "ranges.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*words, "--plot", str(tmp_path / "ranges.txt")]) == 2
+
+
+def test_the_picture_shows_the_ranges_the_bounds_and_the_limits() -> None:
+    text = "clamp\nV1 in 0 3\nR1 in out 1k\nR2 out 0 2k\nD1 out x\nR3 x y 100\nV2 y 0 1.5\nD2 x z\nR4 z 0 1k\n"
+    found = circuitsim.worst_case(
+        circuitsim.loads(text), ["R*=30%", "V1=30%"], "v(out) v(z)", ["1.3<v(out)<1.7"], budget=40
+    )
+    first, second = plot_worst_case(found).axes
+    one = found["v(out)"]
+    (bar,) = first.patches
+    assert (bar.get_x(), bar.get_x() + bar.get_width()) == pytest.approx((one.least.value, one.most.value))
+    assert sorted(line.get_xdata()[0] for line in first.lines)[:2] == pytest.approx([1.3, one.nominal])
+    assert first.collections[0].get_segments()[0][:, 0] == pytest.approx([one.least.bound, one.most.bound])
+    assert len(second.lines) == 2
