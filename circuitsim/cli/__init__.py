@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
     "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
+    "steady": ("circuitsim.cli.steady", "one period of the periodic steady state"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),

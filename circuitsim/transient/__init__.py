@@ -8,9 +8,10 @@ from circuitsim.transient.measure import Measurement, measure
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import Event, TransientResult
 from circuitsim.transient.run import transient
+from circuitsim.transient.steady import PeriodicResult, Shooting, steady_state_periodic
 from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
 
 __all__ = [
-    "Event", "Exponential", "Measurement", "PiecewiseLinear", "Pulse", "Sine", "Switch", "TransientResult", "Waveform",
-    "measure", "transient",
+    "Event", "Exponential", "Measurement", "PeriodicResult", "PiecewiseLinear", "Pulse", "Shooting", "Sine", "Switch",
+    "TransientResult", "Waveform", "measure", "steady_state_periodic", "transient",
 ]  # fmt: skip

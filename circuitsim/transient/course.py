@@ -48,6 +48,8 @@ from circuitsim.transient.waveforms import schedule
 
 JUMPS = 2
 """Most jumps at one time."""
+NUDGE = 1e-6
+"""Step of the differences of a jump, against the largest voltage or current."""
 CHUNK = 2048
 """Segments and events between two calls of the compiled loop."""
 
@@ -62,9 +64,20 @@ class Course:
         s.
     library : Library, optional
         Of an earlier run of this problem.
+    follows : bool
+        Whether derivatives of jumps are kept.
+
+    Attributes
+    ----------
+    turns : list of (int, (q, q) float array)
+        With ``follows``: the segment that begins with a jump, and the derivative of its states by those before.
     """
 
-    def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
+    def __init__(
+        self, problem: Problem, stop: float, library: Library | None = None, follows: bool = False
+    ) -> None:  # fmt: skip
+        self.follows = follows
+        self.turns: list[tuple[int, np.ndarray]] = []
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
@@ -96,7 +109,12 @@ class Course:
             if k not in storing:
                 raise UsageError(f"{names[k]} is neither a capacitor nor an inductor: it has no initial value")
             x[k] = level
-        walk.x[:] = x[problem.storing]
+        self.set_out(x[problem.storing], walk.conducting.copy())
+
+    def set_out(self, x: np.ndarray, conducting: np.ndarray) -> None:
+        """Begin with capacitor voltages and inductor currents (q,), and a set (d,) to try first."""
+        problem, walk = self.problem, self.walk
+        walk.x[:], walk.conducting[:] = x, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
         walk.mark[NOW] = walk.mark[BEFORE] = -1
@@ -147,18 +165,12 @@ class Course:
 
     def _jump(self) -> None:
         """Charges and fluxes move in no time."""
-        walk, parts, problem = self.walk, self.problem.own, self.problem
+        walk, problem = self.walk, self.problem
         if self.jumps == JUMPS:
             raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")
         self.jumps += 1
-        x, values = np.zeros((2, parts.role.size))
-        x[problem.storing], values[problem.sources] = walk.x, problem.rows @ walk.w
-        after, delivered = np.zeros(x.size), 0.0
-        for role, jumped in ((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump)):
-            if (parts.role == role).any():
-                jump = jumped(parts, problem.circuit.names, x, values, problem.diodes)
-                after, delivered = after + jump.x, delivered + jump.delivered
-        new, size = after[problem.storing], np.zeros(walk.x.size)
+        new, delivered = self._moved(walk.x)
+        size = np.zeros(walk.x.size)
         sizes(walk, self.fixed, size)
         if (np.abs(new - walk.x) > NOISE * size).any():
             lost = delivered + problem.stored(walk.x) - problem.stored(new)
@@ -166,8 +178,32 @@ class Course:
             walk.number[TURNED] += abs(delivered)
             walk.number[LOST] += lost
             self.lost += lost
+            if self.follows:
+                self._turn(new, size)
             walk.x[:] = new
         walk.conducting[:] = walk.found
+
+    def _moved(self, before: np.ndarray) -> tuple[np.ndarray, float]:
+        """States (q,) after a jump from those before, and the energy that sources deliver."""
+        parts, problem = self.problem.own, self.problem
+        x, values = np.zeros((2, parts.role.size))
+        x[problem.storing], values[problem.sources] = before, problem.rows @ self.walk.w
+        after, delivered = np.zeros(x.size), 0.0
+        for role, jumped in ((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump)):
+            if (parts.role == role).any():
+                jump = jumped(parts, problem.circuit.names, x, values, problem.diodes)
+                after, delivered = after + jump.x, delivered + jump.delivered
+        return after[problem.storing], delivered
+
+    def _turn(self, new: np.ndarray, size: np.ndarray) -> None:
+        """Keep the derivative of a jump, which is piecewise linear: its differences are exact but for rounding."""
+        columns = []
+        for k in range(new.size):
+            moved, step = self.walk.x.copy(), NUDGE * (size[k] or 1.0)
+            moved[k] += step
+            columns.append((self._moved(moved)[0] - new) / step)
+        at = int(self.walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
+        self.turns.append((at, np.stack(columns, axis=1)))
 
     def _sources(self) -> None:
         """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""

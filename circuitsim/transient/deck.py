@@ -14,6 +14,7 @@ from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import TransientResult
 from circuitsim.transient.run import LARGEST_POINTS, transient
+from circuitsim.transient.steady import PeriodicResult, steady_state_periodic
 from circuitsim.transient.waveforms import (
     AmplitudeModulation,
     Exponential,
@@ -54,6 +55,59 @@ def run_deck(
         raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
+    if cards and cards[0].uic:
+        initial = _stated(deck) | dict(initial or {})
+    waves, switches = _moving(deck, grid)
+    begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
+    count = round((grid.stop - begin) / grid.step) + 1
+    if count > LARGEST_POINTS:
+        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
+    return transient(
+        deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, deck.following.couplings,
+        progress, begin, _held(deck),
+    )  # fmt: skip
+
+
+def steady_deck(
+    deck: Deck, period: float | None = None, initial: Mapping[str, float] | None = None, points: int = 1001,
+    tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
+) -> PeriodicResult:  # fmt: skip
+    """One period of a deck's periodic steady state; numbers that time functions leave out are those of its ``.tran``.
+
+    Parameters
+    ----------
+    deck : Deck
+    period, initial, points, tolerance, progress
+        See `circuitsim.transient.steady_state_periodic`; with UIC the search begins at the deck's own initial values.
+
+    Raises
+    ------
+    UsageError
+        Sources that are formulas of the time, frequency modulated, or not periodic.
+    """
+    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
+    if any(card.uic for card in cards):
+        initial = _stated(deck) | dict(initial or {})
+    waves, switches = _moving(deck, grid)
+    return steady_state_periodic(
+        deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
+    )
+
+
+def _stated(deck: Deck) -> dict[str, float]:
+    """The initial values of elements (``ic=``)."""
+    return {deck.circuit.names[k]: value for k, value in deck.following.initials.items()}
+
+
+def _moving(deck: Deck, grid: Grid) -> tuple[dict[str, Waveform], dict[str, Switch]]:
+    """Waveforms of sources and the switches.
+
+    Raises
+    ------
+    UsageError
+        Sources that are formulas of the time, or frequency modulated.
+    """
     following = deck.following
     if following.formulas:
         name = deck.circuit.names[min(following.formulas)]
@@ -63,21 +117,12 @@ def run_deck(
         )
     names = deck.circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
-    if cards and cards[0].uic:
-        initial = {names[k]: value for k, value in following.initials.items()} | dict(initial or {})
     nodes, switches = deck.circuit.node_names, {}
     for k, law in following.switches.items():
         control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
         n = law.numbers
         switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
-    begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
-    count = round((grid.stop - begin) / grid.step) + 1
-    if count > LARGEST_POINTS:
-        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
-    return transient(
-        deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, following.couplings, progress,
-        begin, _held(deck),
-    )  # fmt: skip
+    return waves, switches
 
 
 def requested(deck: Deck) -> list[str]:

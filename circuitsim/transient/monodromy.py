@@ -1,0 +1,77 @@
+"""The derivative of a run's last states by its first ones: matrix exponentials, events and jumps in turn.
+
+An event moves in time with the state before it: δt = −g·δz / g·ż where g·z is the waveform that becomes zero, so the
+states after it change by (ẋ⁻ − ẋ⁺) δt more (the saltation matrix of Aizerman and Gantmakher 1958).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from circuitsim.transient.exponentials import node_exponentials
+from circuitsim.transient.library import Modes
+from circuitsim.transient.result import Segments
+
+GRAZING = 1e-12
+"""Slopes of a waveform at its zero below this share of what enters them are none: the event has no derivative."""
+
+
+def embedding(modes: Modes, m: int, s: int) -> np.ndarray:
+    """From capacitor voltages and inductor currents (q,) to the state of a mode: (N, q)."""
+    n, q = modes.system.shape[1], modes.storing.shape[1]
+    found = np.zeros((n, q))
+    found[s + np.arange(modes.size[m]), modes.place[m, : modes.size[m]]] = 1.0
+    return found
+
+
+def propagator(modes: Modes, m: int, time: float) -> np.ndarray:
+    """e^{A t} of a mode: (N, N)."""
+    system = modes.system[m]
+    found = np.zeros((len(system), 1, len(system)))
+    node_exponentials(system, modes.radius[m], np.array([time]), found)
+    return found[:, 0].T
+
+
+def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray | None:
+    """−∂t/∂z (N,) of an event that ends a segment of mode ``m`` in ``state``; None where the waveform only touches."""
+    g, rate = modes.slack[m, event], modes.system[m] @ state
+    slope = float(g @ rate)
+    if abs(slope) <= GRAZING * float(np.abs(g) @ np.abs(rate)):
+        return None
+    return g / slope
+
+
+def monodromy(segments: Segments, stop: float, turns: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
+    """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents.
+
+    Parameters
+    ----------
+    segments : Segments
+    stop : float
+        s.
+    turns : sequence of (int, (q, q) float array)
+        Segments that begin with a jump, and its derivative.
+    """
+    modes = segments.modes
+    n, q = modes.system.shape[1], modes.storing.shape[1]
+    found, ends = np.eye(q), np.append(segments.start[1:], stop)
+    jumps: dict[int, list[np.ndarray]] = {}
+    for k, matrix in turns:
+        jumps.setdefault(k, []).append(matrix)
+    for k, m in enumerate(segments.mode.tolist()):
+        for matrix in jumps.get(k, ()):
+            found = matrix @ found
+        power = propagator(modes, m, float(ends[k] - segments.start[k]))
+        inner = power @ (embedding(modes, m, n - q) @ found)
+        found = modes.storing[m] @ inner
+        event = int(segments.cause[k])
+        if event >= 0 and k + 1 < segments.mode.size:
+            state, after = power @ segments.state[k], int(segments.mode[k + 1])
+            row = event_row(modes, m, event, state)
+            if row is not None:
+                before = modes.storing[m] @ (modes.system[m] @ state)
+                then = modes.storing[after] @ (modes.system[after] @ segments.state[k + 1])
+                found = found - np.outer(before - then, row @ inner)
+    return found

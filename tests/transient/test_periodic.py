@@ -1,0 +1,165 @@
+"""Periodic steady states: closed forms, a thousand periods run one after the other, what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circuitsim import Circuit
+from circuitsim.cli import main
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.transient import (
+    Exponential,
+    PiecewiseLinear,
+    Pulse,
+    Sine,
+    Switch,
+    measure,
+    steady_state_periodic,
+    transient,
+)
+from circuitsim.transient.periods import Later, common, recurrence
+
+NETLISTS = Path(__file__).parents[2] / "netlists"
+OMEGA = 100.0 * math.pi
+
+
+def rectifier(capacitance: float = 1e-2) -> Circuit:
+    """Bridge with 0.1 Ω, 0.1 H and a capacitor, 500 Ω."""
+    circuit = Circuit("bridge")
+    circuit.voltage_source("V1", "a", "b", 0.0)
+    circuit.resistor("Rs", "a", "s", 0.1)
+    circuit.resistor("Rg", "b", "0", 1e6)
+    for k, (first, second) in enumerate([("s", "p"), ("b", "p"), ("m", "s"), ("m", "b")]):
+        circuit.diode(f"D{k}", first, second)
+    circuit.add("L", "L1", "p", "o", 0.1)
+    circuit.add("C", "C1", "o", "m", capacitance)
+    circuit.resistor("R1", "o", "m", 500.0)
+    return circuit
+
+
+def test_a_linear_filter_in_two_periods() -> None:
+    """R = 1 kΩ, C = 500 µF at 50 Hz: deviations take 500 periods to 1e-9; the phasor is the closed form."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.resistor("R1", "in", "out", 1e3)
+    circuit.add("C", "C1", "out", "0", 5e-4)
+    found = steady_state_periodic(circuit, {"V1": Sine(2.0, 10.0, 50.0)}, initial={"C1": -7.0})
+    phasor = 10.0 / (1.0 + 1j * OMEGA * 0.5)
+    exact = 2.0 + (phasor * np.exp(1j * OMEGA * found.times)).imag
+    assert np.abs(found.voltage("out") - exact).max() <= 1e-12
+    assert found.shooting.periods <= 3
+    assert found.shooting.multipliers == pytest.approx([math.exp(-0.02 / 0.5)], rel=1e-12)
+    assert found.shooting.mismatch < 1e-15
+
+
+def test_a_rectifier_as_after_a_thousand_periods() -> None:
+    circuit, wave = rectifier(), {"V1": Sine(0.0, 10.0, 50.0)}
+    found = steady_state_periodic(circuit, wave)
+    late = transient(circuit, 20.0, wave, points=2)
+    times = np.linspace(0.0, 0.0199, 40)
+    assert np.abs(late.voltage("o", "m", times=19.98 + times) - found.voltage("o", "m", times=times)).max() < 1e-11
+    slowest = np.abs(found.shooting.multipliers).max()
+    assert math.log(1e-9) / math.log(slowest) > 500.0
+    assert found.shooting.periods <= 8
+    assert found.certificate.certified
+    mean = measure(found, "m AVG v(o,m)").value
+    assert mean == pytest.approx(500.0 * measure(found, "m AVG i(L1)").value, rel=1e-12)
+
+
+def test_a_buck_converter_with_a_switch() -> None:
+    """In continuous conduction the mean of the inductor's voltage is zero, so out = duty · (Vin − …) + diode at 0 V."""
+    circuit = Circuit("buck")
+    circuit.voltage_source("V1", "in", "0", 12.0)
+    circuit.voltage_source("VG", "g", "0", 0.0)
+    circuit.resistor("S1", "in", "x", 1e-3)
+    circuit.diode("D1", "0", "x")
+    circuit.add("L", "L1", "x", "out", 1e-4)
+    circuit.add("C", "C1", "out", "0", 1e-4)
+    circuit.resistor("R1", "out", "0", 2.0)
+    gate = {"VG": Pulse(0.0, 1.0, 0.0, 1e-9, 1e-9, 4e-6, 1e-5)}
+    switch = {"S1": Switch(("g", "0"), 0.5, 0.0, 1e-3, 1e9)}
+    found = steady_state_periodic(circuit, gate, switches=switch)
+    high = measure(found, "m INTEG v(x)").value
+    assert measure(found, "m AVG v(out)").value == pytest.approx(high / 1e-5, rel=1e-11)
+    assert measure(found, "m AVG i(L1)").value == pytest.approx(measure(found, "m AVG v(out)").value / 2.0, rel=1e-11)
+    assert measure(found, "m AVG v(out)").value == pytest.approx(12.0 * 0.4, rel=2e-3)
+    assert found.shooting.periods <= 8
+    again = steady_state_periodic(circuit, gate, period=3e-5, switches=switch)
+    assert again.voltage("out", times=[0.0, 1e-5, 2e-5]) == pytest.approx([found.voltage("out")[0]] * 3, abs=1e-10)
+
+
+def test_charges_that_jump_every_period() -> None:
+    """A square wave steps straight across two capacitors in series; the multiplier is that of the resistor alone."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.add("C", "C1", "a", "b", 1e-6)
+    circuit.add("C", "C2", "b", "0", 3e-6)
+    circuit.resistor("R1", "b", "0", 1e3)
+    found = steady_state_periodic(circuit, {"V1": Pulse(0.0, 4.0, 0.0, 0.0, 0.0, 1e-3, 2e-3)})
+    decay = math.exp(-1e-3 / 4e-3)
+    assert np.sort(np.abs(found.shooting.multipliers)) == pytest.approx([0.0, decay**2], abs=1e-9)
+    # The step lifts b by a quarter of 4 V from the value −v/(…) that half a period later is its own negative.
+    high = 1.0 / (1.0 + decay)
+    assert found.voltage("b", times=[0.0, 1e-3]) == pytest.approx([high, -high], abs=1e-11)
+
+
+def test_a_charge_that_nothing_changes_stays_as_it_began() -> None:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("R1", "a", "b", 1e3)
+    circuit.add("C", "C1", "b", "c", 1e-6)
+    circuit.add("C", "C2", "c", "0", 1e-6)
+    found = steady_state_periodic(circuit, {"V1": Sine(0.0, 1.0, 50.0)}, initial={"C1": 3.0, "C2": -1.0})
+    gap = found.voltage("b", "c") - found.voltage("c")
+    assert gap == pytest.approx(np.full(gap.size, 4.0), abs=1e-10)
+
+
+@pytest.mark.parametrize(("waves", "period", "said"), [
+    ({"V1": Sine(0.0, 1.0, 50.0, 0.0, 3.0)}, None, "V1 is not periodic"),
+    ({"V1": Exponential(0.0, 1.0, 0.0, 1.0, 2.0, 1.0)}, None, "V1 is not periodic"),
+    ({}, None, "no source is periodic"), ({"V1": Sine(0.0, 1.0, 50.0)}, 0.03, "not a whole number"),
+    ({"V1": Sine(0.0, 1.0, 50.0)}, 0.001, "not a whole number"), ({"V1": Sine(0.0, 1.0, 50.0)}, -1.0, "positive time"),
+])  # fmt: skip
+def test_refused(waves: dict, period: float | None, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        steady_state_periodic(rectifier(), waves, period)
+
+
+def test_a_flux_that_grows_for_ever() -> None:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.add("L", "L1", "a", "0", 1.0)
+    with pytest.raises(ConvergenceError, match="charge or flux that grows"):
+        steady_state_periodic(circuit, {"V1": Sine(1.0, 1.0, 50.0)}, initial={"L1": 0.0})
+
+
+def test_periods() -> None:
+    assert common([0.02, 0.03]) == pytest.approx(0.06)
+    assert recurrence(PiecewiseLinear([0.0, 1.0, 3.0], [0.0, 1.0, 0.0], 1.0)) == (2.0, 1.0)
+    wave = Later(Pulse(0.0, 1.0, 0.5, 0.0, 0.0, 1.0, 2.0), 2.0)
+    assert wave.corners(0.0, 3.0, 10).tolist() == [0.5, 1.5, 2.5]
+    assert wave.states(np.array([0.4, 0.6]))[0][:, 0].tolist() == [0.0, 1.0]
+    with pytest.raises(UsageError, match="no common period"):
+        common([1.0, math.sqrt(2.0)])
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    deck = str(NETLISTS / "boost-converter.cir")
+    words = ["--measure", "mean AVG v(out)", "--measure", "ripple PP v(out)", "--format", "json"]
+    assert main(["steady", deck, *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["shooting"]["periods"] <= 5
+    assert found["measurements"]["mean"] == pytest.approx(12.475988432678, rel=1e-10)
+    assert found["measurements"]["ripple"] == pytest.approx(0.0796313268733, rel=1e-9)
+    picture = tmp_path / "period.svg"
+    words = ["--period", "20u", "--points", "5", "--columns", "v(out)", "--plot", str(picture)]
+    assert main(["steady", deck, *words]) == 0
+    rows = capsys.readouterr().out.split()
+    assert len(rows) == 6
+    assert float(rows[1].split(",")[1]) == pytest.approx(float(rows[3].split(",")[1]), abs=1e-9)
+    assert picture.exists()
