@@ -76,22 +76,75 @@ class EnergyBlock(Protocol):
         ...
 
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> State:
-        """The minimum of the (tilted) energy for every row of x, from `start` (a nudged phase: the free state)."""
+        """The minimum of the (tilted) energy for every row of x.
+
+        Parameters
+        ----------
+        x : (batch, inputs) ndarray
+            For circuits in V or A.
+        nudge : Nudge, optional
+            The tilt; none for a free phase.
+        start : State, optional
+            Where the search starts; of a nudged phase the free state.
+
+        Returns
+        -------
+        State
+            One row a sample; those without a certificate are marked.
+        """
         ...
 
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:
-        """(batch,) the untilted energy E at a state."""
+        """The untilted energy E at a state.
+
+        Parameters
+        ----------
+        state : State
+            Of this block.
+        x : (batch, inputs) ndarray
+            The inputs it was relaxed with.
+
+        Returns
+        -------
+        (batch,) ndarray
+            For circuits in W.
+        """
         ...
 
     def parameter_difference(self, plus: State, minus: State, x: np.ndarray, weight: np.ndarray) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), for each parameter, computed without cancellation.
 
-        `weight` is (batch,); zeros leave a sample out.
+        Parameters
+        ----------
+        plus, minus : State
+            Two states of this block.
+        x : (batch, inputs) ndarray
+            The inputs of both.
+        weight : (batch,) ndarray
+            Zeros leave a sample out.
+
+        Returns
+        -------
+        dict of ndarray
+            By parameter, energy per unit of the parameter.
         """
         ...
 
     def input_difference(self, plus: State, minus: State, x: np.ndarray) -> np.ndarray:
-        """(batch, inputs): ∂E/∂x at plus − ∂E/∂x at minus, for each sample."""
+        """∂E/∂x at plus − ∂E/∂x at minus, for each sample.
+
+        Parameters
+        ----------
+        plus, minus : State
+            Two states of this block.
+        x : (batch, inputs) ndarray
+            The inputs of both.
+
+        Returns
+        -------
+        (batch, inputs) ndarray
+            Energy per unit of the input; of a voltage source in A.
+        """
         ...
 
     def implicit(
@@ -101,6 +154,10 @@ class EnergyBlock(Protocol):
 
         Parameters
         ----------
+        state : State
+            Of this block, without nudge.
+        x : (batch, inputs) ndarray
+            The inputs it was relaxed with.
         cotangent : ndarray (batch, outputs)
             ∂ℓ/∂output of each sample.
         weight : ndarray (batch,)

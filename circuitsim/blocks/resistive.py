@@ -180,7 +180,7 @@ class ResistiveBlock(LayeredBlock):
         return self._layers[0].shape[0] if self._inputs is None else self._inputs.lower // 2
 
     def relax(self, x: Array, nudge: Nudge | None = None, start: LayeredState | None = None) -> LayeredState:
-        """The state of least (tilted) energy of each row of x; see `LayeredBlock.relax`.
+        """The state of least (tilted) energy of each row of x; the arguments are those of `EnergyBlock.relax`.
 
         Raises
         ------
@@ -196,7 +196,10 @@ class ResistiveBlock(LayeredBlock):
         return super().relax(x, nudge, start)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
-        """(batch,) the untilted energy at a state, W; that of the inputs themselves included."""
+        """The untilted energy at a state, W, that of the inputs themselves included.
+
+        The arguments are those of `EnergyBlock.energy`.
+        """
         total = self._layered_energy().energy(self._constants(x), state.layers)
         if self._inputs is None:
             return total

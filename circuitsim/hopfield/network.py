@@ -59,7 +59,30 @@ def network(
     units: Sequence[int], sweeps: Sweeps, learning: HopfieldLearning, batch: int, rng: Any = 0, dtype: Any = np.float32,
     spread: float = 0.7,
 ) -> DeepHopfieldNetwork:  # fmt: skip
-    """A network of `units` (inputs, hidden layers, outputs) with hidden units in [0, 1] and linear outputs."""
+    """A network with hidden units in [0, 1] and linear outputs.
+
+    Parameters
+    ----------
+    units : sequence of int
+        Inputs, hidden layers (at least one), outputs.
+    sweeps : Sweeps
+        Of the free and the nudged phase.
+    learning : HopfieldLearning
+        How gradients are computed.
+    batch : int
+        Samples in a step.
+    rng : numpy.random.Generator or int
+        Source of the weights, or its seed.
+    dtype : dtype
+        float32 or float64.
+    spread : float
+        Factor on the range of the initial weights.
+
+    Raises
+    ------
+    UsageError
+        Fewer than three layers.
+    """
     if len(units) < 3:
         raise UsageError(f"a network has inputs, at least one hidden layer and outputs, not layers {list(units)}")
     block = DeepHopfieldBlock(
@@ -104,7 +127,22 @@ class DeepHopfieldNetwork:
     def gradient(
         self, batch: tuple[np.ndarray, ...], rng: np.random.Generator
     ) -> tuple[Arrays | None, dict[str, float]]:
-        """Mean gradient of a batch (pixels as bytes, classes), and its metrics."""
+        """Mean gradient of a batch, and its metrics.
+
+        Parameters
+        ----------
+        batch : (pixels, labels)
+            (batch, inputs) bytes, and (batch,) classes.
+        rng : numpy.random.Generator
+            Not used: a step draws nothing.
+
+        Returns
+        -------
+        gradient : dict of ndarray, or None
+            By parameter; None where no nudged state is a strict minimum.
+        metrics : dict of str to float
+            See the notes of the class.
+        """
         pixels, labels = batch
         x, target = self._levels[pixels], self.targets(labels)
         size = len(x)
@@ -175,7 +213,19 @@ class DeepHopfieldNetwork:
         return self.block.relax(self._levels[pixels])
 
     def predict(self, pixels: np.ndarray, batch: int = 500) -> np.ndarray:
-        """(samples,) classes of images (bytes), from zero."""
+        """Classes of images, from states of zero.
+
+        Parameters
+        ----------
+        pixels : (samples, inputs) ndarray
+            Bytes.
+        batch : int
+            Samples relaxed at a time.
+
+        Returns
+        -------
+        (samples,) ndarray of int64
+        """
         parts = [self.relax(pixels[at : at + batch]).output.argmax(axis=1) for at in range(0, len(pixels), batch)]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
@@ -197,6 +247,15 @@ class DeepHopfieldNetwork:
     @classmethod
     def load(cls, path: Path | str, learning: HopfieldLearning | None = None, batch: int = 16) -> DeepHopfieldNetwork:
         """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        learning : HopfieldLearning, optional
+            For further training; the defaults if not given.
+        batch : int
+            Samples in a step of further training.
 
         Raises
         ------

@@ -103,7 +103,25 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any) -> DRNClassifier:
-        """Learn from X, (samples, features), and classes y, from a fresh start (but with ``warm_start``)."""
+        """Learn from X, (samples, features), and classes y, from a fresh start (but with ``warm_start``).
+
+        Parameters
+        ----------
+        X : (samples, features) array
+            Scaled by the network where ``scale_inputs`` is set; otherwise in [−1, 1].
+        y : (samples,) array
+            Classes, at least two.
+
+        Returns
+        -------
+        DRNClassifier
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            One class alone, arrays of different lengths, or with ``warm_start`` other classes, features or layers.
+        """
         X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype))
         check_classification_targets(y)
         encoder = LabelEncoder()

@@ -77,6 +77,23 @@ class LayeredLearner:
         The metrics are ``cost``, ``train_error`` and ``residual``, all at the free state before each step, and with
         equilibrium propagation ``kink_share``, the share of hidden units whose diode changes between the phases.
 
+        Parameters
+        ----------
+        data : (images, labels)
+            (N, inputs) bytes or floats, and (N,) int64.
+        rows : (n,) ndarray of int64
+            Samples to train on, in this order.
+        batch : int
+            Samples in a step: that of the constructor.
+        rates : mapping of str to float
+            Learning rate of each parameter.
+        rng : numpy.random.Generator
+            Not used: a step draws nothing.
+
+        Returns
+        -------
+        dict of str to (steps,) ndarray
+
         Raises
         ------
         ConvergenceError
@@ -119,7 +136,15 @@ class LayeredLearner:
             )
 
     def warm_up(self, images: np.ndarray, labels: np.ndarray) -> None:
-        """Compile all kernels of a step ahead of time measurements; parameters are unchanged."""
+        """Compile all kernels of a step ahead of time measurements; parameters are unchanged.
+
+        Parameters
+        ----------
+        images : (N, inputs) ndarray
+            Bytes or floats: kernels are compiled for their type.
+        labels : (N,) ndarray of int64
+            Classes.
+        """
         zeros = [0.0] * self.engine.architecture.depth
         self.engine.train(images, labels, np.empty(0, np.int64), zeros, zeros)
         self.engine.pending = False

@@ -220,6 +220,17 @@ class Device(ABC):
     def with_value(self, parameter: str, value: float) -> Device:
         """The same device with another value of one parameter of its model card.
 
+        Parameters
+        ----------
+        parameter : str
+            Its name, in either case.
+        value : float
+            In the unit of the parameter.
+
+        Returns
+        -------
+        Device
+
         Raises
         ------
         ValueError
@@ -302,8 +313,21 @@ class ElementModel(NamedTuple):
     thermal: bool = False
 
     def takes(self, letter: str, card_type: str, names: frozenset[str]) -> bool:
-        """Whether an element with this letter and a card of this type, with parameters of these names (lower case), is
-        this device."""
+        """Whether a card means this device.
+
+        Parameters
+        ----------
+        letter : str
+            First letter of the element's name, upper case.
+        card_type : str
+            Type of its ``.model`` card.
+        names : frozenset of str
+            Parameters of the card and of the element, lower case.
+
+        Returns
+        -------
+        bool
+        """
         if self.device is None or (self.letter, self.card_type) != (letter, card_type):
             return False
         if self.required or card_type != IDEAL_TYPE:

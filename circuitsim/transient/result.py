@@ -151,13 +151,53 @@ class TransientResult:
         return self._segments.start
 
     def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
-        """Voltage between two nodes (n,), V, at the output times or others."""
+        """Voltage between two nodes.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the nodes, joined by a path of elements.
+        times : (n,) array, optional
+            Within the run, s; the output times by default.
+
+        Returns
+        -------
+        (n,) float array
+            v(first) − v(second), V; at a jump the value after it.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run, or no elements between the nodes.
+        TopologyError
+            An unknown node.
+        """
         voltage, _ = self.at(self.times if times is None else times)
         path = self.path(first, second)
         return np.asarray(voltage[:, [k for k, _ in path]] @ np.array([sign for _, sign in path]))
 
     def current(self, element: str, times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
-        """Current through an element (n,), A, from its first to its second terminal."""
+        """Current through an element.
+
+        Parameters
+        ----------
+        element : str
+            Its name.
+        times : (n,) array, optional
+            Within the run, s; the output times by default.
+
+        Returns
+        -------
+        (n,) float array
+            A, from its first to its second terminal; at a jump the value after it.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run.
+        TopologyError
+            An unknown element.
+        """
         _, current = self.at(self.times if times is None else times)
         return current[:, self.circuit.element_index(element)]
 
@@ -183,7 +223,25 @@ class TransientResult:
         return of_waveforms(self)
 
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
-        """Elements that lead from one node to another, with +1 along their direction."""
+        """Elements that lead from one node to another, with +1 along their direction.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the nodes.
+
+        Returns
+        -------
+        list of (int, float)
+            Position of each element in the circuit, and its sign; the voltage of the nodes is the signed sum.
+
+        Raises
+        ------
+        UsageError
+            No elements lead from one to the other.
+        TopologyError
+            An unknown node.
+        """
         start, end = self.circuit.node_index(first), self.circuit.node_index(second)
         arrays = self.circuit.arrays()
         via: dict[int, tuple[int, int, float]] = {start: (start, -1, 0.0)}

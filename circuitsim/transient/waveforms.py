@@ -34,7 +34,20 @@ class Waveform(Protocol):
     row: np.ndarray
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The first ``most`` times within (``after``, ``until``), s, at which w is set anew, ascending."""
+        """Times at which w is set anew.
+
+        Parameters
+        ----------
+        after, until : float
+            Open interval of time, s.
+        most : int
+            Largest number of times.
+
+        Returns
+        -------
+        (n,) float array
+            The first of them in the interval, ascending, s.
+        """
         ...
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +122,7 @@ class PiecewiseLinear:
         return math.inf if self.repeat_from is None else float(self.times[-1]) - self.repeat_from
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The corners, those of later repetitions too."""
+        """The corners, those of later repetitions too; the arguments are those of `Waveform.corners`."""
         if self.repeat_from is None:
             return _within(self.times, after, until, most)
         period, again = self._period(), self.times[self.times > self.repeat_from]
@@ -177,7 +190,7 @@ class Pulse:
         return self.delay + late
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The edges' ends."""
+        """The edges' ends; the arguments are those of `Waveform.corners`."""
         first, many = 0.0, 1
         if not math.isinf(self.period):
             first, many = max(0.0, math.floor((after - self.delay) / self.period) - 1.0), most // 4 + 4
@@ -235,7 +248,7 @@ class Sine:
         self.row = np.array([1.0, 1.0, 0.0])
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The delay, and the ends of every `PERIODS` periods."""
+        """The delay, and the ends of every `PERIODS` periods; the arguments are those of `Waveform.corners`."""
         return _within(_anchors(self.delay, self.frequency, after, most), after, until, most)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -279,7 +292,7 @@ class Exponential:
         self.row = np.ones(3)
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """Both delays."""
+        """Both delays; the arguments are those of `Waveform.corners`."""
         return _within(np.array([edge[0] for edge in self.edges]), after, until, most)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
