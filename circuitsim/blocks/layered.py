@@ -173,6 +173,13 @@ class LayeredBlock:
             raise UsageError(f"the parameters must have shapes {wanted}")
         self.parameters |= {name: np.array(parameters[name], dtype, copy=copy) for name in wanted}
 
+    def __repr__(self) -> str:
+        layers = "-".join("×".join(map(str, layer.shape)) for layer in self._layers)
+        count = sum(math.prod(array.shape) for array in self.parameters.values())
+        inputs = f"{self.n_inputs} inputs" + ("" if self._inputs is None else " with weights")
+        dtype = str(self.parameters["bias1"].dtype).removeprefix("torch.")
+        return f"{type(self).__name__}({inputs}, layers {layers}, {count:,} parameters, {dtype})"
+
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the parameters by name."""
         shapes: dict[str, tuple[int, ...]] = {}

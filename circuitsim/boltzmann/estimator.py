@@ -16,9 +16,12 @@ from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
 from circuitsim.training import Callback, Momentum, Trainer, TrainingPlan
+from circuitsim.training.checkpoint import pack, unpack
+from circuitsim.training.counters import read_generator
+from circuitsim.training.saved_estimator import SavedEstimator
 
 
-class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Restricted Boltzmann machine with CD-k, adaptive k or persistent CD.
 
     Parameters
@@ -234,6 +237,20 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+        memory = getattr(self, "_memory", {})
+        arrays = pack(machine=self.machine_.parameters, chains=self._learner.state_arrays(), memory=memory)
+        return arrays, {"generator": self._seeds.bit_generator.state}
+
+    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+        self.machine_ = RestrictedBoltzmannMachine.from_parameters(unpack(arrays, "machine"))
+        self._seeds = np.random.default_rng(0)
+        read_generator(facts["generator"], self._seeds)
+        self._learner = ContrastiveDivergence(self.machine_, self._rule(), self.batch_size if self.persistent else 0)
+        self._learner.load_state_arrays(unpack(arrays, "chains"))
+        if memory := unpack(arrays, "memory"):
+            self._memory = memory
 
     def _begin(self, data: np.ndarray) -> None:
         self._seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

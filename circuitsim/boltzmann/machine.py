@@ -17,7 +17,7 @@ _MODEL = "rbm"
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RestrictedBoltzmannMachine:
     """Binary units in two layers, E(v, h) = −hᵀ W v − b·v − c·h (Fischer & Igel 2011, §1).
 
@@ -56,6 +56,9 @@ class RestrictedBoltzmannMachine:
             object.__setattr__(self, name, bias)
         if not all(np.isfinite(array).all() for array in self.parameters.values()):
             raise UsageError("the parameters of a Boltzmann machine must be finite")
+
+    def __repr__(self) -> str:
+        return f"RestrictedBoltzmannMachine({self.visible} visible, {self.hidden} hidden units, {self.dtype})"
 
     @classmethod
     def random(

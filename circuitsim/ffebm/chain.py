@@ -71,6 +71,10 @@ class Chain:
                 if hasattr(element, "initialise"):
                     element.initialise(np.random.default_rng((seed, number)), self.dtype)
 
+    def __repr__(self) -> str:
+        lines = [f"  {number}: {element!r}" for number, element in enumerate(self.elements)]
+        return "\n".join([f"Chain of {len(lines)}, {self.loss.name}, {self.dtype}:", *lines])
+
     @property
     def parameters(self) -> dict[str, Any]:
         """All parameters by ``number.name``."""
@@ -81,8 +85,8 @@ class Chain:
 
         Parameters
         ----------
-        batch : (array, array)
-            Samples (batch, …), and labels (batch,) or targets like the outputs.
+        batch : (array, array) or (array, array, array)
+            Samples (batch, …), and labels (batch,) or targets like the outputs; weights of the samples (batch,).
         rng : numpy.random.Generator
             Source of the augmentation.
 
@@ -97,7 +101,9 @@ class Chain:
             ``uncertified_fraction``, the share of samples left out because a block's
             state is not certified to its tolerance.
         """
-        x, targets = batch
+        x, targets, *weights = batch
+        if weights and self.chaining.last == "elastic":
+            raise UsageError("an elastic nudge takes no weights of samples; use last='stationary'")
         if self.augment is not None:
             x = self.augment(x, rng)
         output, steps = forward(self.elements, self._enter(x), training=True)
@@ -106,6 +112,9 @@ class Chain:
                 step.element.observe(step.memory)
         xp = namespace(output)
         values, error = self.loss.evaluate(output, targets)
+        if weights:
+            weight = xp.astype(xp.asarray(weights[0]), error.dtype)
+            values, error = values * weight, error * weight[:, None]
         relaxed = [step.memory for step in steps if is_block(step.element)]
         trusted = xp.ones(output.shape[0], dtype=xp.bool, device=device(output))
         for state in relaxed:
@@ -206,6 +215,7 @@ class Chain:
         rate: float = 1e-3,
         seed: int = 0,
         callbacks: Sequence[Callback] = (),
+        sample_weight: Array | None = None,
         **plan: Any,
     ) -> Chain:
         """Train with Adam (or ``optimizer=``) and a cosine from `rate` to zero (or ``schedule=``).
@@ -224,6 +234,8 @@ class Chain:
             Source of the order of the samples and of the augmentation.
         callbacks : sequence of callable
             Called with the history after each of its rows; one that returns True ends the training.
+        sample_weight : array (samples,), optional
+            Factor on each sample's loss.
         **plan
             Further arguments of `circuitsim.training.TrainingPlan`.
 
@@ -239,7 +251,8 @@ class Chain:
         x, targets = to_numpy(x), to_numpy(targets)
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
         made = TrainingPlan(epochs, batch, seed, **settings)
-        self.history = Trainer(self, (x, targets), made, callbacks=callbacks).train().history
+        data = (x, targets) if sample_weight is None else (x, targets, to_numpy(sample_weight))
+        self.history = Trainer(self, data, made, callbacks=callbacks).train().history
         return self
 
     def rates(self, rate: float) -> dict[str, float]:

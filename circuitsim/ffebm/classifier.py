@@ -14,13 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from circuitsim._arrays import to_numpy
 from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining
-from circuitsim.ffebm.description import build
+from circuitsim.ffebm.description import build, chain_arrays, describe_chain, restored_chain
 from circuitsim.training import Callback
+from circuitsim.training.sample_weight import weighted_samples
+from circuitsim.training.saved_estimator import SavedEstimator
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
 
-class ChainClassifier(ClassifierMixin, BaseEstimator):
+class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """Digital stages and energy-based blocks, trained end to end.
 
     Parameters
@@ -77,12 +79,16 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any) -> ChainClassifier:
-        """Train on X, (samples, features), from a fresh start (but with ``warm_start``)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChainClassifier:
+        """Train on X, (samples, features), from a fresh start (but with ``warm_start``).
+
+        ``sample_weight`` (samples,) is a factor on each sample's loss.
+        """
         from circuitsim.training import Adam
 
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError("a classifier needs samples of at least two classes; y has one class")
@@ -98,10 +104,16 @@ class ChainClassifier(ClassifierMixin, BaseEstimator):
         optimizer = Adam(chain.rates(self.learning_rate_init), decay=self.weight_decay)
         self.chain_ = chain.fit(
             X, labels.astype(np.int64), self.max_iter, self.batch_size, seed=seed, optimizer=optimizer,
-            callbacks=self.callbacks,
+            callbacks=self.callbacks, sample_weight=weight,
         )  # fmt: skip
         self.history_, self.n_iter_ = chain.history, len(chain.history.rows)
         return self
+
+    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+        return chain_arrays(self.chain_), describe_chain(self.chain_)
+
+    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+        self.chain_ = restored_chain(arrays, facts)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""

@@ -170,11 +170,25 @@ def build_chain(
     return Chain(made, loss, rule, seed, np.dtype(dtype))
 
 
+def chain_arrays(chain: Chain) -> dict[str, np.ndarray]:
+    """Parameters and averages of a chain."""
+    groups = {"parameters": chain.parameters, "averages": chain.state_arrays()}
+    return pack(**{group: {name: to_numpy(a) for name, a in found.items()} for group, found in groups.items()})
+
+
+def restored_chain(
+    arrays: Mapping[str, np.ndarray], description: Mapping[str, Any], elements: Sequence[type] = ()
+) -> Chain:
+    """The chain of `describe_chain` with the arrays of `chain_arrays`."""
+    chain = build_chain(**description, own=elements)
+    copy_into(chain.parameters, unpack(arrays, "parameters"), "parameters")
+    copy_into(chain.state_arrays(), unpack(arrays, "averages"), "averages")
+    return chain
+
+
 def save(chain: Chain, path: Path) -> None:
     """Description, parameters and averages in one npz without pickle, replaced atomically."""
-    groups = {"parameters": chain.parameters, "averages": chain.state_arrays()}
-    arrays = pack(**{group: {name: to_numpy(a) for name, a in found.items()} for group, found in groups.items()})
-    save_checkpoint(path, arrays, {"kind": "chain", "chain": describe_chain(chain)})
+    save_checkpoint(path, chain_arrays(chain), {"kind": "chain", "chain": describe_chain(chain)})
 
 
 def load(path: Path, elements: Sequence[type] = ()) -> Chain:
@@ -189,9 +203,6 @@ def load(path: Path, elements: Sequence[type] = ()) -> Chain:
     if facts.get("kind") != "chain":
         raise CheckpointError(f"{path} does not hold a chain")
     try:
-        chain = build_chain(**facts["chain"], own=elements)
+        return restored_chain(arrays, facts["chain"], elements)
     except (KeyError, TypeError) as problem:
         raise CheckpointError(f"the description in {path} is damaged ({problem})") from problem
-    copy_into(chain.parameters, unpack(arrays, "parameters"), "parameters")
-    copy_into(chain.state_arrays(), unpack(arrays, "averages"), "averages")
-    return chain

@@ -119,6 +119,9 @@ class DeepHopfieldNetwork:
         self._levels = (np.arange(256) / 255).astype(self._dtype)
         self._last = [np.zeros((batch, units), self._dtype) for units in block.options["layers"]]
 
+    def __repr__(self) -> str:
+        return f"DeepHopfieldNetwork({self.block!r}, {self.learning!r}, batch={self.batch})"
+
     @property
     def parameters(self) -> Mapping[str, np.ndarray]:
         """The block's own."""

@@ -17,9 +17,10 @@ from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training import SGD, Callback, Exponential, Trainer, TrainingPlan
+from circuitsim.training.saved_estimator import SavedEstimator
 
 
-class DRNClassifier(ClassifierMixin, BaseEstimator):
+class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """A network of resistors and diodes that learns classes by equilibrium propagation.
 
     Parameters
@@ -68,6 +69,7 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
     network_: DeepResistiveNetwork
+    _fitted = ("input_centre_", "input_scale_")
 
     def __init__(
         self,
@@ -171,6 +173,14 @@ class DRNClassifier(ClassifierMixin, BaseEstimator):
         outputs = self.decision_function(X)
         best = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
         return self.classes_[best]
+
+    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+        return self.network_.parameters, {"units": self.network_.architecture.units,
+                                          "sweeps": self.network_.sweeps.free}  # fmt: skip
+
+    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+        architecture = Architecture(tuple(facts["units"]), self.input_gain)
+        self.network_ = DeepResistiveNetwork(architecture, arrays, sweeps=facts["sweeps"], tolerance=0.0)
 
     def _measure(self, X: np.ndarray) -> None:
         """Set centre and scale of the inputs."""

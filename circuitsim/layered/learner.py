@@ -64,6 +64,10 @@ class LayeredLearner:
         self.engine.initialise(rng)
         self._unchecked, self._checked = 0, False
 
+    def __repr__(self) -> str:
+        units = "-".join(map(str, self.engine.architecture.units))
+        return f"LayeredLearner({units}, {self.method}, {self.learning!r}, batch={self.engine.batch})"
+
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """As they are stored; see `Engine.parameters`."""

@@ -47,6 +47,9 @@ class Learner:
         self.block, self.estimator, self.loss, self.uncertified = block, estimator, loss, uncertified
         self.fingerprint = fingerprint
 
+    def __repr__(self) -> str:
+        return f"Learner({self.block!r}, {self.estimator!r}, {self.loss!r})"
+
     @property
     def parameters(self) -> Mapping[str, np.ndarray]:
         """The block's own."""
@@ -60,8 +63,9 @@ class Learner:
 
         Parameters
         ----------
-        batch : (x, target)
-            (batch, inputs) in the units of the block's inputs; (batch, outputs) voltages, V, or (batch,) classes.
+        batch : (x, target) or (x, target, weights)
+            (batch, inputs) in the units of the block's inputs; (batch, outputs) voltages, V, or (batch,) classes;
+            (batch,) factors on the samples' losses.
         rng : numpy.random.Generator
             Not used: the estimators of this package draw nothing.
 
@@ -77,15 +81,16 @@ class Learner:
         ConvergenceError
             A state is not certified and ``uncertified`` is stop.
         """
-        x, target = batch
+        x, target, *weights = batch
+        share = weights[0] if weights else None
         free = self.block.relax(x)
         good = free.certified
         estimate = None
         if good.all():
-            weight = np.full(len(x), 1.0 / len(x))
+            weight = np.full(len(x), 1.0 / len(x)) if share is None else share / len(x)
             estimate = self.estimator.estimate(GradientProblem(self.block, x, target, self.loss, free, weight))
             good = estimate.certified
-        metrics = self._metrics(free, target, good, estimate)
+        metrics = self._metrics(free, target, good, estimate, share)
         if good.all():
             assert estimate is not None
             return estimate.parameters, metrics
@@ -97,19 +102,24 @@ class Learner:
         return None, metrics
 
     def _metrics(
-        self, free: State, target: np.ndarray, good: np.ndarray, estimate: Estimate | None
-    ) -> dict[str, float]:
+        self, free: State, target: np.ndarray, good: np.ndarray, estimate: Estimate | None,
+        share: np.ndarray | None = None,
+    ) -> dict[str, float]:  # fmt: skip
         """Means over the samples with a certified state; zero without any (see ``uncertified_fraction``)."""
         output, target = free.output[good], target[good]
         any_good = bool(good.any())
-        metrics = {"loss": float(self.loss.value(output, target).mean()) if any_good else 0.0}
+
+        def mean(values: np.ndarray) -> float:
+            return float(values.mean() if share is None else np.average(values, weights=share[good]))
+
+        metrics = {"loss": mean(self.loss.value(output, target)) if any_good else 0.0}
         for name in ("lower", "upper"):
             bound = None if estimate is None else getattr(estimate, name)
             if bound is not None:
-                metrics[name] = float(bound[good].mean()) if any_good else 0.0
+                metrics[name] = mean(bound[good]) if any_good else 0.0
             elif self._brackets(name):
                 metrics[name] = metrics["loss"]
-        metrics["error"] = float(error(output, target).mean()) if any_good else 0.0
+        metrics["error"] = mean(error(output, target)) if any_good else 0.0
         residual = free.residual if estimate is None else estimate.residual
         metrics["certificate"] = float(residual[good].max(initial=0.0))
         metrics |= self._kinks(estimate)

@@ -20,12 +20,18 @@ from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.networks import doubled, rectifier_network
 from circuitsim.learning.start import default_beta, default_learning_rate, output_spread
-from circuitsim.netlist.roles import Roles
+from circuitsim.netlist import dumps, read_deck_text
+from circuitsim.netlist.roles import Roles, read_roles
 from circuitsim.training import Adam, Callback, Cosine, Trainer, TrainingPlan
+from circuitsim.training.checkpoint import copy_into
+from circuitsim.training.sample_weight import weighted_samples
+from circuitsim.training.saved_estimator import SavedEstimator
 
 
-class _CircuitEstimator(BaseEstimator):
+class _CircuitEstimator(SavedEstimator, BaseEstimator):
     """What regressor and classifier share: a circuit, scaled features, training."""
+
+    _fitted = ("mean_", "scale_", "target_mean_", "target_scale_", "temperature_", "_single")
 
     def __init__(
         self,
@@ -73,23 +79,37 @@ class _CircuitEstimator(BaseEstimator):
         both = self.block_.n_inputs == 2 * self.n_features_in_
         return doubled(x, self.gain) if both else self.gain * x
 
-    def _train(self, X: np.ndarray, y: np.ndarray, outputs: int) -> None:
+    def _train(self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None) -> None:
         seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         if not self._continues(outputs):
-            self.mean_, spread = X.mean(axis=0), X.std(axis=0)
+            self.mean_, spread = _moments(X, weight)
             self.scale_ = np.where(spread > 0.0, spread, 1.0)
             self.block_ = self._block(outputs, seeds)
         x = self._voltages(X)
-        loss = self._loss(x)
-        estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
-        self.learner_ = Learner(self.block_, estimator, loss)
+        loss = self._loss(x, weight)
+        self.learner_ = self._learner(loss)
         rate = self.learning_rate_init or default_learning_rate(self.block_, x, "adam")
         plan = TrainingPlan(
             self.max_iter, self.batch_size, int(seeds.integers(2**31)), Adam(rate),
             Cosine(max(1, self.max_iter), 0.02),
         )  # fmt: skip
-        self.history_ = Trainer(self.learner_, (x, y), plan, callbacks=self.callbacks).train().history
+        data = (x, y) if weight is None else (x, y, weight)
+        self.history_ = Trainer(self.learner_, data, plan, callbacks=self.callbacks).train().history
         self.n_iter_ = len(self.history_.rows)
+
+    def _learner(self, loss: Loss) -> Learner:
+        estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
+        return Learner(self.block_, estimator, loss)
+
+    def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
+        block = self.block_
+        return dict(block.parameters), {"deck": dumps(block.trained(), block.roles), "tolerance": block.tolerance}
+
+    def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
+        deck = read_deck_text(facts["deck"])
+        self.block_ = CircuitBlock(deck.circuit, read_roles(deck)[0], facts["tolerance"])
+        copy_into(self.block_.parameters, arrays, "parameters")
+        self.learner_ = self._learner(self._fitted_loss())
 
     def _continues(self, outputs: int) -> bool:
         """Whether a fit goes on from the last one."""
@@ -101,8 +121,13 @@ class _CircuitEstimator(BaseEstimator):
             raise ValueError("warm_start goes on with the outputs of the last fit: these data need others")
         return True
 
-    def _loss(self, x: np.ndarray) -> Loss:
-        raise NotImplementedError
+    def _loss(self, x: np.ndarray, weight: np.ndarray | None) -> Loss:
+        """The loss for a fit on these input voltages."""
+        return self._fitted_loss()
+
+    def _fitted_loss(self) -> Loss:
+        """The loss of the last fit; the squared error."""
+        return SquaredError()
 
     def _outputs(self, X: Any) -> np.ndarray:
         """(samples, outputs) output voltages, V."""
@@ -179,25 +204,25 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         )  # fmt: skip
         self.swing = swing
 
-    def fit(self, X: Any, y: Any) -> CircuitRegressor:
-        """Learn from ``X`` (samples, features) and ``y`` (samples,) or (samples, targets)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:
+        """Learn from ``X`` (samples, features) and ``y`` (samples,) or (samples, targets).
+
+        ``sample_weight`` (samples,) is the share of each sample in means, losses and gradients.
+        """
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        y = np.asarray(y, dtype=np.float64)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
         self._single = y.ndim == 1
         y = y.reshape(len(y), -1)
         if not self._continues(y.shape[1]):
-            self.target_mean_, spread = y.mean(axis=0), y.std(axis=0)
+            self.target_mean_, spread = _moments(y, weight)
             self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
-        self._train(X, (y - self.target_mean_) / self.target_scale_, y.shape[1])
+        self._train(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Targets of samples."""
         found = self._outputs(X) * self.target_scale_ + self.target_mean_
         return found[:, 0] if self._single else found
-
-    def _loss(self, x: np.ndarray) -> Loss:
-        return SquaredError()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -223,12 +248,16 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     n_features_in_, n_iter_ : int
     """
 
-    def fit(self, X: Any, y: Any) -> CircuitClassifier:
-        """Learn from ``X`` (samples, features) and the classes ``y`` (samples,)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitClassifier:
+        """Learn from ``X`` (samples, features) and the classes ``y`` (samples,).
+
+        ``sample_weight`` (samples,) is the share of each sample in means, losses and gradients.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._train(X, codes.astype(np.int64), max(2, self.classes_.size))
+        self._train(X, codes.astype(np.int64), max(2, self.classes_.size), weight)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -247,7 +276,18 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         outputs = self._outputs(X)
         return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
 
-    def _loss(self, x: np.ndarray) -> CrossEntropy:
+    def _loss(self, x: np.ndarray, weight: np.ndarray | None) -> CrossEntropy:
         if not (self.warm_start and hasattr(self, "temperature_")):
-            self.temperature_ = output_spread(self.block_, x)
+            self.temperature_ = output_spread(self.block_, x, weight)
+        return self._fitted_loss()
+
+    def _fitted_loss(self) -> CrossEntropy:
         return CrossEntropy(self.temperature_)
+
+
+def _moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Means and standard deviations of the columns."""
+    if weight is None:
+        return values.mean(axis=0), values.std(axis=0)
+    mean = np.average(values, axis=0, weights=weight)
+    return mean, np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))

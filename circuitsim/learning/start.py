@@ -64,10 +64,16 @@ def scale_of(block: CircuitBlock) -> float:
     return float(np.median(values)) or 1.0
 
 
-def output_spread(block: CircuitBlock, x: np.ndarray) -> float:
-    """Root mean square of the first outputs about their mean over the outputs, V; 1 if there is none."""
+def output_spread(block: CircuitBlock, x: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Root mean square of the first outputs about their mean over the outputs, V; 1 if there is none.
+
+    ``weight`` is (samples,), each sample's share in the mean.
+    """
     output = block.relax(x[:PROBED]).output
-    return float((output - output.mean(axis=1, keepdims=True)).std()) or 1.0
+    deviation = output - output.mean(axis=1, keepdims=True)
+    if weight is None:
+        return float(deviation.std()) or 1.0
+    return float(np.sqrt(np.average((deviation**2).mean(axis=1), weights=weight[:PROBED]))) or 1.0
 
 
 def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:

@@ -12,6 +12,7 @@ from circuitsim.training.optimizers import SGD, Adam, Momentum, Optimizer
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.schedules import Constant, Cosine, Exponential, Schedule
+from circuitsim.training.tensorboard import TensorBoard
 from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Outcome, Trainer, TrainingPlan
 
@@ -32,6 +33,7 @@ __all__ = [
     "ProgressLine",
     "RunDirectory",
     "Schedule",
+    "TensorBoard",
     "Trainable",
     "Trainer",
     "TrainingPlan",

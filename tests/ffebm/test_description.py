@@ -120,8 +120,9 @@ def test_descriptions_of_blocks_hold_all_options() -> None:
     assert describe(build(describe(block))) == describe(block)
 
 
+# Steps over all samples: only then is a weight of two a sample twice.
 @parametrize_with_checks(
-    [ChainClassifier(hidden=12, max_iter=12, batch_size=8, learning_rate_init=2e-2, random_state=0)]
+    [ChainClassifier(hidden=12, max_iter=60, batch_size=64, learning_rate_init=2e-2, random_state=0)]
 )
 def test_scikit_learn_conventions(estimator, check) -> None:  # type: ignore[no-untyped-def]
     check(estimator)

@@ -1,0 +1,104 @@
+"""`save` and `load` of estimators with scikit-learn's conventions: one npz of plain arrays and JSON text, no pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from circuitsim.errors import UsageError
+from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, pack, save_checkpoint, unpack
+from circuitsim.training.history import History
+
+Arrays = dict[str, np.ndarray]
+
+
+class SavedEstimator:
+    """Adds `save` and `load` to an estimator whose fitted attributes are arrays, numbers and a model.
+
+    A subclass names its fitted arrays and numbers in ``_fitted`` (those that are missing are left out) and gives its
+    model by `_model_state`, taken back by `_set_model`.
+    """
+
+    _fitted: tuple[str, ...] = ()
+
+    def save(self, path: Path | str) -> None:
+        """Write the fitted estimator as one file, read back by `load`.
+
+        Parameters that are no JSON values (callbacks, circuits, rules and generators given as objects) are left out:
+        the loaded estimator has their defaults. Its model is complete.
+
+        Raises
+        ------
+        UsageError
+            The estimator is not fitted, or an attribute holds Python objects.
+        """
+        if not hasattr(self, "n_features_in_"):
+            raise UsageError(f"{type(self).__name__} is not fitted: call fit before save")
+        model, facts = self._model_state()
+        arrays, numbers = dict[str, np.ndarray](), dict[str, Any]()
+        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "classes_", *self._fitted):
+            value = getattr(self, name, None)
+            if isinstance(value, np.ndarray):
+                arrays[name] = _plain(name, value)
+            elif value is not None:
+                numbers[name] = value.item() if isinstance(value, np.generic) else value
+        history = getattr(self, "history_", None)
+        save_checkpoint(Path(path), pack(fitted=arrays, model=model), {
+            "estimator": type(self).__name__, "parameters": self._plain_parameters(), "fitted": numbers, "model": facts,
+            "history": None if history is None else history.rows,
+        })  # fmt: skip
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read what `save` wrote: predictions are those of the saved estimator, bit for bit.
+
+        Raises
+        ------
+        CheckpointError
+            The file is missing, damaged, or holds another estimator.
+        """
+        arrays, facts = load_checkpoint(Path(path))
+        if facts.get("estimator") != cls.__name__:
+            raise CheckpointError(f"{path} holds {facts.get('estimator') or 'no estimator'}, not {cls.__name__}")
+        found = cls(**facts["parameters"])
+        for name, value in {**unpack(arrays, "fitted"), **facts["fitted"]}.items():
+            setattr(found, name, value)
+        if facts["history"] is not None:
+            history = History()
+            history.restart(facts["history"])
+            found.__dict__["history_"] = history
+        found._set_model(unpack(arrays, "model"), facts["model"])
+        return found
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The constructor's arguments that are JSON values."""
+        parameters: Mapping[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: value for name, value in parameters.items() if _is_json(value)}
+
+    def _model_state(self) -> tuple[Arrays, Any]:
+        """Arrays of the model, and the rest of it as JSON values."""
+        raise TypeError(f"{type(self).__name__} does not say what its model is")
+
+    def _set_model(self, arrays: Arrays, facts: Any) -> None:
+        """Take back what `_model_state` gave."""
+        raise TypeError(f"{type(self).__name__} does not say what its model is")
+
+
+def _plain(name: str, array: np.ndarray) -> np.ndarray:
+    """An array without Python objects; texts become fixed-width texts."""
+    if not array.dtype.hasobject:
+        return array
+    if all(isinstance(value, str) for value in array.ravel()):
+        return array.astype(str)
+    raise UsageError(f"{name} holds Python objects; only numbers and texts can be saved")
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        return bool(json.dumps(value))
+    except (TypeError, ValueError):
+        return False
