@@ -177,15 +177,6 @@ def net_currents(first, second, i, at_node):
     return worst, share, total
 
 
-def least_scale(first, second, i, at_node):
-    """The least `current_scale` of all currents, A, after `net_currents`."""
-    least = np.inf
-    for e in range(first.size):
-        if i[e] != 0.0:
-            least = min(least, current_scale(abs(i[e]), max(at_node[1, first[e]], at_node[1, second[e]])))
-    return least
-
-
 def current_scale(size, local):
     """What the error of a current is held against, A: the largest at its ends ``local``, or its own ``size``
     (`WEAK`)."""

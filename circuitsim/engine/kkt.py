@@ -41,7 +41,9 @@ def kkt_violations(net: Network, point: LinearPoint) -> Violations:
     on = point.closed[d]
     closed = d[on]
     least_current, least_voltage = np.zeros((2, d.size))
-    least_current[on] = np.maximum(4.0 * point.correction[closed], OVERALL * point.in_block[point.block[closed]])
+    least_current[on] = np.maximum(
+        4.0 * point.correction[closed], tree.RESOLUTION * point.in_block[point.block[closed]]
+    )
     forward = forward_voltages(net, point)
     joined = point.tree.root_of[a] == point.tree.root_of[c]
     least_voltage[~joined] = CLOSES * np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))[~joined]

@@ -18,6 +18,7 @@ from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, network
 from circuitsim.engine.refinement import LinearPoint
+from circuitsim.engine.tree import RESOLUTION
 from circuitsim.kernels import COMPILED
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.circulation import unchangeable
@@ -74,12 +75,21 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
 
 
 def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
-    """Net current into each node (n_nodes,) from all elements but ``elements``, A."""
+    """Net current into each node (n_nodes,) from all elements but ``elements``, A.
+
+    Zero where it is rounding of pairs of doubles: below `RESOLUTION` of the largest current in a biconnected component
+    that these elements belong to.
+    """
     others = point.current != 0.0
     others[elements] = False
     high, low = np.zeros(net.n_nodes), np.zeros(net.n_nodes)
     e = np.flatnonzero(others)
     kernel(_gather, e.size)(e, net.first, net.second, point.current, point.current_low, high, low)
+    largest, block = np.zeros(net.n_nodes), point.block[e]
+    size = np.maximum(np.abs(point.current[e]), np.where(block >= 0, np.append(point.in_block, 0.0)[block], 0.0))
+    for ends in (net.first[e], net.second[e]):
+        np.maximum.at(largest, ends, size)
+    high[np.abs(high) < RESOLUTION * largest] = 0.0
     return high
 
 

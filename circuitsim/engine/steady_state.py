@@ -108,9 +108,9 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
 def _drops(
     net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndarray, current: np.ndarray
 ) -> np.ndarray:
-    """Voltages first − second of all elements, V."""
-    drop = net.ohms * current + net.emf
-    drop[net.diodes] = np.where(point.closed[net.diodes] | (tight & (forward > 0.0)), 0.0, forward)
+    """Voltages first − second of all elements, V; zero at tight diodes with a current, chosen in a loop perhaps."""
+    drop, d = net.ohms * current + net.emf, net.diodes
+    drop[d] = np.where(point.closed[d] | (tight & ((forward > 0.0) | (current[d] > 0.0))), 0.0, forward)
     kind = net.structure.arrays.kind
     other = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
     drop[other] = voltages_between(net, point, other)

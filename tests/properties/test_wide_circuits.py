@@ -34,6 +34,14 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.BRIDGES, 602007), (Regime.CHAINS, 605825), (Regime.SPREAD, 611410),
         # Nodes of 0 V in loops of sources and diodes that close up to rounding.
         (Regime.DECIMALS, 304822), (Regime.DECIMALS, 1005282), (Regime.DECIMALS, 1101446), (Regime.DECIMALS, 1101485),
+        # What diodes carry away from a part that only they hold: zero, but for the rounding at any node of the part.
+        (Regime.ISLANDS, 2010124), (Regime.ISLANDS, 3007584), (Regime.ISLANDS, 3063554),
+        # Loops of diodes: net currents that are rounding of pairs of doubles; drops of those that come to conduct.
+        (Regime.ANYTHING, 3001899), (Regime.ANYTHING, 3077389), (Regime.CURRENT_LOOPS, 3077708),
+        # A reverse current of 1e-22 of the largest, times the resistances of its loop.
+        (Regime.CANCELLING, 3036116),
+        # Potentials of parts that carry large currents and are tied weakly.
+        (Regime.CURRENT_LOOPS, 2005478), (Regime.CURRENT_LOOPS, 3072388),
     ],
     ids=str,
 )  # fmt: skip

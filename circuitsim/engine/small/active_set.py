@@ -17,6 +17,8 @@ NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
 TIGHT = 1e-12
 """Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
+TIED = 1e-3
+"""Least pivot, against the conductances that meet at a coordinate, that multiplies no rounding above `TIGHT`."""
 MAX_ITERATIONS = 40
 """Most linear circuits to solve before the large driver takes over."""
 FEW = 50
@@ -79,10 +81,13 @@ def refactor(plan, space, closed):
         plan, space.base, closed, dirty, space.weight[oldest], space.multiplier[oldest], space.pivot[oldest], space.work
     ):
         return -1
-    held = True
+    held, tied, pivot, reach = True, True, space.pivot[oldest], space.reach[oldest]
     for k in range(plan.n):
-        held = held and space.pivot[oldest, k] > 0.0
+        held = held and pivot[k] > 0.0
+        tied = tied and pivot[k] >= TIED * space.strength[k]
+        reach[k] = 0.0
     space.held[oldest] = held
+    space.reached[oldest] = tied
     stamp[clock] += 1
     stamp[oldest] = stamp[clock]
     return oldest
@@ -104,14 +109,6 @@ def floating_net_currents(plan, space, factor):
                 if multiplier[q] > 0.0:
                     driven[k] = driven[plan.rows[q]]
                     break
-
-
-def solve_linear(plan, space, factor):
-    """Solve for what the nodes need, with a factor at hand: changes of the coordinates' potentials in ``space.change``,
-    V."""
-    gather(plan, space.need, space.change)
-    space.change[plan.n] = 0.0
-    substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
 
 
 def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, flow):
@@ -152,7 +149,9 @@ def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, f
         begin(plan, injected, offset, forest, space, v)
         refined = False
         while True:
-            solve_linear(plan, space, factor)
+            gather(plan, space.need, space.change)
+            space.change[plan.n] = 0.0
+            substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
             if not refined:
                 floating_net_currents(plan, space, factor)
             wrong, rounded = finish(plan, injected, offset, forest, space, v, flow, closed, NOISE)
@@ -178,15 +177,20 @@ def uniqueness(plan, v, flow, closed, space):
 
     Potentials are unique where every coordinate is held by resistors and by diodes that really carry something, which
     ``space.carries`` tells afterwards; currents where the diodes whose ends are equal (but for rounding) close no loop.
+    What diodes carry away from a part that only they hold is the sum of what is left over at all of its nodes, with the
+    rounding of all of these.
     """
     if not plan.regular:
         return Outcome.SINGULAR
-    carries = space.carries
-    for d in range(closed.size):
-        carries[d] = closed[d] and abs(flow[d]) > NOISE * space.noise[d]
-    factor = refactor(plan, space, carries)
-    if factor < 0 or not space.held[factor]:
-        return Outcome.SINGULAR
+    carries, total = space.carries, 0.0
+    for k in range(v.size):
+        total += space.size[k]
+    for last in range(2):
+        for d in range(closed.size):
+            carries[d] = closed[d] and abs(flow[d]) > NOISE * (space.noise[d] if last else total)
+        factor = refactor(plan, space, carries)
+        if factor < 0 or not space.held[factor]:
+            return Outcome.SINGULAR
     # The closed diodes are a forest, rooted when it was grown: which of the others would join two of its trees?
     joined = space.tracks.put
     for k in range(plan.n + 1):

@@ -183,7 +183,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     count, most = carry(kind, first, second, value, v, chords, current, carriers)
     carriers = carriers[:count]
     tree_currents(
-        walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, 0.0
+        walk.order, walk.edge, walk.parent, first, second, carriers, current, low, need, need_low, largest, RESOLUTION
     )
     early = signs and passive(plan, value)
     for attempt in range(3):

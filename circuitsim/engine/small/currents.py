@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.certificate import branch_violations, least_scale, net_currents
+from circuitsim.certificate import ROUNDING, branch_violations, current_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.linear import substitute
@@ -100,7 +100,50 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     return True
 
 
-def measure(plan, space, kind, first, second, value, closed, v, current, worst, relative):
+def reach(plan, space, closed):
+    """The potentials of the coordinates that 1 A into each node leads to, V, where some part is tied weakly (`TIED`);
+    else 0."""
+    factor = refactor(plan, space, closed)
+    found = space.reach[max(factor, 0)]
+    if factor < 0:
+        found[:] = np.inf
+    elif not space.reached[factor]:
+        change = space.change
+        change[:] = 0.0
+        for k in range(plan.coordinate.size):
+            change[plan.coordinate[k]] += 1.0
+        change[plan.n] = 0.0
+        substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
+        for k in range(found.size):
+            found[k] = change[k]
+        space.reached[factor] = True
+    return found
+
+
+def bounded(plan, space, first, second, current, v, left, total, least, ohms):
+    """Whether net currents of at most ``left`` at a node and ``total`` in all, A, prove all currents and potentials.
+
+    Each to `ACCURATE`: currents of their `circuitsim.certificate.current_scale`, unless ``total`` is within this share
+    of the ``least`` of them, potentials of themselves. ``ohms`` is the `reach`: potentials grow with all currents into
+    the nodes, so it bounds their errors where some part is tied weakly.
+    """
+    last, largest, most = space.forest.last, space.at_node[1], 0.0
+    for k in range(v.size):
+        most = max(most, largest[k])
+    left = (left + ROUNDING * most) / ACCURATE
+    for k in range(v.size):
+        j = last[plan.coordinate[k]]
+        if j < plan.n and left * ohms[j] > abs(v[k]) and largest[k] > 0.0:
+            return False
+    if not total < ACCURATE * least:
+        least = np.inf
+        for e in range(current.size):
+            if current[e] != 0.0:
+                least = min(least, current_scale(abs(current[e]), max(largest[first[e]], largest[second[e]])))
+    return total <= ACCURATE * least
+
+
+def measure(plan, space, kind, first, second, value, closed, ohms, v, current, worst, relative):
     """Fill in a sample's branch currents and their violations; returns the bound on the currents' errors
     (`circuitsim.certificate.worst_violations`).
 
@@ -108,18 +151,22 @@ def measure(plan, space, kind, first, second, value, closed, v, current, worst, 
     ----------
     closed : (d,) bool array
         Conducting diodes, without loops.
+    ohms : (n,) float array
+        Their `reach` or an upper bound.
     v : (n_nodes,) float array
         Potentials, V; improved where they are too coarse.
     """
     space.low[:] = 0.0
     least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    if total < np.inf and not total < ACCURATE * least:
+    if total < np.inf and not (
+        total < ACCURATE * least and bounded(plan, space, first, second, current, v, worst[0], total, least, ohms)
+    ):
         take_stubs(plan, space, kind, first, second, value, closed)
         if level(space.stubs, v):
-            branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+            least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-        if not total <= ACCURATE * least_scale(first, second, current, space.at_node) and correct(
+        if not bounded(plan, space, first, second, current, v, worst[0], total, least, ohms) and correct(
             plan, space, kind, first, second, value, closed, v, current
         ):
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)

@@ -58,7 +58,7 @@ _MODULES = (
 )  # fmt: skip
 
 MEASURES = (
-    "update_maximum", "current_scale", "net_currents", "least_scale", "branch_violations", "worst_violations",
+    "update_maximum", "current_scale", "net_currents", "branch_violations", "worst_violations",
 )  # fmt: skip
 """Functions of `circuitsim.certificate` that kernels call."""
 

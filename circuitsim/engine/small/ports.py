@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine.small.active_set import NOISE, refactor, take_conductances
+from circuitsim.engine.small.currents import reach
 from circuitsim.engine.small.linear import substitute
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.engine.small.workspace import fresh
@@ -35,6 +36,8 @@ class Ports(NamedTuple):
         Rise of the coordinates' potentials when one ampere leaves a diode's cathode side for its anode side, Ω.
     resistance : (d, d) float array
         The same as drops of the diodes, Ω; symmetric.
+    reach : (n,) float array
+        Estimate of `circuitsim.engine.small.currents.reach` with any diodes conducting: twice that with none, V.
     """
 
     usable: bool
@@ -42,6 +45,7 @@ class Ports(NamedTuple):
     pivot: np.ndarray
     response: np.ndarray
     resistance: np.ndarray
+    reach: np.ndarray
 
 
 def ports(plan, value):
@@ -65,8 +69,11 @@ def ports(plan, value):
             a, c = plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]]
             for k in range(d):
                 resistance[e, k] = response[k, a] - response[k, c]
+    ohms = np.zeros(n)
+    if usable:
+        ohms += 2.0 * reach(plan, space, np.zeros(d, np.bool_))
     retain(memory)
-    return Ports(usable, multiplier, pivot, response, resistance)
+    return Ports(usable, multiplier, pivot, response, resistance, ohms)
 
 
 def eliminate_ports(resistance, chosen, count, square):

@@ -15,6 +15,8 @@ from circuitsim.engine.tree import tree_potentials
 
 AIM = 1e-10
 """A simple bound on the errors that is below this needs no sharper one."""
+CANCELS = 1e-3
+"""A potential below this share of the largest drop between its node and node 0 is held against this share."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
 
@@ -50,6 +52,22 @@ def error_bound(first, second, ohms, current, largest, by, total, power):
     return bound
 
 
+def potential_bound(walk, ohms, drop, v, total, power):
+    """Bound on the error of any potential against itself (`CANCELS`); arguments as for `error_bound`.
+
+    The error at the end of a path is at most that of the currents in its resistance, Σ R ``total``, and √(Σ R
+    ``power``).
+    """
+    bound, path, largest = 0.0, np.zeros(v.size), np.zeros(v.size)
+    for j in range(1, v.size):
+        u, p, e = walk.order[j], walk.parent[j], walk.edge[j]
+        path[u], largest[u] = path[p] + abs(ohms[e]), max(largest[p], abs(drop[e]))
+        error = min(path[u] * total, np.sqrt(path[u] * power))
+        if error > 0.0:
+            bound = max(bound, error / max(abs(v[u]), CANCELS * largest[u]))
+    return bound
+
+
 def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
     """The certificate of branch currents; fills in drops and potentials.
 
@@ -71,9 +89,9 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
     Returns
     -------
     float
-        Bound on the error of any current against its `circuitsim.certificate.current_scale`, for currents of the tree
-        that follow from those of the chords in pairs of doubles (`error_bound`). Infinite where the sign of a voltage
-        is within `circuitsim.certificate.CLEAR` of rounding.
+        Bound on the error of any current against its `circuitsim.certificate.current_scale` (`error_bound`), and of any
+        potential (`potential_bound`), for currents of the tree that follow from those of the chords in pairs of
+        doubles. Infinite where the sign of a voltage is within `circuitsim.certificate.CLEAR` of rounding.
     """
     m, n = kind.size, v.size
     worst[:] = 0.0
@@ -128,6 +146,7 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
         clear = clear and (walk.live[u] == 0 or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
     if not clear:
         return np.inf
-    if not total > AIM * least:
-        return total / least if least < np.inf else total
-    return error_bound(first, second, ohms, current, at_node[1], by, total, power)
+    bound = total / least if least < np.inf else total
+    if total > AIM * least:
+        bound = error_bound(first, second, ohms, current, at_node[1], by, total, power)
+    return max(bound, potential_bound(walk, ohms, drop, v, total, power))

@@ -14,7 +14,7 @@ from circuitsim.engine.small.active_set import (
     take_conductances,
 )
 from circuitsim.engine.small.branches import refine
-from circuitsim.engine.small.currents import ACCURATE, measure
+from circuitsim.engine.small.currents import ACCURATE, measure, reach
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.engine.small.ports import eliminate_ports, hold, solve_ports
@@ -58,7 +58,8 @@ def prove_sample(
     relative : (8,) float array
         Filled; last the bound on the currents' errors, 0 after a refinement.
     """
-    relative[7] = measure(plan, space, kind, first, second, value, closed, v, current, worst, relative)
+    ohms = reach(plan, space, closed)
+    relative[7] = measure(plan, space, kind, first, second, value, closed, ohms, v, current, worst, relative)
     if not clear:
         relative[7] = np.inf
     good = True
@@ -143,7 +144,7 @@ def solve_by_ports(
         status[s] = Outcome.NONUNIQUE_CURRENTS
         count[s] = solve_ports(plan, made, injected, offset, max_iterations, space, closed[s], v[s])
         relative[s, 7] = measure(
-            plan, space, kind, first, second, own, closed[s], v[s], current[s], worst[s], relative[s]
+            plan, space, kind, first, second, own, closed[s], made.reach, v[s], current[s], worst[s], relative[s]
         )
         if clear and count[s] > 0 and clean(relative[s]) and relative[s, 7] <= ACCURATE:
             continue

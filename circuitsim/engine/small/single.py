@@ -18,7 +18,7 @@ from circuitsim.engine.small.active_set import (
     take_conductances,
 )
 from circuitsim.engine.small.branches import refine
-from circuitsim.engine.small.currents import ACCURATE, measure
+from circuitsim.engine.small.currents import ACCURATE, measure, reach
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, share
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan, plan
@@ -192,7 +192,10 @@ def prove(plan, packed, space, out):
     i = m + plan.coordinate.size
     at = i + m
     worst, relative = out[at : at + 7], out[at + 7 : at + 14]
-    bound = measure(plan, space, kind, first, second, out[:m], space.closed, out[m:i], out[i:at], worst, relative)
+    ohms = reach(plan, space, space.closed)
+    bound = measure(
+        plan, space, kind, first, second, out[:m], space.closed, ohms, out[m:i], out[i:at], worst, relative
+    )
     for k in range(m, at):
         out[k] += 0.0  # no −0.0
     error = 0.0 if bound <= ACCURATE else np.inf

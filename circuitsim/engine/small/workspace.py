@@ -48,6 +48,8 @@ class Workspace(NamedTuple):
     pivot: np.ndarray
     factored: np.ndarray  # the diodes that each factor holds closed
     held: np.ndarray  # whether all its pivots are positive
+    reach: np.ndarray  # potentials that 1 A into each node leads to, V; 0 where every part is tied well to the others
+    reached: np.ndarray  # whether these are known
     stamp: np.ndarray  # when each factor was last used, 0: never; last: the clock
     work: np.ndarray
     x: np.ndarray
@@ -91,8 +93,8 @@ def workspace_size(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes
-    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 12 * nodes + r + 3, f * d + f + n + 1 + 7 * d + nodes
+    numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes + f * n
+    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 12 * nodes + r + 3, f * d + 2 * f + n + 1 + 7 * d + nodes
 
 
 def workspace(plan, numbers, places, marks):
@@ -116,6 +118,8 @@ def workspace(plan, numbers, places, marks):
         numbers[r + s + f * (s + fill) : e].reshape(f, n),
         marks[: f * d].reshape(f, d),
         marks[f * d : m],
+        numbers[k + 7 * nodes + c : k + 7 * nodes + c + f * n].reshape(f, n),
+        marks[m + c + 7 * d + nodes : m + c + 7 * d + nodes + f],
         places[:p],
         numbers[e : e + c],
         numbers[e + c : e + 2 * c],
