@@ -5,7 +5,9 @@ Pages are the Markdown files of this folder. The reference is made here from ``_
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import os
 import re
 from pathlib import Path
@@ -18,7 +20,7 @@ copyright = "the authors of circuitsim"
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "images"]
+exclude_patterns = ["_build", "images", "gallery"]
 html_theme = "alabaster"
 html_theme_options = {
     "description": "Exact, certified simulation of nonlinear resistive circuits", "page_width": "1200px",
@@ -98,6 +100,32 @@ def write_commands(folder: Path) -> None:
     (folder / "commands.md").write_text("\n".join(parts), encoding="utf-8")
 
 
+def gallery_commands() -> list[list[str]]:
+    """The command of each figure of the gallery, as words."""
+    text = (Path(__file__).parent / "gallery.md").read_text(encoding="utf-8")
+    return [line.split()[1:] for line in text.split("\n") if line.startswith("    circuitsim ")]
+
+
+def draw_gallery(folder: Path) -> None:
+    """Run the commands of the gallery in a folder, which gets their pictures.
+
+    Raises
+    ------
+    RuntimeError
+        A command fails.
+    """
+    from circuitsim.cli import main
+
+    folder.mkdir(exist_ok=True)
+    decks = f"{Path(__file__).parents[1] / 'netlists'}/"
+    with contextlib.chdir(folder):
+        for words in gallery_commands():
+            with contextlib.redirect_stdout(io.StringIO()):
+                code = main(["-q", *(word.replace("netlists/", decks) for word in words)])
+            if code:
+                raise RuntimeError(f"circuitsim {' '.join(words)}: exit code {code}")
+
+
 _MARKS = re.compile(r"(``.*?``|`[^`]*`)|([*|])|(?<=\w)(_)(?!\w)")
 
 
@@ -113,3 +141,4 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", escape_marks, priority=100)
     write_reference(Path(__file__).parent / "reference")
     write_commands(Path(__file__).parent / "reference")
+    draw_gallery(Path(__file__).parent / "gallery")

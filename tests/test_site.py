@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,17 @@ def settings() -> ModuleType:
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module
+
+
+def test_the_gallery_has_twenty_figures_and_each_its_command(tmp_path: Path) -> None:
+    site = settings()
+    page = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    wanted = re.findall(r"\(gallery/([\w-]+\.png)\)", page)
+    assert len(wanted) >= 20 and len(site.gallery_commands()) == len(wanted)
+    site.draw_gallery(tmp_path / "figures")
+    made = sorted((tmp_path / "figures").iterdir())
+    assert [path.name for path in made] == sorted(wanted)
+    assert all(path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 8_000 for path in made)
 
 
 def test_every_page_is_in_readme_or_the_index() -> None:

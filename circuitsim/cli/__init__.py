@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from circuitsim._version import __version__
 from circuitsim.cli.streams import WHEN, colour_asked, escaping_streams
@@ -56,7 +57,11 @@ first steps:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises `UsageError`, printed like every other error."""
+    """A parser whose errors are `UsageError`; what begins as a negative number is no option."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._negative_number_matcher = re.compile(r"-\.?[0-9]")
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with a pointer to the help."""

@@ -71,6 +71,12 @@ def test_version_anywhere(capsys: pytest.CaptureFixture[str], words: tuple[str, 
     assert capsys.readouterr().out.startswith("circuitsim ")
 
 
+def test_ranges_may_begin_with_a_minus(command: Command, deck) -> None:
+    words = ("curve", deck("t\nR1 a 0 2\n"), "--device", "R1", "--volts", "-2:2:2")
+    found = command(*words)
+    assert found.code == 0 and found.out.splitlines()[1].startswith("-2.0,solved,-1.0")
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
