@@ -4,6 +4,7 @@ Between two events (a diode changes its state, a source has a corner) the circui
 waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
 """
 
+from circuitsim.transient.gradients import Integral, Value, WaveformGradient, waveform_gradient
 from circuitsim.transient.measure import Measurement, measure
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import Event, TransientResult
@@ -12,6 +13,7 @@ from circuitsim.transient.steady import PeriodicResult, Shooting, steady_state_p
 from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
 
 __all__ = [
-    "Event", "Exponential", "Measurement", "PeriodicResult", "PiecewiseLinear", "Pulse", "Shooting", "Sine", "Switch",
-    "TransientResult", "Waveform", "measure", "steady_state_periodic", "transient",
+    "Event", "Exponential", "Integral", "Measurement", "PeriodicResult", "PiecewiseLinear", "Pulse", "Shooting", "Sine",
+    "Switch", "TransientResult", "Value", "Waveform", "WaveformGradient", "measure", "steady_state_periodic",
+    "transient", "waveform_gradient",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ from circuitsim.transient.loop import (
 )
 from circuitsim.transient.modes import Role
 from circuitsim.transient.problem import Problem
-from circuitsim.transient.result import Energies, Event, Segments
+from circuitsim.transient.result import Beginning, Energies, Event, Segments
 from circuitsim.transient.waveforms import schedule
 
 JUMPS = 2
@@ -78,6 +78,7 @@ class Course:
     ) -> None:  # fmt: skip
         self.follows = follows
         self.turns: list[tuple[int, np.ndarray]] = []
+        self.begins, self.jumped = Beginning.STATED, False
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
@@ -101,6 +102,7 @@ class Course:
         closed = np.array([switch.closed for switch in problem.switches], dtype=bool)
         if initial is None:
             x, walk.conducting[:] = operating_point(problem, closed, held)
+            self.begins = Beginning.HELD if held else Beginning.OPERATING_POINT
         else:
             walk.conducting[problem.diodes.size :] = closed
             initial = from_held(problem, held) | dict(initial)
@@ -178,6 +180,7 @@ class Course:
             walk.number[TURNED] += abs(delivered)
             walk.number[LOST] += lost
             self.lost += lost
+            self.jumped = True
             if self.follows:
                 self._turn(new, size)
             walk.x[:] = new

@@ -118,25 +118,21 @@ class Library:
         of_sources = _nonzero(np.concatenate([mode.source_loops, mode.source_cuts]))
         self._grow(max(len(checks), len(of_sources)))
         at, modes, d = self.count, self.modes, rows.diodes.size
-        order = np.concatenate([np.arange(k, k + s), np.arange(k)])
         xw = np.concatenate([self.elements + np.arange(s), rows.storing])
         conducts = mode.conducting[:d, None]
-
-        def wide(matrix: np.ndarray) -> np.ndarray:
-            return np.pad(matrix[:, order], ((0, 0), (0, q - k)))
 
         values = np.linalg.eigvals(mode.system)
         turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
         fastest = np.abs(values.imag[turning]).max(initial=0.0)
         modes.conducting[at], modes.size[at] = mode.conducting, k
         modes.place[at, :k] = np.searchsorted(rows.storing, mode.states)
-        modes.system[at] = np.pad(mode.system[np.ix_(order, order)], (0, q - k))
+        modes.system[at] = ordered_square(mode, s, q)
         modes.radius[at] = np.abs(values).max(initial=0.0)
         modes.longest[at] = TURN / fastest if fastest > 0.0 else np.inf
-        modes.voltage[at], modes.current[at] = wide(mode.voltage), wide(mode.current)
-        slack = wide(np.where(conducts, mode.current[rows.diodes], -mode.voltage[rows.diodes]))
+        modes.voltage[at], modes.current[at] = ordered(mode.voltage, k, s, q), ordered(mode.current, k, s, q)
+        slack = np.where(conducts, modes.current[at, rows.diodes], -modes.voltage[at, rows.diodes])
         modes.slack[at, :d], modes.slack[at, d:] = slack, self._controls(mode.conducting[d:], modes, at)
-        modes.storing[at] = wide(mode.dependent[rows.storing])
+        modes.storing[at] = ordered(mode.dependent[rows.storing], k, s, q)
         modes.infinite[at, :d] = np.where(conducts, mode.loops[rows.diodes], -mode.cuts[rows.diodes])[:, xw]
         modes.sources[at, :d] = np.where(conducts, mode.source_loops[rows.diodes], -mode.source_cuts[rows.diodes])
         modes.checks[at, : len(checks)], modes.many[at] = checks[:, xw], len(checks)
@@ -198,6 +194,17 @@ class _Room(NamedTuple):
             new(elements, n), new(d, n), new(q, n), new(d, n), new(d, s), new(checks, n), new(checks, s),
             new(kind=np.int64), new(kind=np.int64), new(LENGTHS, kind=np.int64) - 1,
         )  # fmt: skip
+
+
+def ordered(matrix: np.ndarray, k: int, s: int, q: int) -> np.ndarray:
+    """Rows over (k states, s states of sources) as rows over the library's state vector (s + q)."""
+    return np.pad(np.concatenate([matrix[:, k:], matrix[:, :k]], axis=1), ((0, 0), (0, q - k)))
+
+
+def ordered_square(mode: Mode, s: int, q: int) -> np.ndarray:
+    """A mode's system over the library's state vector: (s + q, s + q)."""
+    k = mode.states.size
+    return ordered(np.pad(np.roll(mode.system, s, axis=0), ((0, q - k), (0, 0))), k, s, q)
 
 
 def _nonzero(rows: np.ndarray) -> np.ndarray:

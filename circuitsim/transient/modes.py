@@ -130,18 +130,20 @@ def mode_of(
     system : (s, s) float array
         Generator of all sources' states.
     rows : (q, s) float array
-        Source values are these rows times the sources' states.
+        Source values are these rows times the sources' states. Complex values of elements and rows make the result
+        complex: its imaginary part is a derivative (complex step).
     """
     role = parts.role.copy()
     role[diodes[conducting]] = Role.CONDUCTING
     net = _network(parts, role)
     k, s = net.states.size, system.shape[0]
     # Rows over z of source values and their derivatives.
-    value, rate = np.zeros((2, role.size, k + s))
+    kind = np.result_type(parts.value, rows)
+    value, rate = np.zeros((2, role.size, k + s), kind)
     value[sources, k:] = rows
     rate[sources, k:] = rows @ system
-    voltage, current = np.zeros((2, role.size, k + s))
-    waves = _Waves(voltage, current, np.zeros((k + s, k + s)))
+    voltage, current = np.zeros((2, role.size, k + s), kind)
+    waves = _Waves(voltage, current, np.zeros((k + s, k + s), kind))
     waves.system[k:, k:] = system
     waves.voltage[net.tied] = value[net.tied]
     waves.current[net.open_links] = value[net.open_links]
@@ -300,11 +302,11 @@ def _mismatches(
 ) -> tuple[np.ndarray, np.ndarray]:
     """`Mode.loops` and `Mode.cuts`; those of sources alone without elements ``storing`` energy."""
     m, (twigs, links, f) = role.size, tree
-    given = np.zeros((m, m + rows.shape[1]))
+    given = np.zeros((m, m + rows.shape[1]), rows.dtype)
     given[sources, m:] = rows
     states = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
     given[states, states] = 1.0
-    loops, cuts = np.zeros((2, m, m + rows.shape[1]))
+    loops, cuts = np.zeros((2, m, m + rows.shape[1]), rows.dtype)
     last, first = (Role.CAPACITOR, Role.INDUCTOR) if storing else (Role.CONDUCTING, Role.BLOCKING)
     fixed = np.flatnonzero(role[twigs] <= last)
     closing = np.flatnonzero(role[links] <= last)

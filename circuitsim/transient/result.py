@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,8 +13,17 @@ from circuitsim.transient.exponentials import evaluate as evaluate_states
 from circuitsim.transient.library import Modes
 
 if TYPE_CHECKING:
+    from circuitsim.transient.problem import Problem
     from circuitsim.transient.proof import TransientCertificate
     from circuitsim.transient.terminals import Terminals
+
+
+class Beginning(Enum):
+    """What the states at the beginning depend on."""
+
+    STATED = 0
+    OPERATING_POINT = 1
+    HELD = 2
 
 
 class Event(NamedTuple):
@@ -103,6 +113,22 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     return voltage, current, where
 
 
+class Origin(NamedTuple):
+    """Where a run comes from, for its derivatives.
+
+    Attributes
+    ----------
+    problem : Problem
+    begins : Beginning
+    jumps : bool
+        Whether states jumped during the run.
+    """
+
+    problem: Problem
+    begins: Beginning
+    jumps: bool
+
+
 class TransientResult:
     """Waveforms over time.
 
@@ -116,15 +142,16 @@ class TransientResult:
     certificate : TransientCertificate
     stop : float
         End of the run, s.
+    origin : Origin
     """
 
     def __init__(
         self, terminals: Terminals, times: np.ndarray, segments: Segments, events: tuple[Event, ...],
         energies: Energies, stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray],
-        changing: Sequence[str],
+        changing: Sequence[str], origin: Origin,
     ) -> None:  # fmt: skip
         self.circuit, self.times, self.events, self.energies = terminals.circuit, times, events, energies
-        self._terminals = terminals
+        self._terminals, self.origin = terminals, origin
         self.stop, self.certificate = stop, certificate
         self._segments, self._waves, self._changing = segments, waves, tuple(changing)
 
@@ -145,6 +172,11 @@ class TransientResult:
             raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
         voltage, current, _ = evaluate(self._segments, times)
         return self._terminals.of_parts(voltage, current)
+
+    @property
+    def segments(self) -> Segments:
+        """The run in segments, for derivatives."""
+        return self._segments
 
     def segment_starts(self) -> np.ndarray:
         """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""
