@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.engine import nodal
+from circuitsim.engine import nodal, tree
 from circuitsim.engine.dual import solve_dual
 from circuitsim.engine.exchange import exchange_all
+from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
@@ -106,6 +107,8 @@ def _exchanged(net: Network, point: LinearPoint, equal: np.ndarray) -> np.ndarra
     need = np.bincount(coordinate[net.second[carriers]], current, size)
     need -= np.bincount(coordinate[net.first[carriers]], current, size)
     tail, head, flow = coordinate[net.first[d]], coordinate[net.second[d]], point.current[d]
-    scale = np.bincount(coordinate, point.at_node, size)
+    at_node = np.empty(net.n_nodes)
+    kernel(tree.node_maxima, net.first.size)(net.first, net.second, point.current, at_node)
+    scale = np.bincount(coordinate, at_node, size)
     group = representative(net, point.closed)
     return exchange_all(tail, head, group, equal, point.closed[d], flow, np.abs(flow), need, scale)

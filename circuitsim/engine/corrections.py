@@ -17,11 +17,16 @@ from circuitsim.engine.network import Network
 from circuitsim.engine.spanning import Tree
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.program.blocks import block_labels
+from circuitsim.solvers.linear import ACCURACY
 
 LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
 """Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
+FINEST = 1e-13
+"""The least that an iterative linear solver is asked to leave of the injected currents."""
+MARGIN = 1e-5
+"""How far below the accuracy of the currents its residuals are to be."""
 DIGITS = 1e-3
 """A current that changes by more of itself is not known yet."""
 
@@ -45,11 +50,17 @@ class Corrections:
         m, n = net.first.size, net.n_nodes
         self.net, self.made, self.on = net, made, on
         self.block, self.active = active_blocks(net, on)
-        self.chords = np.flatnonzero((net.ohms > 0.0) & ~made.inside & self.active)
+        chords = (net.ohms > 0.0) & ~made.inside
+        if on.any() and (made.root_of[net.first[net.sources]] == made.root_of[net.second[net.sources]]).all():
+            kernel(tree.mark_live, m)(
+                n, made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf,
+                np.flatnonzero(chords & self.active), net.sources, self.active,
+            )  # fmt: skip
+        self.chords = np.flatnonzero(chords & self.active)
         self.current, self.current_low = net.source.copy(), np.zeros(m)
         self.current[self.chords] = guess[self.chords]
         self.before, self.correction = np.zeros((2, m))
-        self.v, self.v_low, self.need, self.need_low, self.at_node, self.most = np.zeros((6, n))
+        self.v, self.v_low, self.need, self.need_low, self._at_node, self._most = np.zeros((6, n))
         free = made.root_of == np.arange(n)
         free[net.roots] = False
         self.v[free] = anchor[free]
@@ -60,19 +71,14 @@ class Corrections:
         self._old = self.residual
 
     def follow(self, share: float = 0.0) -> bool:
-        """Tree currents, potentials and largest currents that follow from the chords' currents; those of the tree below
-        ``share`` of the largest in their subtree are zero. Whether any is below `RESOLUTION` of that."""
-        net, made, m = self.net, self.made, self.net.first.size
-        walk = made.order, made.edge, made.parent
-        tiny = kernel(tree.tree_currents, m)(
-            *walk, net.first, net.second, self._carrying, self.current, self.current_low, self.need, self.need_low,
-            self.most, share,
+        """Tree currents, potentials and blocks' largest currents that follow from the chords' currents; those of the
+        tree below ``share`` of the largest in their subtree are zero. Whether any is below `RESOLUTION` of that."""
+        net, made = self.net, self.made
+        tiny = kernel(tree.follow, net.first.size)(
+            made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf, self._carrying, self.block,
+            self.current, self.current_low, self.need, self.need_low, self._most, share, self.v, self.v_low,
+            self.in_block,
         )  # fmt: skip
-        kernel(tree.tree_potentials, m)(
-            *walk, net.first, net.ohms, net.emf, self.current, self.current_low, self.v, self.v_low
-        )
-        kernel(tree.node_maxima, m)(net.first, net.second, self.current, self.at_node)
-        kernel(tree.block_maxima, m)(self.block, self.current, self.in_block)
         return bool(tiny)
 
     def residuals(self) -> float:
@@ -91,7 +97,7 @@ class Corrections:
         bounds = np.zeros(net.first.size)
         if not kernel(tree.bounded, net.first.size)(
             net.first, net.second, net.ohms, self.active & (made.inside | (net.ohms > 0.0)), self.block, self.current,
-            self.at_node, self.in_block, power, OVERALL, LOCAL, bounds,
+            self._at_node, self.in_block, power, OVERALL, LOCAL, bounds,
         ):  # fmt: skip
             return False
         reach = np.zeros(net.n_nodes)
@@ -102,6 +108,17 @@ class Corrections:
             return False
         self.correction, self.zero = bounds, self.chords[:0]
         return True
+
+    def accuracy(self, power: float) -> float:
+        """What an iterative linear solver may leave of the injected currents, so that the next residuals, of this power
+        now, prove all currents."""
+        net, e = self.net, self.chords
+        if net.laplacian.direct or power == 0.0:
+            return ACCURACY
+        size = np.abs(self.current[e])
+        there = size > OVERALL * self.in_block[self.block[e]]
+        least = float((size * np.sqrt(net.ohms[e]))[there].min(initial=np.inf))
+        return min(max(MARGIN * LOCAL * least / np.sqrt(power), FINEST), ACCURACY)
 
     def correct(self, x: np.ndarray, last: np.ndarray) -> None:
         """Correct the chords' currents by potentials ``x`` (n + 1,), V, of each node's coordinate ``last``."""
@@ -116,8 +133,9 @@ class Corrections:
         """The largest last change of a current against its accuracy; fills in ``correction``."""
         net = self.net
         np.abs(self.current - self.before, out=self.correction)
+        kernel(tree.node_maxima, net.first.size)(net.first, net.second, self.current, self._at_node)
         ratio: float = kernel(tree.largest_correction, net.first.size)(
-            net.first, net.second, self.block, self.correction, self.at_node, self.in_block, LOCAL, OVERALL
+            net.first, net.second, self.block, self.correction, self._at_node, self.in_block, LOCAL, OVERALL
         )
         return ratio
 

@@ -37,6 +37,8 @@ class Violations(NamedTuple):
 def kkt_violations(net: Network, point: LinearPoint) -> Violations:
     """The diodes in the wrong state."""
     d = net.diodes
+    if not d.size:
+        return Violations(d, d)
     a, c = net.first[d], net.second[d]
     on = point.closed[d]
     closed = d[on]

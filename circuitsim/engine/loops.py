@@ -2,8 +2,8 @@
 
 Potentials do not determine such currents: any circulation of positive diode currents is a steady state too. The choice
 shown is what wires of equal, vanishing resistance carry: the steady state of a circuit in which each element of the
-loops is 1 Ω, each diode 1 Ω in series with an ideal diode. Newton's method on the dual problem finds the signs, the
-engine the currents.
+loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small driver solves it. Where it cannot, or the loops
+are many, Newton's method on the dual problem finds the signs, the engine the currents.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, network
 from circuitsim.engine.refinement import LinearPoint
+from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.kernels import COMPILED
 from circuitsim.program.blocks import block_labels
@@ -34,6 +35,8 @@ SHORTEST = 1e-3
 """Least share of a Newton step."""
 PROXIMAL = 1e-8
 """Weight of the proximal term beside conductances of 1 S."""
+SMALL = 1_000
+"""Most elements on loops that the small driver takes: beyond, few are sparse enough for it."""
 SMALLEST = 1e-290
 """Least current in a loop, A."""
 
@@ -69,7 +72,9 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
-    found = _least_norm(nodes.size, first, second, one_way, need[nodes], net.first.size > COMPILED)
+    found = _rounded(nodes.size, first, second, one_way, need[nodes])
+    if found is None:
+        found = _least_norm(nodes.size, first, second, one_way, need[nodes], net.first.size > COMPILED)
     unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
     return Loops(elements, found, unique)
 
@@ -101,18 +106,39 @@ def _gather(elements, first, second, current, current_low, high, low):
         high[b], low[b] = add(high[b], low[b], current[e], current_low[e])
 
 
+def _rounded(
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
+) -> np.ndarray | None:
+    """`_least_norm` by the small driver, in doubles; None where that fails or the loops are too many."""
+    if first.size > SMALL:
+        return None
+    number, _ = _numbered(n, first, second, need)
+    left = np.zeros(int(number.max(initial=0)) + 1)
+    left[number] = need
+    left[0] = 0.0
+    carried = np.zeros(first.size)
+    done = small_kernel("carry_away", n)(number[first], number[second], one_way, left, carried)
+    return carried if done else None
+
+
+def _numbered(n: int, first: np.ndarray, second: np.ndarray, need: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the nodes from 1, 0 for the node of the largest need in each connected part, which takes what rounding
+    leaves over; and these nodes."""
+    part = component_labels(n, first, second)
+    order = np.lexsort((-np.abs(need), part))
+    roots = order[np.append(True, part[order[1:]] != part[order[:-1]])]
+    number = np.ones(n, dtype=np.int64)
+    number[roots] = 0
+    return number * np.cumsum(number), roots
+
+
 def _least_norm(
     n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
 ) -> np.ndarray:
     """Currents of least norm that carry ``need`` away, one-way edges ≥ 0; ``compiled`` as in `NodalPattern`."""
     from circuitsim.engine.active_set import solve_active_set
 
-    part = component_labels(n, first, second)
-    # The node of the largest need in each part takes what rounding leaves over: it is ground.
-    order = np.lexsort((-np.abs(need), part))
-    roots = order[np.append(True, part[order[1:]] != part[order[:-1]])]
-    number = np.arange(1, n + 1)
-    number[roots] = 0
+    number, roots = _numbered(n, first, second, need)
     d = np.flatnonzero(one_way)
     middle = np.arange(d.size) + n + 1
     fed = np.flatnonzero((need != 0.0) & (number > 0))

@@ -10,6 +10,7 @@ import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.engine.spanning import Tree, grow
+from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
@@ -104,6 +105,18 @@ class Resistances:
         return self.wiring.pattern.solver(self.conductances, direct=True)
 
     @cached_property
+    def siemens(self) -> np.ndarray:
+        """Conductances of all resistors but shorts, S, as the topology lists them."""
+        return 1.0 / self.ohms[self.wiring.topology.resistor]
+
+    @cached_property
+    def strength(self) -> np.ndarray:
+        """Sum of the conductances at each coordinate (n + 1,), S."""
+        plan, size = self.wiring.topology, self.wiring.structure.n + 1
+        first, second = plan.coordinate[plan.resistor_first], plan.coordinate[plan.resistor_second]
+        return np.bincount(first, self.siemens, size) + np.bincount(second, self.siemens, size)
+
+    @cached_property
     def tree(self) -> Tree:
         """The spanning tree while no diode conducts: fixed voltages, then resistors in ascending order."""
         structure = self.wiring.structure
@@ -134,6 +147,18 @@ class Wiring:
         a, b = np.concatenate([ends.a, ends.tail]), np.concatenate([ends.b, ends.head])
         large = self.compiled or self.structure.arrays.kind.size > COMPILED
         return NodalPattern(derived.n, a, b, ends.r.size, derived.grounded, large)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """What the steps of active-set iterations need."""
+        structure = self.structure
+        forest, (_, first, second, _, _) = structure.forest, structure.arrays
+        node, r, d = forest.order, structure.resistors, structure.diodes
+        edge = structure.voltage_edges[forest.edge[node]]
+        return Topology(
+            structure.n, structure.coordinate, node, forest.parent[node], edge, r, first[r], second[r], first[d],
+            second[d],
+        )  # fmt: skip
 
     @cached_property
     def branch(self) -> np.ndarray:

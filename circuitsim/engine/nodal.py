@@ -11,15 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import choose_forest
 from circuitsim.engine import steps
 from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import representative
 from circuitsim.engine.search import Change, Search
-from circuitsim.program.flow import spanning_forest
-from circuitsim.program.structure import Structure
-from circuitsim.solvers.linear import Factored
+from circuitsim.solvers.linear import ACCURACY, Factored
 
 CLEAR = 1e-9
 """A current or voltage above this share of the magnitudes that it is a sum of is clear."""
@@ -52,71 +50,135 @@ class Start(NamedTuple):
     iterations: int
 
 
+ROUGH = 1e-4
+"""What iterative linear solvers leave of the net currents while many diodes are in the wrong state."""
+FEW = 0.02
+"""Share of the diodes that is not many."""
+
+
+FINE = 1e-12
+"""The same once there is no violation: each digit missing here is one that corrections in pairs of doubles add."""
+LEAST = 1e-2
+"""What they leave at most of the currents to carry."""
+
+
+class _Accuracy:
+    """What an iterative linear solver may leave of the currents in an iteration, against those of the first one.
+
+    Attributes
+    ----------
+    rough : bool
+        Whether that is `ROUGH`; no violation then is followed by the same diodes with `ACCURACY`.
+    """
+
+    def __init__(self, net: Network) -> None:
+        self._direct = net.laplacian.direct
+        self.rough, self._whole = not self._direct, 0.0
+
+    def next(self, state: steps.State) -> float:
+        """The share of the currents to carry that the next solution may leave."""
+        if self._direct:
+            return ACCURACY
+        # Conducting diodes carry what cancels within their groups; ground takes any current.
+        need = np.bincount(state.root, state.change, state.root.size)
+        need[state.root[-1]] = 0.0
+        size = float(np.linalg.norm(need))
+        self._whole = self._whole or size
+        share = ROUGH if self.rough else FINE
+        return min(share * self._whole / size, LEAST) if size > 0.0 else share
+
+
 def suits(net: Network) -> bool:
     """Whether there are diodes and similar resistances, and resistors and sources lead from every node to ground."""
     r = net.ascending
     return bool(net.diodes.size and net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
 
 
-def topology(structure: Structure) -> steps.Topology:
-    """What the steps need of a structure."""
-    forest, (_, first, second, _, _) = structure.forest, structure.arrays
-    node, r, d = forest.order, structure.resistors, structure.diodes
-    edge = structure.voltage_edges[forest.edge[node]]
-    return steps.Topology(
-        structure.n, structure.coordinate, node, forest.parent[node], edge, r, first[r], second[r], first[d], second[d]
-    )  # fmt: skip
-
-
 def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> Start:
     """Active-set iterations until no violation is clear, a set returns or ``limit`` linear circuits are solved."""
-    m, d, structure = net.first.size, net.diodes, net.structure
-    plan = topology(structure)
-    state = steps.new_state(plan, 1.0 / net.ohms[plan.resistor])
+    m, d, made = net.first.size, net.diodes, net.resistances
+    plan = made.wiring.topology
+    state = steps.new_state(plan, made.siemens, made.strength)
     v, offset = np.zeros((2, net.n_nodes))
-    kernel(steps.offsets, plan.tree_node.size)(plan, structure.arrays.kind, net.first, net.emf, offset)
-    begins, ends = net.first[net.sources], net.second[net.sources]
-    amperes = net.source[net.sources]
-    injected = np.bincount(ends, amperes, net.n_nodes) - np.bincount(begins, amperes, net.n_nodes)
+    kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
+    injected = _injected(net)
     tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
-    start, finish = kernel(steps.start, m), kernel(steps.finish_at_hand, m)
+    begin, finish = kernel(_begin, m), kernel(steps.finish_at_hand, m)
     position = np.full(m, -1, dtype=np.int64)
     position[d] = np.arange(d.size)
-    order, factored, count, search = position[closed], None, 0, Search(closed.size > 0)
+    branch, on = net.branch[d], np.zeros(d.size, dtype=bool)
+    order, factored, count, search, budget = position[closed], None, 0, Search(closed.size > 0), _Accuracy(net)
     while True:
         count += 1
-        on = np.zeros(d.size, dtype=bool)
-        on[spanning_forest(plan.n, tail, head, order)] = True
-        start(plan, injected, offset, state, on, v)
-        branch = net.branch[d[on]]
-        factored = net.laplacian.factor(branch[branch >= 0], factored)
-        state.change[:] = factored.solve(state.change[:-1])
-        conducting = np.zeros(m, dtype=bool)
-        conducting[d[on]] = True
-        state.forest.last[:] = representative(net, conducting)
+        begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
+        shorts = branch[on]
+        factored = net.laplacian.factor(shorts[shorts >= 0], factored)
+        state.change[:] = factored.solve(state.change[:-1], budget.next(state))
         finish(plan, injected, offset, state, on, v, CLEAR)
         leave, enter, flow = on & ~state.wanted, state.wanted & ~on, state.flow
         if leave.any():
-            forward = v[plan.anode] - v[plan.cathode]
-            equal = np.abs(forward) <= EQUAL * np.maximum(np.abs(v[plan.anode]), np.abs(v[plan.cathode]))
-            need = np.bincount(plan.coordinate, state.need, plan.n + 1)
-            scale = np.bincount(plan.coordinate, state.size, plan.n + 1)
-            flow = exchange_all(tail, head, state.root, equal, on, state.flow, state.noise, need, scale)
+            flow = _exchanged(plan, state, tail, head, on, v)
             on = flow != 0.0
             leave = on & (flow < -CLEAR * state.noise)
-        wrong = int(leave.sum() + enter.sum())
-        change = search.next(np.packbits(on).tobytes(), wrong, int(enter.sum()))
+        entering = np.flatnonzero(enter)
+        wrong = int(np.count_nonzero(leave)) + entering.size
+        if not wrong and budget.rough and count < limit:
+            order = np.flatnonzero(on)
+            budget.rough = False
+            continue
+        budget.rough = budget.rough and wrong > FEW * d.size
+        change = search.next(np.packbits(on).tobytes(), wrong, entering.size)
         if change is Change.PART and wrong:
             part = search.part(leave | enter)
-            leave, enter = leave & part, enter & part
+            leave, entering = leave & part, entering[part[entering]]
         stays = np.flatnonzero(on if change is Change.ENTER_ONLY else on & ~leave)
-        stays = stays[np.argsort(-flow[stays], kind="stable")]
+        stays = stays[descending(flow[stays])]
         if not wrong or change is Change.DUAL or count >= limit:
             current = np.zeros(m)
             current[plan.resistor] = (v[plan.resistor_first] - v[plan.resistor_second]) * state.g
             return Start(d[stays], current, factored, count)
-        entering = np.flatnonzero(enter)
         forward = v[plan.anode[entering]] - v[plan.cathode[entering]]
-        order = np.concatenate([entering[np.argsort(-forward, kind="stable")], stays])
+        order = np.concatenate([entering[descending(forward)], stays])
         if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
             order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
+
+
+def descending(amount: np.ndarray) -> np.ndarray:
+    """Positions by falling powers of two, which order well enough for a tree and are sorted in linear time."""
+    return np.argsort(-np.frexp(amount)[1].astype(np.int16), kind="stable")
+
+
+def _injected(net: Network) -> np.ndarray:
+    """Currents that sources inject into the nodes (n_nodes,), A."""
+    amperes = net.source[net.sources]
+    found = np.bincount(net.second[net.sources], amperes, net.n_nodes)
+    return found - np.bincount(net.first[net.sources], amperes, net.n_nodes)
+
+
+def _exchanged(
+    plan: steps.Topology, state: steps.State, tail: np.ndarray, head: np.ndarray, on: np.ndarray, v: np.ndarray
+) -> np.ndarray:
+    """Currents of all diodes (d,), A, after exchanges in the trees of conducting ones among those of equal ends."""
+    a, c = v[plan.anode], v[plan.cathode]
+    equal = np.abs(a - c) <= EQUAL * np.maximum(np.abs(a), np.abs(c))
+    need, scale, gather = np.empty(plan.n + 1), np.empty(plan.n + 1), kernel(steps.gather, plan.coordinate.size)
+    gather(plan, state.need, need)
+    gather(plan, state.size, scale)
+    return exchange_all(tail, head, state.root, equal, on, state.flow, state.noise, need, scale)
+
+
+def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v):
+    """The step before a linear solve with the ``diodes`` conducting, the earlier of them where they close loops."""
+    kept = np.empty(min(plan.n, diodes.size), np.int64)
+    count = choose_forest(plan.n + 1, tail, head, diodes, kept)
+    for d in range(on.size):
+        on[d] = False
+    for k in range(count):
+        on[kept[k]] = True
+    steps.start(plan, injected, offset, state, on, v)
+    # The potential of a group is that of the coordinate eliminated last, which has the least rounding.
+    last, root = state.forest.last, state.root
+    for k in range(elimination.size):
+        last[root[elimination[k]]] = elimination[k]
+    for k in range(plan.n + 1):
+        last[k] = last[root[k]]

@@ -39,8 +39,6 @@ class LinearPoint(NamedTuple):
         Node potentials, V.
     need : (n_nodes,) float array
         At each root the net current into its component, A.
-    at_node : (n_nodes,) float array
-        Largest |current| at each node, A.
     block : (m,) int array
         Biconnected component of each element that carries current, −1 elsewhere.
     correction : (m,) float array
@@ -62,7 +60,6 @@ class LinearPoint(NamedTuple):
     v: np.ndarray
     v_low: np.ndarray
     need: np.ndarray
-    at_node: np.ndarray
     block: np.ndarray
     correction: np.ndarray
     in_block: np.ndarray
@@ -104,21 +101,22 @@ def solve_linear(
     while work.chords.size:
         power = work.residuals()
         proven = work.proven(power)
-        if proven or steps >= STEPS or (agree >= 2 and not open_digits) or agree >= FURTHER:
+        if proven:
             break
-        work.correct(factored.solve(work.injected[:-1]), last)
+        if steps:
+            ratio = work.change()
+            agree = agree + 1 if ratio <= 1.0 else 0
+            open_digits = work.rounding()
+            if not ratio < np.inf or steps >= STEPS or (agree >= 2 and not open_digits) or agree >= FURTHER:
+                break
+        work.correct(factored.solve(work.injected[:-1], work.accuracy(power)), last)
         steps += 1
         tiny = work.follow()
-        ratio = work.change()
-        agree = agree + 1 if ratio <= 1.0 else 0
-        open_digits = work.rounding()
-        if not ratio < np.inf:
-            break
     if tiny or work.zero.size:
         work.current[work.zero] = work.current_low[work.zero] = 0.0
         work.follow(tree.RESOLUTION)
     converged = bool(agree) or proven or not work.chords.size
     return LinearPoint(
-        made, on, work.current, work.current_low, work.v, work.v_low, work.need, work.at_node, work.block,
+        made, on, work.current, work.current_low, work.v, work.v_low, work.need, work.block,
         work.correction, work.in_block, factored, converged, steps,
     )  # fmt: skip

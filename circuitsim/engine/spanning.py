@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import Tracks, choose_forest, grow_forest
 from circuitsim.engine.kernels import kernel
 from circuitsim.program.components import component_labels
-from circuitsim.program.flow import rooted, spanning_forest
 
 if TYPE_CHECKING:
     from circuitsim.engine.network import Network
@@ -53,25 +53,45 @@ def forest_of(net: Network, edges: np.ndarray) -> Tree:
 
 def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges: np.ndarray) -> Tree:
     """The spanning forest on n nodes of ``edges``, positions in first–second, that takes them in the order given."""
-    kept = spanning_forest(n - 1, first, second, edges)
     preferred = np.zeros(n)
     preferred[roots] = 1.0
-    grown = rooted(n - 1, first[kept], second[kept], preferred)
-    edge = np.where(grown.edge >= 0, kept[grown.edge], -1)
-    edge_of, parent_of, depth = np.full(n, -1, dtype=np.int64), np.arange(n), np.zeros(n, dtype=np.int64)
-    edge_of[grown.order], parent_of[grown.order] = edge, grown.parent
-    root_of = np.arange(n)
-    kernel(_descend, n)(grown.order, edge, grown.parent, depth, root_of)
+    order, edge, parent, depth, edge_of, parent_of, root_of = np.empty((7, n), dtype=np.int64)
     inside = np.zeros(first.size, dtype=bool)
-    inside[kept] = True
-    return Tree(grown.order, edge, grown.parent, edge_of, parent_of, depth, root_of, inside)
+    size = max(n, edges.size)
+    found = kernel(_grow, size)(
+        first, second, int(roots[0]), preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside
+    )
+    return Tree(order[:found], edge[:found], parent[:found], edge_of, parent_of, depth, root_of, inside)
 
 
-def _descend(order, edge, parent, depth, root_of):
-    for k in range(order.size):
-        if edge[k] >= 0:
-            depth[order[k]] = depth[parent[k]] + 1
-            root_of[order[k]] = root_of[parent[k]]
+def _grow(first, second, start, preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside):
+    """Fill in the members of a `Tree`; returns how many nodes its edges touch."""
+    n = edge_of.size
+    kept = np.empty(n, np.int64)
+    count = choose_forest(n, first, second, edges, kept)
+    kept = kept[:count]
+    a, b = np.empty(count, np.int64), np.empty(count, np.int64)
+    for k in range(count):
+        a[k], b[k] = first[kept[k]], second[kept[k]]
+        inside[kept[k]] = True
+    tracks = Tracks(
+        np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * count, np.int64), np.empty(n, np.int64)
+    )
+    node, above, by = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    grow_forest(n, count, a, b, start, preferred, tracks, node, above, by, root_of)
+    for k in range(n):
+        edge_of[k], parent_of[k], depth[k] = -1, k, 0
+    found, root = 0, -1
+    for k in range(count):
+        u, p, e = node[k], above[k], kept[by[k]]
+        if root_of[u] != root:
+            root = root_of[u]
+            order[found], edge[found], parent[found] = root, -1, root
+            found += 1
+        order[found], edge[found], parent[found] = u, e, p
+        edge_of[u], parent_of[u], depth[u] = e, p, depth[p] + 1
+        found += 1
+    return found
 
 
 def representative(net: Network, on: np.ndarray) -> np.ndarray:

@@ -84,11 +84,9 @@ class State(NamedTuple):
     wanted: np.ndarray  # (d,): the diodes that should conduct next
 
 
-def new_state(plan, g):
-    """A state of its own for conductances ``g``, S."""
+def new_state(plan, g, strength):
+    """A state of its own for conductances ``g``, S, and their sums ``strength`` at the coordinates, S."""
     c, d, nodes, numbers = plan.n + 1, plan.anode.size, plan.coordinate.size, np.int64
-    ends = plan.coordinate[plan.resistor_first], plan.coordinate[plan.resistor_second]
-    strength = np.bincount(ends[0], g, c) + np.bincount(ends[1], g, c)
     forest = Forest(np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers))
     tracks = Tracks(np.empty(c + 1, numbers), np.empty(c, numbers), np.empty(2 * d, numbers), np.empty(c, numbers))
     return State(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import find
 from circuitsim.engine.double_double import add, multiply
 
 COARSE = 1e-18
@@ -96,6 +97,19 @@ def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low,
         if first[e] != u:
             d, d_low = -d, -d_low
         v[u], v_low[u] = add(v[p], v_low[p], d, d_low)
+
+
+def follow(
+    order, edge, parent, first, second, ohms, emf, carriers, block, current, current_low, need, need_low, most, share,
+    v, v_low, in_block,
+):  # fmt: skip
+    """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns what the first does."""
+    found = tree_currents(
+        order, edge, parent, first, second, carriers, current, current_low, need, need_low, most, share
+    )
+    tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low)
+    block_maxima(block, current, in_block)
+    return found
 
 
 def path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b):
@@ -225,12 +239,12 @@ def bounded(first, second, ohms, carries, block, current, at_node, in_block, pow
     """Whether residuals of a power, W, prove the currents of all elements that carry any.
 
     Fills in ``bound`` (m,): the largest possible error of each current, A. It must be within ``local`` of the current
-    itself, or of a current that is exactly zero within ``local`` of the largest at either end or ``overall`` of the
-    largest in the block.
+    itself, or of a current that is exactly zero within ``local`` of the largest at either end (``at_node``, filled in
+    if needed) or ``overall`` of the largest in the block.
     """
     if not power < np.inf:
         return False
-    total = 0.0
+    total, zero = 0.0, False
     for e in range(ohms.size):
         if ohms[e] > 0.0 and carries[e]:
             total += 1.0 / ohms[e]
@@ -243,13 +257,19 @@ def bounded(first, second, ohms, carries, block, current, at_node, in_block, pow
         if block[e] >= 0:
             error += ROUNDED * in_block[block[e]]
         bound[e] = error
-        scale = local * abs(current[e])
         if current[e] == 0.0:
-            scale = local * max(at_node[first[e]], at_node[second[e]])
-            if block[e] >= 0:
-                scale = max(scale, overall * in_block[block[e]])
-        if error > scale:
+            zero = True
+        elif error > local * abs(current[e]):
             return False
+    if zero:
+        node_maxima(first, second, current, at_node)
+        for e in range(ohms.size):
+            if carries[e] and current[e] == 0.0:
+                scale = local * max(at_node[first[e]], at_node[second[e]])
+                if block[e] >= 0:
+                    scale = max(scale, overall * in_block[block[e]])
+                if bound[e] > scale:
+                    return False
     return True
 
 
@@ -271,6 +291,65 @@ def resolved(order, edge, parent, ohms, diodes, on, first, second, v, v_low, roo
             if size > 0.0 and error > local * size:
                 return False
     return True
+
+
+def join(depth, leader, top, a, b):
+    """Make one class of the tree edges in the loop of a chord a–b; returns it.
+
+    A class is named by the lower node of one of its edges; ``top`` is the highest node that it reaches.
+    """
+    name = -1
+    while a != b:
+        if depth[a] < depth[b]:
+            a, b = b, a
+        k = find(leader, a)
+        a = top[k]
+        if name < 0:
+            name = k
+        elif k != name:
+            leader[k] = name
+            if depth[top[k]] < depth[top[name]]:
+                top[name] = top[k]
+    return name
+
+
+def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources, active):
+    """Take out of ``active`` (m,) the resistors on no loop with a source where shorts and conducting diodes make nodes
+    one: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
+    node, top, leader = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    depth = np.zeros(n, np.int64)
+    looped, fed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    for k in range(n):
+        node[k] = top[k] = leader[k] = k
+    for k in range(order.size):
+        u, e = order[k], edge[k]
+        if e >= 0:
+            p = node[parent[k]]
+            if ohms[e] == 0.0 and emf[e] == 0.0:
+                node[u] = p
+            else:
+                top[u], depth[u], fed[u] = p, depth[p] + 1, emf[e] != 0.0
+    for j in range(chords.size):
+        a, b = node[first[chords[j]]], node[second[chords[j]]]
+        if a != b:
+            looped[join(depth, leader, top, a, b)] = True
+    for j in range(sources.size):
+        a, b = node[first[sources[j]]], node[second[sources[j]]]
+        if a != b:
+            name = join(depth, leader, top, a, b)
+            looped[name] = fed[name] = True
+    for k in range(n):  # marks of classes that were joined later
+        name = find(leader, k)
+        looped[name] = looped[name] or looped[k]
+        fed[name] = fed[name] or fed[k]
+    for j in range(chords.size):
+        a, b = node[first[chords[j]]], node[second[chords[j]]]
+        active[chords[j]] = a != b and fed[find(leader, a if depth[a] >= depth[b] else b)]
+    for k in range(order.size):
+        e = edge[k]
+        if e >= 0 and ohms[e] != 0.0:
+            name = find(leader, order[k])
+            active[e] = active[e] and looped[name] and fed[name]
 
 
 def loop_scales(depth, edge_of, parent_of, first, ohms, emf, current, a, b, largest, members):

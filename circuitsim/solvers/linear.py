@@ -187,6 +187,16 @@ class Supernodal:
         """The fill-reducing order."""
         return np.append(self.pattern.symbolic.pattern.order, self.pattern.n)
 
+    @cached_property
+    def _unit(self) -> float:
+        """The conductance, S, that the others are scaled by."""
+        return unit_of(self.g)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """Weights of all edges of the pattern while no diode conducts."""
+        return np.append(self.g / self._unit, np.zeros(self.pattern.a.size - self.g.size))
+
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> SupernodalFactored:
         """See `LinearSolver.factor`."""
         from circuitsim.solvers import laplacian
@@ -199,15 +209,13 @@ class Supernodal:
             if previous.g is self.g and np.array_equal(previous.closed, closed):
                 return previous
             before, kept = previous.factor, previous.kept
-        unit = unit_of(self.g)
-        w = np.zeros(self.pattern.a.size)
-        np.divide(self.g, unit, out=w[: self.g.size])
+        w = self._weights.copy()
         w[closed] = laplacian.SHORT
         made = laplacian.factor(self.pattern.symbolic, w, before, recycle=before is not None and not kept)
         if previous is not None:
-            return SupernodalFactored(closed, self.g, made)
+            return SupernodalFactored(closed, self.g, made, self._unit)
         again = isinstance(first, np.ndarray) and np.array_equal(first, closed)
-        found = SupernodalFactored(closed, self.g, made, kept=again)
+        found = SupernodalFactored(closed, self.g, made, self._unit, kept=again)
         self._first[:] = [found if again else closed]
         return found
 
@@ -219,14 +227,16 @@ class SupernodalFactored:
     closed: np.ndarray
     g: np.ndarray
     factor: Factor
+    unit: float
     kept: bool = False
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
         """See `Factored.solve`."""
         from circuitsim.solvers import laplacian
 
-        x = np.zeros((current.shape[0] + 1, *current.shape[1:]))
-        x[:-1] = laplacian.solve(self.factor, current / unit_of(self.g))[0]
+        x = np.empty((current.shape[0] + 1, *current.shape[1:]))
+        x[:-1] = laplacian.solve(self.factor, current / self.unit)[0]
+        x[-1] = 0.0
         return x
 
 

@@ -46,7 +46,7 @@ LONGEST = 20_000
 """Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
 
 KERNELS = (
-    "prepare", "solve_once", "share_once", "refine_once", "least_norm", "worst_violations", "plan", "ports", "stable",
+    "prepare", "solve_once", "share_once", "refine_once", "carry_away", "worst_violations", "plan", "ports", "stable",
     "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
     "spanning_tree", "linear_samples",
 )  # fmt: skip

@@ -141,7 +141,7 @@ def share(made, space, state):
             first[p], second[p] = number[made.coordinate[made.anode[d]]], number[made.coordinate[made.cathode[d]]]
             p += 1
     carried = np.zeros(edges)
-    if not carry_away(first, second, left, carried):
+    if not carry_away(first, second, np.ones(edges, np.bool_), left, carried):
         return False
     for p in range(edges):
         d = chosen[p]
@@ -151,15 +151,17 @@ def share(made, space, state):
     return True
 
 
-def carry_away(first, second, need, carried):
-    """Currents ≥ 0 of least norm, in ``carried``, that carry ``need`` (A, by node; node 0 takes what is left) away."""
+def carry_away(first, second, one_way, need, carried):
+    """Currents of least norm, in ``carried``, that carry ``need`` (A, by node; node 0 takes what is left) away; in
+    edges ``one_way`` they are ≥ 0. False where that fails."""
+    idle = np.empty(carried.size, np.bool_)
     for _ in range(PASSES):
         rest, through = need.copy(), np.zeros(need.size)
         for e in range(carried.size):
             rest[first[e]] -= carried[e]
             rest[second[e]] += carried[e]
-            through[first[e]] += carried[e]
-            through[second[e]] += carried[e]
+            through[first[e]] += abs(carried[e])
+            through[second[e]] += abs(carried[e])
         done = True
         for k in range(1, need.size):
             if abs(rest[k]) <= 10.0 * NOISE * max(through[k], abs(need[k])):
@@ -168,7 +170,9 @@ def carry_away(first, second, need, carried):
                 done = False
         if done:
             return True
-        good, found = least_norm(first, second, carried <= 0.0, rest)
+        for e in range(carried.size):
+            idle[e] = one_way[e] and carried[e] <= 0.0
+        good, found = least_norm(first, second, idle, rest)
         if not good:
             return False
         largest = 0.0
@@ -176,7 +180,9 @@ def carry_away(first, second, need, carried):
             largest = max(largest, abs(found[e]))
         for e in range(found.size):
             if abs(found[e]) > NOISE * largest:
-                carried[e] = max(carried[e] + found[e], 0.0)
+                carried[e] += found[e]
+                if one_way[e]:
+                    carried[e] = max(carried[e], 0.0)
     return True
 
 

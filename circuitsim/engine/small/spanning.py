@@ -13,6 +13,7 @@ import numpy as np
 from circuitsim._graphs import Tracks, choose_forest, find, incident
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.steps import copy, same
+from circuitsim.engine.tree import join
 
 LOWEST, HIGHEST = -1080, 1030
 """Range of the binary exponents of doubles."""
@@ -82,26 +83,6 @@ def span(first, second, kept, walk):
                 walk.above[v], walk.depth[v] = u, walk.depth[u] + 1
                 found += 1
     return found
-
-
-def join(depth, leader, top, a, b):
-    """Make one class of the tree edges in the loop of a chord a–b; returns it.
-
-    A class is named by the lower node of one of its edges; ``top`` is the highest node that it reaches.
-    """
-    name = -1
-    while a != b:
-        if depth[a] < depth[b]:
-            a, b = b, a
-        k = find(leader, a)
-        a = top[k]
-        if name < 0:
-            name = k
-        elif k != name:
-            leader[k] = name
-            if depth[top[k]] < depth[top[name]]:
-                top[name] = top[k]
-    return name
 
 
 def contract(kind, value, walk, node, top, depth):
