@@ -142,6 +142,9 @@ def _add_output(group: OptionGroup, required: bool = False) -> None:
         "--out", metavar="DIR", default=none, required=required, help="write history, checkpoints, model, pictures here"
     )
     group.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
+    group.add_argument(
+        "--tensorboard", metavar="DIR", default=none, help="write each row of the history for TensorBoard too (extra)"
+    )
 
 
 class _AnyWord(dict[str, Any]):
@@ -202,9 +205,11 @@ def run(args: argparse.Namespace) -> int:
     check_values(given, args.readings)
     if "config" in given:
         given = {**configured(given.pop("config"), args.readings), **given}
-    out, plain = (given.pop(name, None) for name in ("out", "no_pictures"))
+    out, plain, board = (given.pop(name, None) for name in ("out", "no_pictures", "tensorboard"))
     seeds, workers, dask = (given.pop(name, None) for name in ("seeds", "workers", "dask"))
     if seeds is not None:
+        if board is not None:
+            raise UsageError("--tensorboard is for one run: leave --seeds out, or --tensorboard")
         return run_seeds(new_options(given), seeds, out, workers, dask, not plain)
     if workers is not None or dask is not None:
         raise UsageError("--workers and --dask are for several runs: give --seeds N too")
@@ -214,12 +219,12 @@ def run(args: argparse.Namespace) -> int:
         recorded = _recorded(directory)
         options = _resumed_options(recorded, {name: given[name] for name in _MAY_CHANGE if name in given})
         experiment = _family(options["model"]).build(options)
-        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain)
+        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain, board)
     options = new_options(given)
     experiment = _family(options["model"]).build(options)
     if directory is not None:
         directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, None, not plain)
+    return _train(experiment, directory, None, not plain, board)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -326,18 +331,22 @@ class _Continued(NamedTuple):
     epochs: int | None
 
 
-def _train(experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool) -> int:
-    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures."""
-    from circuitsim.training import ProgressLine, Trainer
+def _train(experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool, board: str | None) -> int:
+    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures.
+
+    ``board`` is a directory for TensorBoard.
+    """
+    from circuitsim.training import ProgressLine, TensorBoard, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
+    callbacks = [] if board is None else [TensorBoard(board)]
     print(experiment.title)
     for note in experiment.notes:
         print(f"note: {note}", file=sys.stderr)
     with interrupt_flag() as stopped:
         trainer = Trainer(
             experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
-            ProgressLine(sys.stderr, "training"), stopped,
+            ProgressLine(sys.stderr, "training"), stopped, callbacks,
         )  # fmt: skip
         if resumed is not None:
             trainer.resume()

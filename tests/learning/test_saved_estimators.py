@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from circuitsim.boltzmann import ContrastiveDivergenceRBM
+from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.ffebm.classifier import ChainClassifier
 from circuitsim.layered import DRNClassifier
@@ -86,12 +87,15 @@ def test_models_say_what_they_are() -> None:
     assert repr(machine) == "RestrictedBoltzmannMachine(4 visible, 5 hidden units, float64)"
 
 
-def test_tensorboard(tmp_path, monkeypatch) -> None:
+def test_tensorboard(tmp_path, monkeypatch, capsys) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "tensorboard.summary.writer.event_file_writer", None)
         patch.setitem(sys.modules, "tensorboard", None)
         with pytest.raises(UsageError, match=r"pip install 'circuitsim-exact\[tensorboard\]'"):
             TensorBoard(tmp_path)
+        words = ["train", "rbm", "--dataset", "diag", "--hidden", "4", "--epochs", "2", "--tensorboard"]
+        assert main([*words, str(tmp_path / "logs")]) == 2
+        assert "the package tensorboard is missing: pip install" in capsys.readouterr().err
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
@@ -104,3 +108,5 @@ def test_tensorboard(tmp_path, monkeypatch) -> None:
     events = [event for event in EventFileLoader(str(file)).Load() if event.HasField("summary")]
     assert [event.step for event in events] == [1, 2]
     assert [value.tag for value in events[0].summary.value] == ["loss", "error"]
+    assert main([*words, str(tmp_path / "logs")]) == 0
+    assert len(list((tmp_path / "logs").iterdir())) == 1
