@@ -34,6 +34,7 @@ _HOMES = {
     "dump": "circuitsim.netlist",
     "dumps": "circuitsim.netlist",
     "effective_matrix": "circuitsim.effective",
+    "ir_drop": "circuitsim.analysis.ir_drop",
     "load": "circuitsim.netlist",
     "loads": "circuitsim.netlist",
     "montecarlo": "circuitsim.tolerance",

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "montecarlo": ("circuitsim.cli.montecarlo", "statistics and yield over tolerances"),
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
     "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
+    "ir-drop": ("circuitsim.cli.ir_drop", "voltage drops, worst nodes and pad currents of a power grid"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
     "steady": ("circuitsim.cli.steady", "one period of the periodic steady state"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis import OperatingPoint, Sweep
     from circuitsim.analysis.curve import Curve
+    from circuitsim.analysis.ir_drop import IrDrop
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.formats.table import Table
     from circuitsim.tolerance import MonteCarlo, WorstCase
@@ -70,6 +71,13 @@ def draw_worst_case(found: WorstCase, path: str) -> None:
     from circuitsim.plotting.bars import plot_worst_case
 
     _save(plot_worst_case(found), path)
+
+
+def draw_drops(found: IrDrop, path: str) -> None:
+    """Draw the voltage drops of a power grid over its plane into a file."""
+    from circuitsim.plotting.ir_drop import plot_drops
+
+    _save(plot_drops(found), path)
 
 
 def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:

@@ -1,0 +1,246 @@
+"""Voltage drops of power grids: supply nets, their worst nodes, and the currents of their pads.
+
+A net is what resistors, inductors and sources of 0 V join, ground left out. Its pads are the voltage sources between
+one of its nodes and ground; its nominal potential is the largest of theirs by size. The drop of a node is what it
+lacks of that potential, counted positive also where a ground net rises.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.errors import TopologyError
+from circuitsim.program.components import component_labels
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+_PLACE = re.compile(r"_(-?\d{1,15})_(-?\d{1,15})$")
+
+
+class Pad(NamedTuple):
+    """A voltage source that supplies a net.
+
+    Attributes
+    ----------
+    name : str
+        The source.
+    node : str
+        Its node in the net.
+    net : int
+        Position of its net.
+    voltage : float
+        Potential that it holds, V.
+    current : float
+        Current that it delivers into the net, A; negative where it takes current out of it.
+    """
+
+    name: str
+    node: str
+    net: int
+    voltage: float
+    current: float
+
+
+class Net(NamedTuple):
+    """A supply net.
+
+    Attributes
+    ----------
+    nominal : float
+        Potential without load, V.
+    nodes, pads : int
+        How many it has.
+    current : float
+        Sum of its pads' currents, A.
+    worst : float
+        Largest drop, V.
+    worst_node : str
+    mean : float
+        Mean drop of its nodes, V.
+    """
+
+    nominal: float
+    nodes: int
+    pads: int
+    current: float
+    worst: float
+    worst_node: str
+    mean: float
+
+
+class IrDrop:
+    """Drops of a power grid.
+
+    Attributes
+    ----------
+    point : OperatingPoint
+        With its certificate.
+    nets : tuple of Net
+        The largest first.
+    pads : tuple of Pad
+        By current, the largest first.
+    net : (n_nodes,) int64 array
+        Position of each node's net; -1 for nodes of none.
+    drop : (n_nodes,) float array
+        V; nan for nodes of no net.
+    """
+
+    def __init__(
+        self, point: OperatingPoint, nets: tuple[Net, ...], pads: tuple[Pad, ...], net: np.ndarray, drop: np.ndarray
+    ) -> None:
+        self.point, self.nets, self.pads, self.net, self.drop = point, nets, pads, net, drop
+
+    def worst(self, count: int = 10) -> list[tuple[str, int, float, float]]:
+        """The nodes with the largest drops.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        list of (str, int, float, float)
+            Name, position of the net, potential and drop, V; the largest drop first.
+        """
+        inside = np.flatnonzero(self.net >= 0)
+        order = inside[np.lexsort((inside, -self.drop[inside]))][:count]
+        names = self.point.circuit.node_names
+        return [(names[k], int(self.net[k]), float(self.point.voltages[k]), float(self.drop[k])) for k in order]
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Coordinates x, y of each node (n_nodes, 2): the last two numbers of names such as ``n1_12_35``; else nan."""
+        found = np.full((len(self.net), 2), np.nan)
+        for k, name in enumerate(self.point.circuit.node_names):
+            match = _PLACE.search(name)
+            if match is not None:
+                found[k] = float(match.group(1)), float(match.group(2))
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: nets, pads, the ten worst nodes, and the certificate.
+
+        Returns
+        -------
+        dict
+        """
+        keys = ("node", "net", "voltage", "drop")
+        return {
+            "title": self.point.circuit.title,
+            "nets": [net._asdict() for net in self.nets],
+            "pads": [pad._asdict() for pad in self.pads],
+            "worst": [dict(zip(keys, row)) for row in self.worst()],
+            "certificate": self.point.certificate.to_dict(),
+        }
+
+
+def ir_drop(source: Deck | Circuit | OperatingPoint) -> IrDrop:
+    """Drops of the nodes of a power grid, and the currents of its pads.
+
+    Parameters
+    ----------
+    source : Deck, Circuit or OperatingPoint
+        A deck or circuit is solved.
+
+    Returns
+    -------
+    IrDrop
+
+    Raises
+    ------
+    TopologyError
+        No voltage source lies between a node and ground.
+    CircuitError
+        As for `circuitsim.solve`.
+
+    Examples
+    --------
+    >>> import circuitsim
+    >>> grid = circuitsim.loads('''two rails
+    ... V1 pad 0 1.8
+    ... R1 pad a 0.1
+    ... R2 a b 0.2
+    ... I1 b 0 0.5
+    ... ''')
+    >>> found = circuitsim.ir_drop(grid)
+    >>> [(node, round(drop, 12)) for node, _, _, drop in found.worst(2)]
+    [('b', 0.15), ('a', 0.05)]
+    >>> round(found.pads[0].current, 12)
+    0.5
+    """
+    from circuitsim.analysis.solve import solve
+
+    if isinstance(source, OperatingPoint):
+        point = source
+    else:
+        point = solve(source if isinstance(source, Circuit) else source.circuit)
+    kind, first, second, value, n_nodes = point.circuit.arrays()
+    ends = (first == GROUND) | (second == GROUND)
+    short = (kind == RESISTOR) | (kind == INDUCTOR) | ((kind == VOLTAGE) & (value == 0.0))
+    label = component_labels(n_nodes, first[short & ~ends], second[short & ~ends])
+    sources = np.flatnonzero((kind == VOLTAGE) & ends & (first != second))
+    if not sources.size:
+        raise TopologyError("a power grid needs pads: voltage sources between a node and ground")
+    pad_node = np.where(first[sources] == GROUND, second[sources], first[sources])
+    sign = np.where(first[sources] == GROUND, -1.0, 1.0)
+    roots, pad_net = np.unique(label[pad_node], return_inverse=True)
+    held, current = sign * value[sources] + 0.0, -sign * point.currents[sources] + 0.0
+    nominal = np.zeros(roots.size)
+    np.maximum.at(nominal, pad_net, np.abs(held))
+    for k in np.flatnonzero(np.abs(held) == nominal[pad_net])[::-1].tolist():
+        nominal[pad_net[k]] = held[k]
+    size = np.bincount(label, minlength=n_nodes)[roots]
+    rank = np.lexsort((roots, -size))
+    place = np.empty(roots.size, np.int64)
+    place[rank] = np.arange(roots.size)
+    net = np.full(n_nodes, -1)
+    net[roots] = place
+    net = net[label]
+    net[GROUND] = -1
+    level = nominal[rank]
+    drop = np.where(net >= 0, np.where(level > 0.0, 1.0, -1.0)[net] * (level[net] - point.voltages), np.nan)
+    pads = _pads(point, sources, pad_node, place[pad_net], held, current)
+    return IrDrop(point, _nets(point, level, net, drop, pads), pads, net, drop)
+
+
+def _pads(
+    point: OperatingPoint, sources: np.ndarray, nodes: np.ndarray, net: np.ndarray, held: np.ndarray,
+    current: np.ndarray,
+) -> tuple[Pad, ...]:  # fmt: skip
+    names, node_names = point.circuit.names, point.circuit.node_names
+    order = np.lexsort((sources, -np.abs(current))).tolist()
+    return tuple(
+        Pad(names[int(sources[k])], node_names[int(nodes[k])], int(net[k]), float(held[k]), float(current[k]))
+        for k in order
+    )
+
+
+def _nets(
+    point: OperatingPoint, nominal: np.ndarray, net: np.ndarray, drop: np.ndarray, pads: tuple[Pad, ...]
+) -> tuple[Net, ...]:
+    inside = np.flatnonzero(net >= 0)
+    count = np.bincount(net[inside], minlength=nominal.size)
+    total = np.bincount(net[inside], drop[inside], nominal.size)
+    order = inside[np.lexsort((inside, -drop[inside], net[inside]))]
+    worst = order[np.concatenate([[0], np.cumsum(count)[:-1]])].tolist()
+    own: list[list[float]] = [[] for _ in nominal]
+    for pad in pads:
+        own[pad.net].append(pad.current)
+    names = point.circuit.node_names
+    return tuple(
+        Net(float(nominal[k]), int(count[k]), len(own[k]), float(np.sum(own[k])), float(drop[worst[k]]),
+            names[worst[k]], float(total[k] / count[k]))
+        for k in range(nominal.size)
+    )  # fmt: skip
+
+
+__all__ = ["IrDrop", "Net", "Pad", "ir_drop"]
