@@ -29,6 +29,8 @@ tolerances: NAMES=AMOUNT[,DISTRIBUTION][,lot]
   R*=2%,truncated  normal without what lies beyond ±2 %
   R*=5%,lot        all resistors by one common share, added to their own deviations
   D1.vfwd=10%      a parameter of a device
+tolerances in decks: R1 a b 1k tol=5%; .model RM RES(R=1 DEV=5% LOT=1%); R1 a b {mc(1k,0.05)}, gauss(), flat(), unif(),
+agauss(), aunif(), also in .param
 """
 
 EPILOG = f"""\
@@ -49,8 +51,8 @@ examples:
 
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add ``--tol`` to a command."""
-    parser.add_argument("--tol", metavar="NAMES=AMOUNT", action="append", default=[], required=True,
-                        help="a tolerance (repeatable), see below")  # fmt: skip
+    parser.add_argument("--tol", metavar="NAMES=AMOUNT", action="append", default=[],
+                        help="a tolerance (repeatable), see below; beside those in the deck")  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

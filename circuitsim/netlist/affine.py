@@ -122,7 +122,7 @@ def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: 
         elif instruction == NAME:
             stack.append(
                 Affine(0.0, {int(argument[1:]): 1.0}) if argument.startswith(MARK)
-                else evaluator.read(argument, at, code, environment)
+                else evaluator.noted(evaluator.read(argument, at, code, environment))
             )  # fmt: skip
         elif instruction == LOCAL:
             stack.append(arguments[argument])
@@ -154,7 +154,8 @@ def _call(
 ) -> Any:
     """A function: of the deck (which may be affine), or one built in (of numbers only)."""
     if not any(isinstance(value, Affine) for value in values):
-        return evaluator.call(name, values, at, code, environment, evaluator.work + limits.OPERATIONS)
+        result = evaluator.call(name, values, at, code, environment, evaluator.work + limits.OPERATIONS)
+        return evaluator.noted(result)
     own = code.scope.find_function(name) if code.scope is not None else None
     if own is None or len(values) != len(own.arguments):
         raise _refuse(f"{name}()", at, code)

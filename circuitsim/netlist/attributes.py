@@ -13,8 +13,9 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.ranges import checked
 from circuitsim.netlist.scope import Scope, Special, Value
-from circuitsim.netlist.tokens import Fields, Token
+from circuitsim.netlist.tokens import CardError, Fields, Token
 from circuitsim.netlist.values import constant, value_of
+from circuitsim.units import NumberError, parse, short
 
 SERIES, PARALLEL = "rser", "rpar"
 ACTING: dict[int, tuple[str, ...]] = {
@@ -22,12 +23,40 @@ ACTING: dict[int, tuple[str, ...]] = {
 }  # fmt: skip
 """Attributes that change the operating point, by element."""
 
-RATINGS = frozenset(("tol", "pwr", "irms", "vrms", "ipk", "mfg", "type", "pn", "cpar", "lser", "rlshunt", "load"))
+RATINGS = frozenset(("pwr", "irms", "vrms", "ipk", "mfg", "type", "pn", "cpar", "lser", "rlshunt", "load"))
 NO_EFFECT: dict[int, frozenset[str]] = {
     RESISTOR: RATINGS, INDUCTOR: RATINGS, CAPACITOR: RATINGS | {SERIES, "v"}, VOLTAGE: RATINGS,
     CURRENT: RATINGS,
 }  # fmt: skip
 """Attributes without effect at DC, by element."""
+
+
+def percent(text: str) -> float | None:
+    """``5%`` as 0.05; None for what is no positive percentage."""
+    try:
+        amount = parse(text.removesuffix("%")) / 100.0
+    except NumberError:
+        return None
+    return amount if amount > 0.0 and text.endswith("%") else None
+
+
+def tolerance(sorted_: Fields) -> float | None:
+    """The share that ``tol=`` states, in per cent with its sign or without, taken from the card's pairs.
+
+    Raises
+    ------
+    CardError
+        It is no percentage.
+    """
+    stated = [token for key, token in sorted_.pairs if key.text.lower() == "tol"]
+    sorted_.pairs[:] = [(key, token) for key, token in sorted_.pairs if key.text.lower() != "tol"]
+    if not stated:
+        return None
+    text = stated[-1].text
+    amount = percent(text if text.endswith("%") else f"{text}%")
+    if amount is None and text.strip("0.%"):
+        raise CardError("syntax", f"tol={short(text)} is no percentage", stated[-1].offset, "write tol=5%")
+    return amount
 
 
 class Parasitic(NamedTuple):

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.errors import Location, Problem
+from circuitsim.netlist.deviations import Deviations
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
@@ -230,10 +231,12 @@ class Deck:
         Of the circuit, °C.
     following : FollowingSources
         The sources of ``circuit`` whose values follow time or other sources.
+    deviations : Deviations
+        How the values of ``circuit`` deviate by the deck's tolerances and random functions.
     """
 
     __slots__ = (
-        "_elaborate", "analyses", "circuit", "directives", "following", "notes", "parameters", "problems",
+        "_elaborate", "analyses", "circuit", "deviations", "directives", "following", "notes", "parameters", "problems",
         "temperature", "title",
     )  # fmt: skip
 
@@ -246,14 +249,17 @@ class Deck:
     parameters: dict[str, float]
     temperature: float
     following: FollowingSources
+    deviations: Deviations
 
     def __init__(
         self, circuit: Circuit, problems: tuple[Problem, ...], notes: tuple[Problem, ...],
         analyses: tuple[Analysis, ...], directives: tuple[Directive, ...], parameters: dict[str, float],
         elaborate: Elaborate, following: FollowingSources, temperature: float = 27.0,
+        deviations: Deviations | None = None,
     ) -> None:  # fmt: skip
         set_ = object.__setattr__
         set_(self, "following", following)
+        set_(self, "deviations", Deviations() if deviations is None else deviations)
         set_(self, "title", circuit.title)
         set_(self, "circuit", circuit)
         set_(self, "problems", problems)
@@ -266,7 +272,7 @@ class Deck:
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.circuit, self.problems, self.notes, self.analyses, self.directives, self.parameters)
-        return Deck, (*parts, self._elaborate, self.following, self.temperature)  # type: ignore[attr-defined]
+        return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)  # type: ignore[attr-defined]
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Deck does not change; {name} was set when it was read")

@@ -14,6 +14,7 @@ from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
+from circuitsim.netlist.deviations import Deviations, Distribution, Draws
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
@@ -109,7 +110,8 @@ class Elaborator:
         self.reporter, self.linker, self.top = reporter, linker, top
         self.global_names = global_names
         self.temperatures, self.all_controlled = temperatures, all_controlled
-        self.evaluator = Evaluator(temperatures.constants())
+        self.draws, self.deviations = Draws(), Deviations()
+        self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
         self.out = _ElementColumns(top, global_names)
@@ -135,6 +137,13 @@ class Elaborator:
                 self.emit(frame, position, len(frame.scope.kind))
                 self.stack.pop()
         out = self.out
+        if self.followers.formulas:
+            for name, value in self.environment.values.items():
+                self.draws.elsewhere(name, value)
+        self.deviations = self.draws.found()
+        for (name, _), (card, at) in self.draws.cards.items():
+            self.reporter.gather("nominal", "random functions are at their nominal values (%s): circuitsim montecarlo "
+                                 "draws them", card, at, f"{name}()")  # fmt: skip
         self.check_names()
         columns = out.kind, out.first, out.second, out.value
         if out.alternatives:
@@ -165,7 +174,8 @@ class Elaborator:
             name: value if isinstance(value, float) else self.evaluator.value(value, self.environment)
             for name, value in self.top.parameters.items()
         }
-        return {**self.evaluator.constants, **values, **self.environment.values}
+        known = {**self.evaluator.constants, **values, **self.environment.values}
+        return {name: float(value) for name, value in known.items()}
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
@@ -311,6 +321,9 @@ class Elaborator:
             self.followers.take(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
+        for k in bisected(sorted(scope.tolerances), start, stop):
+            name, value = frame.prefix + scope.names[k], out.value[k + offset]
+            self.draws.tolerance(k + offset, name, abs(value), scope.tolerances[k], Distribution.UNIFORM)
         for k in bisected(sorted(scope.controlled), start, stop):
             controlled.elaborate(self, frame, k, k + offset)
         if frame.multiplier != 1.0:
@@ -318,6 +331,7 @@ class Elaborator:
                 if k in scope.controlled:
                     continue
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
+                self.draws.scaled(k + offset, self.scaled(frame, k, 1.0, frame.multiplier))
                 factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
                 if factor != 1.0:
                     out.factors[k + offset] = factor

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.netlist import physical
+from circuitsim.netlist.attributes import percent
+from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
@@ -17,6 +19,15 @@ from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.elaborate import Elaborator, Frame
+
+
+TOLERANCES = frozenset(("dev", "lot"))
+"""Words of a passive element's model that state tolerances."""
+
+TOLERANCE_LAWS = {
+    "": (Distribution.UNIFORM, 1.0), "uniform": (Distribution.UNIFORM, 1.0), "gauss": (Distribution.NORMAL, SIGMAS),
+}  # fmt: skip
+"""What may stand behind their slash → distribution, and its largest deviation over the percentage stated."""
 
 
 class ElementValues:
@@ -38,6 +49,8 @@ class ElementValues:
         which is reported.
         """
         name = frame.prefix + frame.scope.names[k]
+        draws = self.elaborator.draws
+        before = len(draws.waiting)
         try:
             value, factor = self.value(frame, k, special, name)
             value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
@@ -48,6 +61,8 @@ class ElementValues:
                 value, factor = (self.elaborator.scaled(frame, k, number, m) for number in (value, factor))
             if factor != 1.0:
                 self.elaborator.out.factors[position] = factor
+            draws.taken(position, name, value, before)
+            self.model_tolerances(frame, special, name, position, value)
             return value
         except ExpressionError as error:
             self.unknown(error, frame, special, name)
@@ -55,6 +70,25 @@ class ElementValues:
             self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
                                 self.elaborator.callers())  # fmt: skip
         return 0.0
+
+    def model_tolerances(self, frame: Frame, special: Special, name: str, position: int, value: float) -> None:
+        """``DEV=5%`` and ``LOT=5%`` of a passive element's model: of each element, and of all that name the model."""
+        use = special.details.model if special.details is not None else None
+        model = frame.scope.find_model(use.model.lower()) if use is not None else None
+        for key, token in () if model is None else model.pairs:
+            word, _, law = key.text.lower().partition("/")
+            if model is None or word not in TOLERANCES:
+                continue
+            amount, draws = percent(token.text), self.elaborator.draws
+            if amount is None or law not in TOLERANCE_LAWS:
+                raise CardError("syntax", f"model {short(model.name)}: {short(key.text)}={short(token.text)} is no "
+                                "tolerance", special.offset, "write DEV=5%, LOT=5% or DEV/GAUSS=2%")  # fmt: skip
+            distribution, sigmas = TOLERANCE_LAWS[law]
+            if word == "dev":
+                draws.tolerance(position, name, abs(value), sigmas * amount, distribution)
+            else:
+                label = f"{model.name} (lot)"
+                draws.lot(id(model.card), label, position, abs(value), sigmas * amount, distribution)
 
     def value(self, frame: Frame, k: int, special: Special, name: str) -> tuple[float, float]:
         """The value of one element (of one of those that ``m`` counts), and its ratio to the value on the card."""
@@ -158,7 +192,7 @@ class ElementValues:
                     found[word] = token.offset, constant(value_of(token, model.card, model.scope))
                 except CardError as error:
                     self.reporter.error(error.kind, error.message, model.card, error.offset, error.hint)
-            elif letter in ("R", "S", "W") and word not in physical.IDLE:
+            elif letter in ("R", "S", "W") and word not in physical.IDLE and word.partition("/")[0] not in TOLERANCES:
                 unknown.append(short(key.text, 20))
         if unknown:
             self.reporter.warning("unused-parameter", f"model {short(model.name)}: not used: {', '.join(unknown[:12])}",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from circuitsim.netlist import limits
+from circuitsim.netlist.deviations import FORMS, Draws, RandomValue
 from circuitsim.netlist.expression import (
     CALL,
     JUMP,
@@ -91,12 +92,15 @@ class Evaluator:
         Names with a value where no parameter is called so.
     signals : callable, optional
         The value of a quantity of the solution, for expressions that read some; its ValueError says why it has none.
+    draws : Draws, optional
+        Takes the random functions, which are refused without it.
     """
 
     def __init__(
-        self, constants: Mapping[str, float] = CONSTANTS, signals: Callable[[Signal], float] | None = None
-    ) -> None:
-        self.constants, self.signals = constants, signals
+        self, constants: Mapping[str, float] = CONSTANTS, signals: Callable[[Signal], float] | None = None,
+        draws: Draws | None = None,
+    ) -> None:  # fmt: skip
+        self.constants, self.signals, self.draws = constants, signals, draws
         self.work = 0
         self.depth = 0
 
@@ -111,7 +115,13 @@ class Evaluator:
         before = self.work
         self.depth = 0
         self.need(code, environment)
-        return self.run(code, environment, (), before + limits.OPERATIONS)
+        return self.noted(self.run(code, environment, (), before + limits.OPERATIONS))
+
+    def noted(self, result: float) -> float:
+        """A result, noted if it is random: whoever takes it says so (`Draws.taken`)."""
+        if self.draws is not None and isinstance(result, RandomValue):
+            self.draws.waiting.append(result)
+        return result
 
     def need(self, code: Code, environment: Environment) -> None:
         """Evaluate every parameter that ``code`` reads, and those that they read, depth first with a stack."""
@@ -211,11 +221,11 @@ class Evaluator:
             elif instruction == NEGATE:
                 push(-pop())
             elif instruction in (NOT, TRUTH):
-                push(float(bool(pop()) is (instruction == TRUTH)))
+                push(self.truth(pop(), instruction == TRUTH))
             elif instruction == JUMP:
                 position = argument
             elif instruction == JUMP_IF_ZERO:
-                position = position if pop() else argument
+                position = position if self.decision(pop(), at, code) else argument
             elif instruction == CALL:
                 name, count = argument
                 values = tuple(stack[len(stack) - count :])
@@ -224,7 +234,20 @@ class Evaluator:
             else:
                 right, left = pop(), pop()
                 push(self.apply(instruction, OPERATORS[instruction], (left, right), at, code))
-        return float(pop())
+        result = pop()
+        return result if isinstance(result, float) else float(result)
+
+    @staticmethod
+    def truth(value: float, wanted: bool) -> float:
+        """1 where ``value`` is as wanted, zero or not."""
+        result = float(bool(value) is wanted)
+        return RandomValue(result, None) if isinstance(value, RandomValue) else result
+
+    def decision(self, value: float, at: int, code: Code) -> bool:
+        """Whether a condition holds."""
+        if self.draws is not None and isinstance(value, RandomValue):
+            self.draws.decided(value, code.card, at)
+        return bool(value)
 
     def signal(self, signal: Signal, at: int, code: Code) -> float:
         """The value of a quantity of the solution."""
@@ -251,6 +274,9 @@ class Evaluator:
             result = self.run(own.body, environment, values, stop)
             self.depth -= 1
             return result
+        if name in FORMS and self.draws is not None:
+            draws = self.draws
+            return self.apply(name, lambda *x: draws.draw(name, x, code.card, at), values, at, code)
         if name not in FUNCTIONS:
             message, hint = unknown_function(name)
             raise ExpressionError("function", message, at, hint, code)
@@ -263,7 +289,11 @@ class Evaluator:
     def apply(self, name: str, function: Any, values: tuple[float, ...], at: int, code: Code) -> float:
         """One operator or function, with its domain and range checked."""
         try:
-            return checked(name, function(*values), values)
+            result = function(*values)
+            value = checked(name, result, values)
+            if isinstance(result, RandomValue):
+                return result
+            return RandomValue(value, None) if any(isinstance(v, RandomValue) for v in values) else value
         except ZeroDivisionError:
             why = "division by zero"
         except OverflowError:

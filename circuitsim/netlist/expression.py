@@ -304,7 +304,7 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        hint = "write its mean; circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand"
+        hint = "mc, flat, gauss, agauss, unif, aunif: in values of R, L, C, V, I and .param; elsewhere write the mean"
         return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
         return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"

@@ -179,7 +179,8 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
     return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters,
-                Elaboration(reader, linker, title, circuit.notes), following, temperatures.ambient)  # fmt: skip
+                Elaboration(reader, linker, title, circuit.notes), following, temperatures.ambient,
+                elaborator.deviations)  # fmt: skip
 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:

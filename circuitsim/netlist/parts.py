@@ -140,6 +140,7 @@ class Parts:
             return
         extra = attributes.parasitics(scope, card, code, sorted_)
         initial = attributes.initial(scope, card, code, sorted_)
+        share = attributes.tolerance(sorted_)
         ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
         own = REPETITION if code in (VOLTAGE, CURRENT) else OWN
         multiplier, details = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored), None
@@ -160,6 +161,10 @@ class Parts:
         else:
             position = scope.element(code, name.text, first, second, 0.0, card)
             scope.specials[position] = Special(card, offset, value, multiplier, details)
+        if share is not None:
+            scope.tolerances[position] = share
+            self.reporter.gather("nominal", "values are nominal in spite of tol= (%s): circuitsim montecarlo and "
+                                 "worst-case take it", card, name.offset, name.text)  # fmt: skip
         if wave is not None:
             scope.waves[position] = wave
         if initial is not None:

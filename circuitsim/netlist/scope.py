@@ -178,6 +178,8 @@ class Scope:
     switches : dict of int to SwitchControl
         Position → what controls the switch.
     couplings : list of Coupling
+    tolerances : dict of int to float
+        Position → share of its value by which an element may deviate (``tol=``).
     """
 
     # controlled: position → card of a controlled source (`circuitsim.netlist.controlled`)
@@ -213,6 +215,7 @@ class Scope:
         "specials",
         "subcircuits",
         "switches",
+        "tolerances",
         "uses",
         "value",
         "waves",
@@ -248,6 +251,7 @@ class Scope:
         self.controlled: dict[int, Any] = {}
         self.switches: dict[int, SwitchControl] = {}
         self.couplings: list[Coupling] = []
+        self.tolerances: dict[int, float] = {}
 
     def node(self, word: str) -> int:
         """Local number of the node spelled ``word``, added if it is new."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.tolerance.spread import SIGMAS, Distribution, Spread
+from circuitsim.netlist.deviations import SIGMAS, Distribution
+from circuitsim.tolerance.spread import Spread
 
 BLOCK = 1024
 """Samples of a block."""

@@ -79,7 +79,8 @@ def montecarlo(
     ----------
     source : Circuit or Deck
     tolerances : sequence of str or Tolerance
-        For instance ``["R*=1%", "V1=0.1,normal", "R*=0.5%,lot"]``.
+        For instance ``["R*=1%", "V1=0.1,normal", "R*=0.5%,lot"]``; beside those of a deck (``tol=``, ``dev=``, ``mc()``
+        …), and in place of them where they name the same element.
     observe : str or sequence of str
         Quantities: ``"v(out) i(R1)"``.
     samples : int
@@ -136,7 +137,7 @@ def montecarlo(
     circuit = source if isinstance(source, Circuit) else source.circuit
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
-    spread = spread_of(circuit, stated)
+    spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)
     text = observe if isinstance(observe, str) else " ".join(observe)
     # Quantities of specifications are observed too.
     probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import re
 from collections.abc import Sequence
@@ -15,22 +14,10 @@ from scipy.sparse import csr_array
 from circuitsim.analysis.parameters import names_of
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
+from circuitsim.netlist.deviations import Deviations, Distribution
 from circuitsim.units import NumberError, parse
 
-SIGMAS = 3.0
-"""Standard deviations of a normal distribution that its tolerance stands for."""
-
 FORM = "write NAMES=AMOUNT, for instance 'R*=1%', 'R*=1%,normal', 'V1=0.1', 'R*=0.5%,lot'"
-
-
-class Distribution(enum.Enum):
-    """How a deviation is spread over ± its tolerance."""
-
-    UNIFORM = "uniform"
-    NORMAL = "normal"
-    """The tolerance is three standard deviations; larger deviations occur."""
-    TRUNCATED = "truncated"
-    """Normal, without what lies beyond the tolerance."""
 
 
 class Tolerance(NamedTuple):
@@ -126,50 +113,110 @@ class Spread(NamedTuple):
         return self.nominal + deviations @ self.weights
 
 
-def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance]) -> Spread:
+class _Row(NamedTuple):
+    """A random variable: its name in tables, its law, and its effects by name of a number."""
+
+    name: str
+    amount: float
+    distribution: Distribution
+    effects: dict[str, float]
+
+
+def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviations | None = None) -> Spread:
     """The independent variables that tolerances mean for a circuit.
 
-    Of several tolerances of single elements that match one, the last counts; lots are added to them.
+    Of several tolerances of single elements that match one, the last counts, in place of what the deck states for it;
+    lots are added to them.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    tolerances : sequence of Tolerance
+    deck : Deviations, optional
+        What the deck's own tolerances and random functions mean.
 
     Raises
     ------
     UsageError
         A tolerance that matches nothing, or nothing with a value other than zero; a resistance that may become
-        negative.
+        negative; a random function of the deck that is not followed.
     """
     known = names_of(circuit)
     lower = [name.lower() for name in known]
     own: dict[int, Tolerance] = {}
     lots: list[tuple[Tolerance, list[int]]] = []
     for tolerance in tolerances:
-        pattern = re.sub(r"\[", "[[]", tolerance.names.lower())
-        found = [k for k, name in enumerate(lower) if fnmatchcase(name, pattern)]
-        # R* means the elements; parameters of devices are named with their dot.
-        found = [k for k in found if ("." in tolerance.names) or known[k] in circuit]
-        found = [k for k in found if not tolerance.relative or value_of(circuit, known[k]) != 0.0]
-        if not found:
-            raise UsageError(f"--tol {tolerance}: no element or parameter with a value other than zero is called so")
+        found = _matched(circuit, tolerance, known, lower)
         if tolerance.lot:
             lots.append((tolerance, found))
         else:
             own |= dict.fromkeys(found, tolerance)
-    places = sorted({*own, *(k for _, members in lots for k in members)})
-    if not places:
-        raise UsageError("no tolerance: give at least one, for instance --tol 'R*=1%'")
-    column = {k: p for p, k in enumerate(places)}
-    nominal = np.array([value_of(circuit, known[k]) for k in places])
-    rows = [(known[k], own[k], [k]) for k in places if k in own]
-    rows += [(f"{t.names} (lot)", t, members) for t, members in lots]
-    own_row = [row for row, (_, _, members) in enumerate(rows) for _ in members]
-    place = [column[k] for _, _, members in rows for k in members]
-    change = [abs(nominal[column[k]]) if t.relative else 1.0 for _, t, members in rows for k in members]
-    weights = csr_array((change, (own_row, place)), shape=(len(rows), len(places)))
+    order = {name: p for p, name in enumerate(known)}
+    stated = _of_deck(circuit, deck, {known[k] for k in own}) if deck is not None else []
+    single = [row for row in stated if len(row.effects) == 1]
+    single += [_row(circuit, known[k], own[k], [known[k]]) for k in own]
+    rows = sorted(single, key=lambda row: order[next(iter(row.effects))])
+    rows += [row for row in stated if len(row.effects) > 1]
+    rows += [_row(circuit, f"{t.names} (lot)", t, [known[k] for k in members]) for t, members in lots]
+    if not rows:
+        raise UsageError("no tolerance: give at least one, for instance --tol 'R*=1%', or write tol=1% in the deck")
+    touched = {name for row in rows for name in row.effects}
+    names = tuple(name for name in known if name in touched)
+    column = {name: p for p, name in enumerate(names)}
+    place = [column[name] for row in rows for name in row.effects]
+    own_row = [k for k, row in enumerate(rows) for _ in row.effects]
+    change = [value for row in rows for value in row.effects.values()]
+    weights = csr_array((change, (own_row, place)), shape=(len(rows), len(names)))
+    nominal = np.array([value_of(circuit, name) for name in names])
     spread = Spread(
-        tuple(known[k] for k in places), nominal, tuple(name for name, _, _ in rows),
-        np.array([t.amount for _, t, _ in rows]), tuple(t.distribution for _, t, _ in rows), weights,
+        names, nominal, tuple(_distinct([row.name for row in rows])), np.array([row.amount for row in rows]),
+        tuple(row.distribution for row in rows), weights,
     )  # fmt: skip
     _check(circuit, spread)
     return spread
+
+
+def _matched(circuit: Circuit, tolerance: Tolerance, known: Sequence[str], lower: Sequence[str]) -> list[int]:
+    """Positions of the numbers that a tolerance names."""
+    pattern = re.sub(r"\[", "[[]", tolerance.names.lower())
+    found = [k for k, name in enumerate(lower) if fnmatchcase(name, pattern)]
+    # R* means the elements; parameters of devices are named with their dot.
+    found = [k for k in found if ("." in tolerance.names) or known[k] in circuit]
+    found = [k for k in found if not tolerance.relative or value_of(circuit, known[k]) != 0.0]
+    if not found:
+        raise UsageError(f"--tol {tolerance}: no element or parameter with a value other than zero is called so")
+    return found
+
+
+def _row(circuit: Circuit, name: str, tolerance: Tolerance, members: Sequence[str]) -> _Row:
+    effects = {one: abs(value_of(circuit, one)) if tolerance.relative else 1.0 for one in members}
+    return _Row(name, tolerance.amount, tolerance.distribution, effects)
+
+
+def _of_deck(circuit: Circuit, deck: Deviations, replaced: set[str]) -> list[_Row]:
+    """The variables of the deck's own tolerances and random functions."""
+    if deck.refused:
+        raise UsageError("the deck's random functions cannot be drawn: " + "; ".join(deck.refused[:5]) + "\n    hint: "
+                         "let values of R, L, C, V and I be sums of random functions, each times a number")
+    effects: list[dict[str, float]] = [{} for _ in deck.variables]
+    for position, terms in deck.effects.items():
+        name = circuit.names[position]
+        for k, change in terms.items():
+            if name not in replaced and change != 0.0:
+                effects[k][name] = change
+    pairs = [(variable, members) for variable, members in zip(deck.variables, effects) if members]
+    labels = [next(iter(members)) if len(members) == 1 else variable.label for variable, members in pairs]
+    return [_Row(label, v.amount, v.distribution, members) for label, (v, members) in zip(labels, pairs)]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names with a number behind those that occur again."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
 
 
 def _check(circuit: Circuit, spread: Spread) -> None:

@@ -204,10 +204,10 @@ def worst_case(
     """
     circuit = source if isinstance(source, Circuit) else source.circuit
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
-    if any(t.distribution is Distribution.NORMAL for t in stated):
-        raise UsageError("normal tolerances have no limits: a worst case needs uniform or truncated ones")
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
-    spread = spread_of(circuit, stated)
+    spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)
+    if Distribution.NORMAL in spread.distribution:
+        raise UsageError("normal tolerances have no limits: a worst case needs uniform or truncated ones")
     _check(circuit, spread)
     text = observe if isinstance(observe, str) else " ".join(observe)
     words = [word for word in text.split() if word.lower() == DISSIPATION]

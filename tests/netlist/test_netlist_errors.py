@@ -149,7 +149,7 @@ ERRORS = [
     (".func f(x) {f(x-1)}\nR1 a 0 {f(1)}", "function", 2, 13, ("R1",), "functions call each other"),
     ("R1 a 0 {g(1)}", "function", 2, 9, ("R1",), "no function is called 'g'"),
     ("R1 a 0 {sqrt(1,2)}", "function", 2, 9, ("R1",), "sqrt() takes 1 argument, not 2"),
-    ("R1 a 0 {gauss(1,2,3)}", "function", 2, 9, ("R1",), "'gauss' draws a random number"),
+    ("R1 a 0 {rand(3)}", "function", 2, 9, ("R1",), "'rand' draws a random number"),
     ("R1 a 0 {v(1)}", "function", 2, 9, ("R1",), "v(…) depends on the solution"),
     ("R1 a 0 {time}", "parameter", 2, 9, ("R1",), "'time' has no value at an operating point"),
     ("R1 a 0 {}", "expression", 2, 8, (), "the expression ends where"),

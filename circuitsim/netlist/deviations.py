@@ -1,0 +1,245 @@
+"""Random functions and tolerances of a deck: values that carry how they deviate.
+
+``R1 a b {mc(1k, 5%)}`` reads as 1 kΩ, and beside it stands that it changes by 1 kΩ for a deviation of 1, which lies
+between ±0.05. A `RandomValue` is a float, its nominal value, that carries such coefficients through sums, products with
+numbers and quotients by numbers; anything else leaves it without them. A function on an element's card is drawn for
+each element, one in a parameter once. `circuitsim.tolerance` makes random variables of it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from circuitsim.netlist.cards import Card
+from circuitsim.units import short
+
+SIGMAS = 3.0
+"""Standard deviations of a normal distribution that its tolerance stands for."""
+
+
+class Distribution(enum.Enum):
+    """How a deviation is spread over ± its tolerance."""
+
+    UNIFORM = "uniform"
+    NORMAL = "normal"
+    """The tolerance is three standard deviations; larger deviations occur."""
+    TRUNCATED = "truncated"
+    """Normal, without what lies beyond the tolerance."""
+
+
+class Variable(NamedTuple):
+    """An independent random deviation.
+
+    Attributes
+    ----------
+    label : str
+        Where it stands, for tables.
+    amount : float
+        Largest deviation, or three standard deviations.
+    distribution : Distribution
+    """
+
+    label: str
+    amount: float
+    distribution: Distribution
+
+
+class Deviations(NamedTuple):
+    """How the values of a deck's elements deviate.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+    effects : dict of int to dict of int to float
+        Element → variable → change of its value for a deviation of 1.
+    refused : tuple of str
+        What of the deck's random functions has no such effect, for messages.
+    """
+
+    variables: tuple[Variable, ...] = ()
+    effects: Mapping[int, Mapping[int, float]] = MappingProxyType({})
+    refused: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Deviations, (self.variables, {k: dict(terms) for k, terms in self.effects.items()}, self.refused)
+
+
+class RandomValue(float):
+    """A number with its change for a deviation of 1 of each variable; ``terms`` is None where it is not affine."""
+
+    __slots__ = ("terms",)
+
+    terms: dict[int, float] | None
+
+    def __new__(cls, value: float, terms: dict[int, float] | None) -> RandomValue:
+        made = super().__new__(cls, value)
+        made.terms = terms
+        return made
+
+    def _with(self, other: Any, value: float, own: float, others: float) -> RandomValue:
+        """``value``, whose terms are ``own`` times these and ``others`` times those of ``other``."""
+        right = other.terms if isinstance(other, RandomValue) else {}
+        if self.terms is None or right is None:
+            return RandomValue(value, None)
+        keys = dict.fromkeys((*self.terms, *right))
+        return RandomValue(value, {k: own * self.terms.get(k, 0.0) + others * right.get(k, 0.0) for k in keys})
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, float(self) + float(other), 1.0, 1.0)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, float(self) - float(other), 1.0, -1.0)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, float(other) - float(self), -1.0, 1.0)
+
+    def __mul__(self, other: Any) -> Any:
+        value = float(self) * float(other)
+        if isinstance(other, RandomValue):
+            return RandomValue(value, None)
+        return self._with(0.0, value, float(other), 0.0)
+
+    def __truediv__(self, other: Any) -> Any:
+        value = float(self) / float(other)
+        if isinstance(other, RandomValue):
+            return RandomValue(value, None)
+        return self._with(0.0, value, 1.0 / float(other), 0.0)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return RandomValue(float(other) / float(self), None)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return RandomValue(float(self) ** float(other), None)
+
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return RandomValue(float(other) ** float(self), None)
+
+    def __neg__(self) -> Any:
+        return self._with(0.0, -float(self), -1.0, 0.0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RandomValue, (float(self), self.terms)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _relative(nominal: float, tolerance: float) -> tuple[float, float, float]:
+    return nominal, nominal, tolerance
+
+
+def _absolute(nominal: float, tolerance: float) -> tuple[float, float, float]:
+    return nominal, 1.0, tolerance
+
+
+def _spread(sigma: float) -> float:
+    if sigma <= 0.0:
+        raise ValueError("the number of standard deviations must be positive")
+    return SIGMAS / sigma
+
+
+Law = tuple[Distribution, Callable[..., tuple[float, float, float]]]
+FUNCTIONS: dict[tuple[str, int], Law] = {
+    ("mc", 2): (Distribution.UNIFORM, _relative),
+    ("flat", 1): (Distribution.UNIFORM, lambda width: (0.0, width, 1.0)),
+    ("unif", 2): (Distribution.UNIFORM, _relative),
+    ("aunif", 2): (Distribution.UNIFORM, _absolute),
+    ("gauss", 1): (Distribution.NORMAL, lambda deviation: (0.0, deviation, SIGMAS)),
+    ("gauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _relative(x, amount * _spread(sigma))),
+    ("agauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _absolute(x, amount * _spread(sigma))),
+}  # fmt: skip
+"""Name and number of arguments → distribution; nominal value, change for a deviation of 1, and largest deviation."""
+
+FORMS = {
+    "mc": "mc(value, tolerance)", "flat": "flat(width)", "unif": "unif(value, tolerance)",
+    "aunif": "aunif(value, width)", "gauss": "gauss(deviation) or gauss(value, tolerance, sigmas)",
+    "agauss": "agauss(value, deviation, sigmas)",
+}  # fmt: skip
+"""How each reads."""
+
+
+class Draws:
+    """The random variables that one elaboration finds."""
+
+    def __init__(self) -> None:
+        self.variables: list[Variable] = []
+        self.effects: dict[int, dict[int, float]] = {}
+        self.refused: dict[str, None] = {}
+        self.waiting: list[RandomValue] = []
+        """Random results of expressions that no element's value has taken yet."""
+        self.lots: dict[int, int] = {}
+        self.cards: dict[tuple[str, int], tuple[Card, int]] = {}
+        """Function and line → its place, for the note."""
+
+    def draw(self, name: str, arguments: tuple[float, ...], card: Card, at: int) -> float:
+        """The nominal value of a random function, with its deviation.
+
+        Raises
+        ------
+        ValueError
+            Another number of arguments.
+        """
+        law = FUNCTIONS.get((name, len(arguments)))
+        if law is None:
+            raise ValueError(f"write {FORMS[name]}")
+        nominal, slope, amount = law[1](*map(float, arguments))
+        line = card.where(at)[0]
+        self.cards.setdefault((name, line), (card, at))
+        if any(isinstance(argument, RandomValue) for argument in arguments):
+            return RandomValue(nominal, None)
+        if amount == 0.0 or slope == 0.0:
+            return nominal
+        self.variables.append(Variable(f"{name}() in line {line}", abs(amount), law[0]))
+        return RandomValue(nominal, {len(self.variables) - 1: slope})
+
+    def decided(self, condition: RandomValue, card: Card, at: int) -> None:
+        """A condition reads a random value."""
+        self.refused[f"a condition in line {card.where(at)[0]} depends on a random value"] = None
+
+    def taken(self, position: int, name: str, value: float, before: int) -> None:
+        """An element has got its value, of which the results that waited since ``before`` are parts."""
+        if isinstance(value, RandomValue):
+            del self.waiting[before:]
+            if value.terms is None:
+                self.refused[f"the value of {short(name)} is no sum of random values with constant factors"] = None
+            else:
+                self.effects[position] = {**self.effects.get(position, {}), **value.terms}
+
+    def tolerance(self, position: int, name: str, change: float, amount: float, law: Distribution) -> None:
+        """An element's own tolerance: its value deviates by ``change`` for a deviation of 1."""
+        self.variables.append(Variable(name, amount, law))
+        self.effects.setdefault(position, {})[len(self.variables) - 1] = change
+
+    def lot(self, key: int, label: str, position: int, change: float, amount: float, law: Distribution) -> None:
+        """A tolerance that all elements with one ``key`` have in common."""
+        if key not in self.lots:
+            self.lots[key] = len(self.variables)
+            self.variables.append(Variable(label, amount, law))
+        self.effects.setdefault(position, {})[self.lots[key]] = change
+
+    def scaled(self, position: int, factor: float) -> None:
+        """The value of an element is multiplied."""
+        if position in self.effects:
+            self.effects[position] = {k: factor * change for k, change in self.effects[position].items()}
+
+    def elsewhere(self, name: str, value: float) -> None:
+        """A parameter that formulas of sources may read."""
+        if isinstance(value, RandomValue):
+            self.refused[f"parameter {short(name)} may act on something else than the value of R, L, C, V or I"] = None
+
+    def found(self) -> Deviations:
+        """What was found; variables without an effect are left out."""
+        refused = dict(self.refused)
+        for value in self.waiting:
+            labels = [self.variables[k].label for k in value.terms or {}]
+            what = ", ".join(labels) or "a random value"
+            refused[f"{what} acts on something else than the value of R, L, C, V or I"] = None
+        used = sorted({k for terms in self.effects.values() for k in terms})
+        number = {k: n for n, k in enumerate(used)}
+        effects = {p: {number[k]: change for k, change in terms.items()} for p, terms in self.effects.items()}
+        return Deviations(tuple(self.variables[k] for k in used), effects, tuple(refused))
+
+
+__all__ = ["FORMS", "FUNCTIONS", "Deviations", "Distribution", "Draws", "RandomValue", "Variable"]

@@ -1,0 +1,180 @@
+"""Tolerances and random functions in decks: nominal where a deck is solved, random variables in Monte Carlo."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim.cli import main
+from circuitsim.errors import NetlistError, UsageError
+from circuitsim.netlist import read_deck_text
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.deviations import Distribution
+from circuitsim.tolerance.spread import Spread, spread_of
+
+
+def deck(*cards: str) -> Deck:
+    return read_deck_text("\n".join(["tolerances", "V1 in 0 10", *cards, "Rload in 0 1k"]) + "\n")
+
+
+def spread(*cards: str, own: tuple[str, ...] = ()) -> Spread:
+    from circuitsim.tolerance import parse_tolerance
+
+    read = deck(*cards)
+    return spread_of(read.circuit, [parse_tolerance(text) for text in own], read.deviations)
+
+
+@pytest.mark.parametrize(
+    ("value", "nominal", "amount", "change", "law"),
+    [
+        ("{mc(1k,0.05)}", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
+        ("{1k+flat(50)}", 1000.0, 1.0, 50.0, Distribution.UNIFORM),
+        ("{unif(1k,0.1)}", 1000.0, 0.1, 1000.0, Distribution.UNIFORM),
+        ("{aunif(1k,30)}", 1000.0, 30.0, 1.0, Distribution.UNIFORM),
+        ("{1k+gauss(20)}", 1000.0, 3.0, 20.0, Distribution.NORMAL),
+        ("{gauss(1k,0.1,2)}", 1000.0, 0.15, 1000.0, Distribution.NORMAL),
+        ("'agauss(1k,30,3)'", 1000.0, 30.0, 1.0, Distribution.NORMAL),
+        ("{-2*(5-mc(505,0.01))}", 1000.0, 0.01, 1010.0, Distribution.UNIFORM),
+        ("{mc(1k,-0.05)/2}", 500.0, 0.05, 500.0, Distribution.UNIFORM),
+        ("{mc(1k,0.05)} m=4", 250.0, 0.05, 250.0, Distribution.UNIFORM),
+        ("{mc(1k,0.05)} tc1=0.01 temp=37", 1100.0, 0.05, 1100.0, Distribution.UNIFORM),
+        ("1k tol=5", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
+        ("1k tol=5%", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
+        ("2k m=2 tol=1%", 1000.0, 0.01, 1000.0, Distribution.UNIFORM),
+        ("RM 1k\n.model RM RES(R=1 DEV=5%)", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
+        ("RM 1k\n.model RM R(R=1 DEV/GAUSS=2%)", 1000.0, 0.06, 1000.0, Distribution.NORMAL),
+    ],
+)
+def test_forms(value: str, nominal: float, amount: float, change: float, law: Distribution) -> None:
+    found = spread(f"R1 in 0 {value}")
+    assert found.names == ("R1",)
+    assert found.variables == ("R1",)
+    assert found.nominal == pytest.approx([nominal], rel=1e-15)
+    assert found.amount == pytest.approx([amount], rel=1e-15)
+    assert abs(found.weights.toarray()) == pytest.approx(np.array([[change]]), rel=1e-14)
+    assert found.distribution == (law,)
+
+
+def test_a_parameter_is_drawn_once_and_a_function_on_a_card_for_each_element() -> None:
+    found = spread(".param r={mc(1k,0.1)}", "R1 in 0 {r}", "R2 in 0 {2*r+mc(3,0.5)}", "R3 in 0 {mc(7,0.2)}",
+                   "X1 in cell", "X2 in cell m=2", ".subckt cell p", "Rc p 0 {aunif(100,1)}", ".ends")  # fmt: skip
+    assert found.names == ("R1", "R2", "R3", "X1.Rc", "X2.Rc")
+    shared = found.variables.index("mc() in line 3")
+    assert found.weights.toarray()[shared].tolist() == [1000.0, 2000.0, 0.0, 0.0, 0.0]
+    own = dict(zip(found.variables, found.weights.toarray().tolist()))
+    assert own["R2"] == [0.0, 3.0, 0.0, 0.0, 0.0]
+    assert own["R3"] == [0.0, 0.0, 7.0, 0.0, 0.0]
+    assert own["X1.Rc"] == [0.0, 0.0, 0.0, 1.0, 0.0]
+    assert own["X2.Rc"] == [0.0, 0.0, 0.0, 0.0, 0.5]
+
+
+def test_lots_and_own_tolerances_of_models_add_up() -> None:
+    found = spread("R1 in 0 RM 1k", "R2 in 0 2k RM", ".model RM RES(R=1 DEV=2% LOT=5%)")
+    assert dict(zip(found.variables, found.amount)) == pytest.approx({"R1": 0.02, "R2": 0.02, "RM (lot)": 0.05})
+    assert found.weights.toarray()[found.variables.index("RM (lot)")].tolist() == [1000.0, 2000.0]
+
+
+def test_the_command_line_has_precedence_over_the_deck() -> None:
+    found = spread("R1 in 0 1k tol=5%", "R2 in 0 1k tol=5%", own=("R1=1%",))
+    assert dict(zip(found.variables, found.amount)) == pytest.approx({"R1": 0.01, "R2": 0.05})
+
+
+def test_affine_expressions_agree_with_evaluation_at_other_draws() -> None:
+    """Random expressions of draws and numbers: their weights against evaluating the expression with other numbers."""
+    draw = random.Random(7)
+    for _ in range(300):
+        count = draw.randrange(1, 4)
+        nominal = [draw.uniform(10, 100) for _ in range(count)]
+        text = " + ".join(f"{draw.uniform(0.1, 5):.3f}*x{k}/{draw.uniform(0.5, 2):.3f}" for k in range(count))
+        text = f"({text})*{draw.uniform(0.5, 2):.3f} - (-{draw.uniform(0, 5):.3f})"
+        params = [f".param x{k}={{mc({nominal[k]!r},{0.1 + k / 100})}}" for k in range(count)]
+        found = spread(*params, f"R1 in 0 {{{text}}}")
+        x = [draw.uniform(-0.1, 0.1) for _ in range(count)]
+        numbers = {f"x{k}": n * (1 + d) for k, (n, d) in enumerate(zip(nominal, x))}
+        order = [round(100 * amount) - 10 for amount in found.amount]
+        assert found.values(np.array([x[k] for k in order]))[0] == pytest.approx(eval(text, {}, numbers), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cards", "message"),
+    [
+        (["R1 in 0 {1/mc(1m,0.1)}"], "R1 is no sum"),
+        (["R1 in 0 {mc(10,0.1)*mc(10,0.1)}"], "R1 is no sum"),
+        (["R1 in 0 {sqrt(mc(10,0.1))}"], "R1 is no sum"),
+        (["R1 in 0 {10 + (mc(10,0.1) > 9)}"], "R1 is no sum"),
+        (["R1 in 0 {mc(10,0.1) > 9 ? 5 : 6}"], "condition in line 3"),
+        (["R1 in 0 {mc(mc(10,0.1),0.1)}"], "R1 is no sum"),
+        ([".param g={mc(10,0.1)}", "E1 x 0 in 0 {g}", "Rx x 0 1"], "something else"),
+        ([".param g={mc(10,0.1)}", "E1 x 0 VALUE={g*v(in)}", "Rx x 0 1"], "something else"),
+        ([".param g={mc(10,0.1)}", "R1 in 0 {g}", "B1 x 0 V=exp(v(in)/100)*g", "Rx x 0 1"], "something else"),
+        (["R1 in x 1", "D1 x 0 dd", ".model dd D(is={mc(1e-14,0.1)})"], "something else"),
+    ],
+)
+def test_what_cannot_be_drawn_is_read_at_its_nominal_value_and_refused_by_montecarlo(
+    cards: list[str], message: str
+) -> None:
+    read = deck(*cards)
+    assert "nominal" in [note.kind for note in read.notes]
+    circuitsim.solve(read.circuit)
+    with pytest.raises(UsageError, match=message):
+        circuitsim.montecarlo(read, [], "v(in)", 10)
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ("R1 in 0 {mc(1k)}", "write mc"),
+        ("R1 in 0 {gauss(1k,2)}", "write gauss"),
+        ("R1 in 0 {agauss(1k,2,0)}", "standard deviations must be positive"),
+        ("R1 in 0 {rand(3)}", "random number"),
+        ("E1 x 0 in 0 {mc(10,0.1)}\nRx x 0 1", "random number"),
+        ("B1 x 0 V={mc(1,0.1)*v(in)}\nRx x 0 1", "random number"),
+        ("R1 in 0 1k tol=wide", "tol=wide is no percentage"),
+        ("R1 in 0 RM 1k\n.model RM RES(R=1 DEV=3)", "no tolerance"),
+    ],
+)
+def test_errors_have_a_place_and_a_hint(card: str, message: str) -> None:
+    with pytest.raises(NetlistError, match=message) as caught:
+        deck(card)
+    assert caught.value.problems[0].location.line >= 3
+    assert caught.value.problems[0].hint or "write" in message or "positive" in message
+
+
+def test_a_functions_own_definition_has_precedence() -> None:
+    read = deck(".func mc(x,y) {x+y}", "R1 in 0 {mc(10,5)}")
+    assert read.circuit["R1"].value == 15.0
+    assert not read.deviations.variables
+
+
+def test_montecarlo_and_worst_case_from_the_deck_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text("divider\nV1 in 0 10\nR1 in out {mc(1k,0.05)}\nR2 out 0 1k tol=5%\n")
+    assert main(["worst-case", str(path), "--observe", "v(out)", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    extremes = json.loads(out)["quantities"]["v(out)"]
+    assert extremes["least"]["value"] == pytest.approx(10 * 950 / 2000)
+    assert extremes["most"]["value"] == pytest.approx(10 * 1050 / 2000)
+    assert "montecarlo draws" in err
+    assert main(["montecarlo", str(path), "--observe", "v(out)", "--samples", "3000", "--format", "json"]) == 0
+    from_deck = capsys.readouterr().out
+    plain = tmp_path / "plain.cir"
+    plain.write_text("divider\nV1 in 0 10\nR1 in out 1k\nR2 out 0 1k\n")
+    words = ["--tol", "R*=5%", "--observe", "v(out)", "--samples", "3000", "--format", "json"]
+    assert main(["montecarlo", str(plain), *words]) == 0
+    stated = json.loads(capsys.readouterr().out)
+    assert json.loads(from_deck)["quantities"] == stated["quantities"]
+    assert main(["montecarlo", str(plain), "--observe", "v(out)"]) == 2
+    assert "no tolerance" in capsys.readouterr().err
+
+
+def test_decks_pickle_with_their_deviations() -> None:
+    read = deck("R1 in 0 {mc(1k,0.05)}")
+    again = pickle.loads(pickle.dumps(read))
+    assert again.deviations.variables == read.deviations.variables
+    assert dict(again.deviations.effects) == dict(read.deviations.effects)
