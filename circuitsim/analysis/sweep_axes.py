@@ -78,6 +78,8 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
     if bare.lower() in parameters:
         own = parameters[bare.lower()]
         return Axis(PARAMETER + own if own in circuit else own, own, "", Sort.PARAMETER, column)
+    if ":" in bare and not isinstance(source, Circuit) and source.has_parameter(bare):
+        return Axis(bare, bare, "", Sort.PARAMETER, column)
     if name.lower() == TEMPERATURE and not isinstance(source, Circuit):
         return Axis(TEMPERATURE, TEMPERATURE, "°C", Sort.TEMPERATURE, column)
     if name.lower() == TIME and not isinstance(source, Circuit):

@@ -296,6 +296,20 @@ class Deck:
         """
         return self.elaborate_with_sources(parameters, temperature)[0]
 
+    def has_parameter(self, name: str) -> bool:
+        """Whether a parameter of the deck, or of the model of a resistor, capacitor or inductor, is called so.
+
+        Parameters
+        ----------
+        name : str
+            ``r``, or ``RMOD:r`` for a model's.
+
+        Returns
+        -------
+        bool
+        """
+        return bool(self._elaborate.has(name))  # type: ignore[attr-defined]
+
     def elaborate_with_sources(
         self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
     ) -> tuple[Circuit, FollowingSources]:

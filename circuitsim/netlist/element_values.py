@@ -138,6 +138,8 @@ class ElementValues:
         if "temp" in own:
             checked_temperature(own["temp"], details.numbers["temp"].offset)
         values = {} if model is None else self.model_values(frame, model, details.letter)
+        if model is not None and stated is not None and "r" in self.stepped(model, details.letter):
+            stated *= values.pop("r")  # as in PSpice and Xyce
         if stated is not None and code == RESISTOR:
             stated = checked(code, name, stated, special.offset)
             self.warn_of_product(special, stated, values, name)
@@ -176,10 +178,17 @@ class ElementValues:
         defining = [f.environment for f in self.elaborator.stack if f.scope is model.scope]
         environment = defining[-1] if defining else frame.environment
         evaluate = self.elaborator.evaluator.value
-        return {
+        found = {
             word: value if isinstance(value, float) else evaluate(value, environment)
             for word, (_, value) in self.cards[key].items()
         }
+        return found | self.stepped(model, letter)
+
+    def stepped(self, model: Model, letter: str) -> dict[str, float]:
+        """The parameters of a model that are stepped (``.step RMOD(R) …``)."""
+        values = self.elaborator.environment.values
+        names = {word: f"{model.name.lower()}:{word}" for word in physical.ACTING[letter]} if values else {}
+        return {word: values[name] for word, name in names.items() if name in values}
 
     def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
         """The numbers of a model card that are read; the others are noted or warned of."""

@@ -245,6 +245,7 @@ L     .step dec param r 1 100 1 // .param r=1 // R1 in 0 {r}
 LX    .step Vbase 1 5 1
 X     .step Rload:R 1k 2k 1k
 X     .step Rload list 1k 2k
+LXP   .step RES rm(R) 1 3 1 // .model rm RES(R=1) // R1 a 0 rm 1k
 LP    .step D dm(vfwd) list 0.5 0.7 // .model dm D(vfwd=0.5) // D1 in a dm // R1 a 0 1
 LXP   .step temp 0 100 50
 X     .step data=t // .data t Rload 1k 2k .enddata

@@ -20,6 +20,7 @@ from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.reading import Reading
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
+from circuitsim.netlist.stepping import steps
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.netlist.tokens import CardError
@@ -138,13 +139,19 @@ class Elaboration:
     def __init__(self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...]) -> None:
         self.reader, self.linker, self.title, self.notes = reader, linker, title, notes
 
+    def has(self, name: str) -> bool:
+        """Whether a parameter of the deck, or of a passive model (``RMOD:r``), is called so."""
+        model, colon, parameter = name.partition(":")
+        own = self.reader.top.find_model(model.lower()) if colon else None
+        return name.lower() in self.reader.top.parameters or (own is not None and steps(own, parameter))
+
     def __call__(
         self, values: Mapping[str, float], temperature: float | None, all_controlled: bool = False
     ) -> tuple[Circuit, FollowingSources]:
         """The circuit with other values, and the sources that follow others."""
         reader, overrides = self.reader, {}
         for name, value in values.items():
-            if name.lower() not in reader.top.parameters:
+            if not self.has(name):
                 raise UsageError(f"no parameter of the deck is called {name!r}")
             if not math.isfinite(value):
                 raise UsageError(f"parameter {name}: {value} is not finite")

@@ -17,12 +17,16 @@ from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import DcRange, Target
+from circuitsim.netlist.physical import ACTING, TYPES
 from circuitsim.netlist.points import logarithmic, points
-from circuitsim.netlist.scope import Scope
+from circuitsim.netlist.scope import Model, Scope
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token
 from circuitsim.units import short
 
 FORMS = "NAME start stop step, DEC NAME start stop points, NAME LIST v1 v2 …, or DATA=table"
+PASSIVE = ("R", "L", "C")
+"""Letters of the elements whose models' parameters may be stepped."""
+
 PARAMETER_WORDS = ("param", "params")
 TEMPERATURE_WORDS = ("temp", "temper", "temperature")
 
@@ -161,6 +165,12 @@ class Ranges:
             raise CardError("analysis", f"{short(named.token.text)}: {error}", words[2].offset, hint) from None
 
 
+def steps(model: Model, parameter: str) -> bool:
+    """Whether the elements of a resistor's, capacitor's or inductor's model follow this parameter."""
+    letter = next((letter for letter in PASSIVE if model.type in TYPES[letter]), None)
+    return letter is not None and parameter.lower() in ACTING[letter]
+
+
 class Resolver:
     """Finds what the name on a ``.dc`` or ``.step`` card means."""
 
@@ -212,6 +222,9 @@ class Resolver:
                 return Target.ELEMENT, f"{name}.{parameter}", ()
             raise CardError("analysis", f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary", at,
                             f"vary its value: {self.word} {short(name)} …")  # fmt: skip
+        model = self.scope.find_model(name.lower())
+        if model is not None and steps(model, parameter):
+            return Target.PARAMETER, word, ()
         elements = tuple(
             f"{circuit.names[k]}.{parameter}" for k, device in circuit.devices.items()
             if device.label.lower() == name.lower() and device.model.parameter_called(parameter) is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from circuitsim.analysis import sweep
+from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.netlist.deck import DcSweep, Output, Step, TableRange, Target
 from circuitsim.netlist.points import logarithmic
@@ -92,3 +94,29 @@ def test_requests(text, analysis, requests):
     deck = read_deck_text(f"{TOP}.print {text}\n")
     (found,) = [a for a in deck.analyses if isinstance(a, Output)]
     assert (found.analysis, found.requests) == (analysis, requests)
+
+
+@pytest.mark.parametrize(
+    ("card", "values", "expected"),
+    [
+        (".step RES RM(R) 1 3 1", [1, 2, 3], [10 / 3, 2, 10 / 7]),  # what is stepped multiplies the 1k on the card
+        (".step RM2:R list 500 1k", [500, 1000], [10 / 3, 5]),
+        (".step rm2:tc1 list 0 0.01", [0, 0.01], [10 / 3, 5]),  # R2 at 127 °C
+        (".step PARAM r 1 2 1", [1, 2], [10 / 3, 2]),
+    ],
+)
+def test_parameters_of_a_resistor_model_are_stepped(card, values, expected):
+    cards = "V1 a 0 10\nR1 a b RM 1k\nR2 b 0 RM2 temp=127\n.param r=1\n.model RM RES(R={r})\n.model RM2 RES(R=500)\n"
+    if "PARAM" in card:
+        cards = cards.replace("R1 a b RM 1k", "R1 a b {1k*r}")
+    deck = read_deck_text(f"t\n{cards}{card}\n")
+    (step,) = [a.sweep for a in deck.analyses if isinstance(a, Step)]
+    assert step.target is Target.PARAMETER
+    assert list(step.values) == values
+    found = sweep(deck, {f"param:{step.name}": step.values}, "v(b)")
+    assert [row[-1] for row in found.rows()] == pytest.approx(expected, rel=1e-12)
+    assert deck.elaborate({"RM2:R": 700.0})["R2"].value == 700.0
+    with pytest.raises(UsageError, match="no parameter of the deck"):
+        deck.elaborate({"RM2:kf": 1.0})
+    with pytest.raises(UsageError, match="no parameter of the deck"):
+        deck.elaborate({"RM3:R": 1.0})
