@@ -59,8 +59,11 @@ def steady_state(
     unique[net.fixed] &= net.first[net.fixed] != net.second[net.fixed]
     unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
+    voltages, low, zero = _without_rounding(net, point, tight)
+    idle = zero[net.first] & zero[net.second]
+    current[idle & (net.ohms > 0.0)] = 0.0
+    forward[idle[d]] = 0.0
     drop = _drops(net, point, forward, tight, current)
-    voltages, low = _without_rounding(net, point, tight)
     for quantity in (current, drop, voltages):
         if not (np.abs(quantity) <= LARGEST).all():
             raise ConvergenceError(_out_of_range(net, current, drop))
@@ -68,11 +71,14 @@ def steady_state(
     return SteadyState(current, drop, voltages, low, unique, iterations, point.converged)
 
 
-def _without_rounding(net: Network, point: LinearPoint, tight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Node potentials and what rounding them leaves over, V.
+def _without_rounding(
+    net: Network, point: LinearPoint, tight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Node potentials and what rounding them leaves over, V; nodes that resistors and diodes join without a drop.
 
     Zero also at nodes that a diode or source of 0 V outside the tree joins to a node of 0 V, where the sources in this
-    loop add up to zero but for rounding; and at nodes that hang on such ones without a current.
+    loop add up to zero but for rounding; at nodes that hang on such ones without a current; and at nodes that such ones
+    lift by no more than their own rounding, with currents that are rounding of those at the tree's next node.
     """
     v, low, made, d = point.v.copy(), point.v_low.copy(), point.tree, net.diodes
     shorts = net.fixed[(net.emf[net.fixed] == 0.0) & ~made.inside[net.fixed]]
@@ -80,14 +86,25 @@ def _without_rounding(net: Network, point: LinearPoint, tight: np.ndarray) -> tu
     ends = np.concatenate([net.first[equal], net.second[equal]])
     others = np.concatenate([net.second[equal], net.first[equal]])
     zero = set(ends[(v[ends] != 0.0) & (v[others] == 0.0)].tolist())
-    hanging = np.flatnonzero(np.isin(v, v[list(zero)])) if zero else ends[:0]
+    lifted = np.abs(v) <= np.abs(v[list(zero)]).max() if zero else np.zeros(v.size, dtype=bool)
+    hanging = np.flatnonzero(lifted & (made.edge_of >= 0))
+    idle, at_node = np.zeros(v.size, dtype=bool), np.zeros(v.size)
+    if zero:
+        np.maximum.at(at_node, net.first, np.abs(point.current))
+        np.maximum.at(at_node, net.second, np.abs(point.current))
     for u in hanging[np.argsort(made.depth[hanging], kind="stable")].tolist():
-        e = made.edge_of[u]
-        if made.parent_of[u] in zero and net.ohms[e] * point.current[e] == net.emf[e] == 0.0:
+        e, parent = made.edge_of[u], made.parent_of[u]
+        if parent not in zero or net.emf[e] != 0.0:
+            continue
+        if net.ohms[e] * point.current[e] == 0.0:
             zero.add(u)
+        elif net.ohms[e] > 0.0 and at_node[u] <= CLOSES * at_node[parent]:
+            zero.add(u)
+            idle[[u, parent]] = True
+    idle |= (v == 0.0) if idle.any() else idle
     for u in zero:
         v[u] = low[u] = 0.0
-    return v, low
+    return v, low, idle
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:

@@ -34,6 +34,7 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.BRIDGES, 602007), (Regime.CHAINS, 605825), (Regime.SPREAD, 611410),
         # Nodes of 0 V in loops of sources and diodes that close up to rounding.
         (Regime.DECIMALS, 304822), (Regime.DECIMALS, 1005282), (Regime.DECIMALS, 1101446), (Regime.DECIMALS, 1101485),
+        (Regime.DECIMALS, 4061012),
         # What diodes carry away from a part that only they hold: zero, but for the rounding at any node of the part.
         (Regime.ISLANDS, 2010124), (Regime.ISLANDS, 3007584), (Regime.ISLANDS, 3063554),
         # Loops of diodes: net currents that are rounding of pairs of doubles; drops of those that come to conduct.
