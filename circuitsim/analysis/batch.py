@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.analysis.batch_solution import BatchSolution
-from circuitsim.analysis.linear_batch import LinearBatch, linear_batch
-from circuitsim.analysis.response import responses
-from circuitsim.analysis.solve import solve
+from circuitsim.analysis.engine_batch import Batch, EngineBatch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
@@ -29,10 +27,10 @@ from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan
 from circuitsim.engine.small.ports import Ports
 from circuitsim.engine.small.samples import BLOCK
-from circuitsim.errors import CircuitError, TopologyError, UnboundedError
+from circuitsim.errors import TopologyError, UnboundedError
 
 LARGEST = 4000
-"""Most nodes of a circuit whose samples go through the small driver; those of larger ones are solved one by one."""
+"""Most nodes of a circuit whose samples go through the small driver; the engine takes those of larger ones."""
 MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 WARM_ITERATIONS = 2.0
@@ -60,6 +58,8 @@ class BatchSolver:
         current source (what is injected).
     value : (m,) float array
         Element values, Ω, V, A.
+    engine : EngineBatch
+        For samples that the small driver does not solve.
     """
 
     circuit: Circuit
@@ -69,8 +69,8 @@ class BatchSolver:
     plan: Plan | None
     columns: tuple[np.ndarray, np.ndarray, np.ndarray]
     value: np.ndarray
+    engine: EngineBatch
     _known_ports: dict[float, Ports] = field(default_factory=dict, init=False)
-    _known_linear: dict[float, LinearBatch | None] = field(default_factory=dict, init=False)
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
         """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
@@ -142,21 +142,21 @@ class BatchSolver:
         v, current = np.zeros((count, n)), np.zeros((count, m))
         worst, relative = np.empty((count, 7)), np.full((count, 8), np.inf)
         status, iterations = np.full(count, Outcome.MAX_ITERATIONS), np.zeros(count, dtype=np.int64)
+        sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
         if self.plan is not None:
-            sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
             rows = (closed, v, current, worst, relative, status, iterations)
             shared = kind, first, second, value, sources, x, MAX_ITERATIONS, start is None
             self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
-        elif stiffness >= 0.0 and not d:
-            self._solve_linear(value, x, v, current, worst, relative, threads, stiffness)
-            iterations[:] = 1
         if (status == Outcome.NONCONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative[:, :7].max(axis=1)
-        if stiffness >= 0.0:
+        batch = Batch(sources, x, closed, v, current, error, iterations)
+        if self.plan is None and stiffness >= 0.0:
+            self.engine.solve(value, batch, start is not None, threads or processors())
+        elif stiffness >= 0.0:
             uncertified = ~((error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
             for s in np.flatnonzero(uncertified).tolist():
-                self._step_in(s, x[s], value, closed, v, current, error)
+                self.engine.step_in(value, batch, s)
                 iterations[s] = 0
         own = self.value.size
         output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
@@ -187,7 +187,7 @@ class BatchSolver:
         count, n = solution.voltages.shape
         value = self._all_values(solution.stiffness)
         if self.plan is None:
-            found = responses(self.columns, value, n, solution.closed, -cotangent, threads or processors())
+            found = self.engine.respond(value, solution.closed, -cotangent, threads or processors())
             return found[0], found[1][:, : self.value.size]
         injected = np.zeros((count, n))
         for k, (p, q) in enumerate(self.outputs.tolist()):
@@ -291,44 +291,6 @@ class BatchSolver:
             return
         with ThreadPoolExecutor(parts) as pool:
             list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
-
-    def _solve_linear(
-        self, value: np.ndarray, x: np.ndarray, v: np.ndarray, current: np.ndarray, worst: np.ndarray,
-        relative: np.ndarray, threads: int | None, stiffness: float,
-    ) -> None:  # fmt: skip
-        """Samples of a large circuit without diodes, by one factor for each stiffness, where it suits."""
-        there, m = np.isfinite(value), value.size
-        kind, first, second = (column[there] for column in self.columns)
-        if stiffness not in self._known_linear:
-            n_nodes = self.circuit.arrays().n_nodes
-            self._known_linear[stiffness] = linear_batch(kind, first, second, value[there], n_nodes)
-        made = self._known_linear[stiffness]
-        if made is None:
-            return
-        sources = np.concatenate([self.inputs, np.arange(m - len(self.outputs), m)])
-        place = (np.cumsum(there) - 1)[sources]
-        found = current if there.all() else np.empty((len(x), int(there.sum())))
-        made.solve(value[there], place, x, v, found, worst, relative, threads or processors())
-        if found is not current:
-            current[:, there] = found
-
-    def _step_in(
-        self, s: int, x: np.ndarray, value: np.ndarray, closed: np.ndarray, v: np.ndarray, current: np.ndarray,
-        error: np.ndarray,
-    ) -> None:  # fmt: skip
-        """The engine's answer for one sample, where it has one."""
-        kind, first, second = self.columns
-        own = value.copy()
-        own[np.concatenate([self.inputs, np.arange(kind.size - len(self.outputs), kind.size)])] = x
-        there = np.isfinite(own) | (kind == DIODE)
-        arrays = (kind[there], first[there], second[there], own[there])
-        try:
-            point = solve(Circuit.from_arrays(*arrays, self.circuit.arrays().n_nodes), tolerance=self.tolerance)
-        except CircuitError:
-            return  # no steady state, or none that can be certified: the sample stays uncertified
-        v[s], error[s] = point.voltages, point.certificate.worst
-        current[s, there] = point.currents
-        closed[s] = current[s, kind == DIODE] > 0.0
 
 
 def processors() -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from circuitsim.analysis.batch import LARGEST, BatchSolver
+from circuitsim.analysis.engine_batch import EngineBatch
 from circuitsim.analysis.expanded import ExpandedBatch
 from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.tangent_batch import TangentBatch
@@ -99,4 +100,5 @@ def _elementary(
         branches = (columns[0] == DIODE) | ((columns[0] == RESISTOR) & (everything != 0.0))
         if plan.resistor.size + plan.diode.size < branches.sum():
             plan = None  # given up, since it takes too many updates: the engine solves the samples
-    return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy())
+    engine = EngineBatch(*columns, n_nodes, float(tolerance))
+    return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy(), engine)

@@ -84,13 +84,12 @@ class SmallCircuitSolver:
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
         self._spare: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def solve(self, value: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint | UncertifiedSolution:
+    def solve(self, value: np.ndarray, currents: np.ndarray | None = None) -> OperatingPoint | UncertifiedSolution:
         """The certified operating point for element values (m,), or a start for the active-set engine.
 
-        The diodes that conduct in ``start`` are the first guess.
+        Diodes with positive ``currents`` (m,), A, are the first guess.
         """
-        guess = _NO_GUESS if start is None else start.currents
-
+        guess = _NO_GUESS if currents is None else currents
         try:
             memory = self._spare.pop()
         except IndexError:  # the first call, or all are in use

@@ -103,11 +103,30 @@ class Prepared:
         TopologyError
             Unknown names, values out of range, an array of another length.
         """
+        return self.solve_from(self._column(values), None if start is None else start.currents)
+
+    def solve_from(self, value: np.ndarray, currents: np.ndarray | None) -> OperatingPoint:
+        """`solve` for the values of all elements.
+
+        Parameters
+        ----------
+        value : (m,) float array
+            Ω, V, A.
+        currents : (m,) float array or None
+            Branch currents, A: diodes with positive ones are the first guess.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError, ConvergenceError, TopologyError
+            As `solve`.
+        """
         small = self.small
-        value = self._column(values)
         if isinstance(small, str):
-            return self._general(value, small, _conducting(value, start), np.zeros(value.size))
-        found = small.solve(value, start)
+            on = np.zeros(value.size, dtype=bool)
+            if currents is not None:
+                on = (self.circuit.arrays().kind == DIODE) & (currents > 0.0)
+            return self._general(value, small, on, np.zeros(value.size))
+        found = small.solve(value, currents)
         if isinstance(found, OperatingPoint):
             return found
         return self._general(value, found.why, found.closed, found.current)
@@ -138,13 +157,6 @@ class Prepared:
                 return prepared(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
         return _operating_point(self.wiring, structure, choose(self.solver), self.tolerance, why, on, guess)
-
-
-def _conducting(value: np.ndarray, start: OperatingPoint | None) -> np.ndarray:
-    """The diodes that conduct in ``start`` (m,), or none."""
-    if start is None:
-        return np.zeros(value.size, dtype=bool)
-    return (start.circuit.arrays().kind == DIODE) & (start.currents > 0.0)
 
 
 def prepared(

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from circuitsim.analysis.batch import processors
+from circuitsim.analysis.port_network import EPSILON, PortNetwork, Reading, independent_sources
 from circuitsim.analysis.probes import FORMS, Probe, parse_probes
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
-from circuitsim.effective.responses import EPSILON, PortNetwork, Reading, independent_sources
 from circuitsim.engine.network import Wiring
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.program.structure import Structure, analyse
@@ -289,7 +289,8 @@ def effective_matrix(
         raise UsageError("a matrix needs at least one input and one output")
     volts = [p for p in probes if p.kind == "v"]
     pairs = [(circuit.node_index(p.first), 0 if p.second is None else circuit.node_index(p.second)) for p in volts]
-    network = PortNetwork(Wiring(structure), arrays, sources, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    network = PortNetwork(Wiring(structure), arrays, sources, ends, structure.diodes)
     pair = iter(range(sources.size, network.n_ports))
     read = []
     for probe in probes:

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import splu
 
 import circuitsim
 from circuitsim import Circuit
-from circuitsim.analysis import batch as batches
+from circuitsim.analysis import engine_batch
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 
 SIDE = 46
@@ -48,7 +48,7 @@ def test_samples_of_a_large_crossbar(monkeypatch: pytest.MonkeyPatch) -> None:
     def step_in(*arguments: object) -> None:
         raise AssertionError("a sample was solved by itself")
 
-    monkeypatch.setattr(batches.BatchSolver, "_step_in", step_in)
+    monkeypatch.setattr(engine_batch.EngineBatch, "step_in", step_in)
     circuit = crossbar(SIDE, 0)
     names = [f"V{i}" for i in range(SIDE)]
     volts = np.random.default_rng(1).uniform(0.0, 0.5, (19, SIDE))

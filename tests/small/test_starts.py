@@ -7,6 +7,7 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis.batch import BatchSolver
+from circuitsim.analysis.engine_batch import EngineBatch
 from circuitsim.analysis.small_circuit import LazyOperatingPoint
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
@@ -109,7 +110,7 @@ def refuse(*arguments: object) -> None:
 def test_currents_of_samples_are_refined_in_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """1 nΩ between kiloohms: Ohm's law by hand is the reference."""
     circuit = circuitsim.loads("t\nV1 a 0 5\nR1 a b 1n\nR2 b c 1k\nD1 c d\nR3 d 0 1k\nD2 0 c\n")
-    monkeypatch.setattr(BatchSolver, "_step_in", refuse)
+    monkeypatch.setattr(EngineBatch, "step_in", refuse)
     solver = circuitsim.batched(circuit, ["V1"])
     x = np.array([[5.0], [7.0], [-2.0], [0.5], [0.0]])
     found = solver.solve(x)

@@ -24,6 +24,7 @@ from circuitsim.engine.small import (
     along_tree,
     branches,
     currents,
+    lanes,
     linear,
     loops,
     order,
@@ -31,6 +32,7 @@ from circuitsim.engine.small import (
     pointers,
     ports,
     proof,
+    sample_proof,
     samples,
     single,
     spanning,
@@ -48,13 +50,13 @@ LONGEST = 20_000
 KERNELS = (
     "prepare", "solve_once", "share_once", "refine_once", "carry_away", "worst_violations", "plan", "ports", "stable",
     "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
-    "spanning_tree", "linear_samples",
+    "spanning_tree", "prove_samples", "inject_residuals", "write_samples",
 )  # fmt: skip
 """Functions that `small_kernel` is asked for."""
 
 _MODULES = (
     order, plan, workspace, linear, active_set, stubs, currents, spanning, proof, branches, ports, samples, loops,
-    single, along_tree,
+    single, along_tree, sample_proof,
 )  # fmt: skip
 
 MEASURES = (
@@ -110,7 +112,7 @@ def _plain(name: str) -> Callable[..., Any]:
 
 
 def _find(name: str) -> Callable[..., Any]:
-    homes = (plan, ports, samples, loops, single, along_tree, certificate)
+    homes = (plan, ports, samples, loops, single, along_tree, sample_proof, certificate)
     home = next(module for module in homes if name in vars(module))
     function: Callable[..., Any] = getattr(home, name)
     return function
@@ -121,13 +123,14 @@ def _register() -> None:
     """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
     from numba.extending import overload, register_jitable
 
-    from circuitsim import _pointers
+    from circuitsim import _lanes, _pointers
     from circuitsim._jit import uncounted
     from circuitsim.engine.kernels import register
 
     register()  # graph primitives, steps, arithmetic
     overload(pointers.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
     _pointers.register(pointers.pointer, pointers.retain)
+    _lanes.register(lanes)
     for module in _MODULES:
         for function in vars(module).values():
             own = isinstance(function, FunctionType) and function.__module__ == module.__name__
@@ -149,4 +152,5 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
 
 
 def _fingerprint() -> tuple[int, ...]:
-    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in (*_MODULES, certificate, *MODULES, _graphs))
+    sources = (*_MODULES, lanes, certificate, *MODULES, _graphs)
+    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in sources)

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis import port_flows as flows
+from circuitsim.analysis.port_flows import Branches
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.effective import flows
-from circuitsim.effective.flows import Branches
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Wiring
 from circuitsim.program.structure import Structure
-from circuitsim.solvers.linear import Factored
+from circuitsim.solvers.linear import Factored, LinearSolver
 
 ENTRIES = 3_000_000
 """Entries of one block of responses: so many nodes times columns."""
@@ -73,7 +73,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PortNetwork:
-    """A linear circuit with its ports; every node has a path to ground, no voltage sources form a loop.
+    """A linear circuit with its ports; every node has a path to ground, no fixed voltages form a loop.
 
     Attributes
     ----------
@@ -85,12 +85,18 @@ class PortNetwork:
         Elements that are voltage or current sources: the first ports.
     pairs : (q, 2) int array
         Nodes of the other ports.
+    closed : int array
+        Diodes that conduct: shorts. All others are absent.
+    before : Factored or None
+        The nodal matrix with other conducting diodes, whose memory and equal parts the new one takes.
     """
 
     wiring: Wiring
     arrays: CircuitArrays
     sources: np.ndarray
     pairs: np.ndarray
+    closed: np.ndarray
+    before: Factored | None = None
 
     @property
     def structure(self) -> Structure:
@@ -161,9 +167,12 @@ class PortNetwork:
     @cached_property
     def factored(self) -> Factored:
         """The nodal matrix."""
-        pattern = self.wiring.pattern
-        g = 1.0 / self.arrays.value[self.structure.derived.ends.r]
-        return pattern.solver(g, direct=True).factor(np.zeros(0, dtype=np.int64))
+        return self.solver.factor(self.wiring.branch[self.closed], self.before)
+
+    @cached_property
+    def solver(self) -> LinearSolver:
+        """Of the linear circuits at these resistances."""
+        return self.wiring.pattern.solver(1.0 / self.arrays.value[self.structure.derived.ends.r], direct=True)
 
     @cached_property
     def _rounding(self) -> np.ndarray:

@@ -1,0 +1,264 @@
+"""Batches of circuits beyond the small driver: samples by the active-set engine, by one factor where they share it.
+
+Samples with the same conducting diodes are right-hand sides of one linear circuit. These diodes are known where a batch
+has a start; else those of a sample that the engine has solved are tried on the next ones of its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.linear_batch import LinearBatch, Samples, linear_batch
+from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.certificate import TOLERANCE
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.engine.small.currents import ACCURATE
+from circuitsim.engine.small.samples import BLOCK
+from circuitsim.errors import CircuitError
+
+NO_ELEMENTS = np.zeros(0, dtype=np.int64)
+
+
+class Batch(NamedTuple):
+    """Samples and where their results go, one row each.
+
+    Attributes
+    ----------
+    inputs : (k,) int array
+        Elements (sources) whose values change from sample to sample.
+    x : (samples, k) float array
+        Those values, V, A.
+    closed : (samples, d) bool array
+        Diodes to start with; on return those that conduct.
+    v, current : (samples, n_nodes), (samples, m) float arrays
+        Filled: V and A.
+    error : (samples,) float array
+        Worst relative violation; infinite where a sample has no result.
+    iterations : (samples,) int array
+        Linear circuits solved; 0 where the engine solved them.
+    """
+
+    inputs: np.ndarray
+    x: np.ndarray
+    closed: np.ndarray
+    v: np.ndarray
+    current: np.ndarray
+    error: np.ndarray
+    iterations: np.ndarray
+
+
+class Ready(NamedTuple):
+    """The circuit of the elements that are ``there`` (m,): all but resistors of infinite resistance."""
+
+    there: np.ndarray
+    solver: Prepared
+
+    @property
+    def diodes(self) -> np.ndarray:
+        """Diodes, as elements of this circuit."""
+        return self.solver.structure.diodes
+
+
+@dataclass(frozen=True, eq=False)
+class EngineBatch:
+    """The columns of a circuit and what was analysed of them, for all values.
+
+    Attributes
+    ----------
+    kind, first, second : (m,) arrays
+    n_nodes : int
+    tolerance : float
+        Of the certificates.
+    """
+
+    kind: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    n_nodes: int
+    tolerance: float
+    _ready: dict[bytes, Ready] = field(default_factory=dict, init=False)
+
+    def ready(self, value: np.ndarray) -> Ready:
+        """The analysed circuit of those elements that are there at these values (m,), Ω, V, A."""
+        there = np.isfinite(value) | (self.kind == DIODE)
+        key = np.packbits(there).tobytes()
+        if key not in self._ready:
+            columns = self.kind[there], self.first[there], self.second[there], value[there]
+            made = prepared(Circuit.from_arrays(*columns, self.n_nodes), tolerance=self.tolerance)
+            assert isinstance(made, Prepared)
+            self._ready[key] = Ready(there, made)
+        return self._ready[key]
+
+    # ------------------------------------------------------------------ operating points
+    def solve(self, value: np.ndarray, batch: Batch, started: bool, threads: int) -> None:
+        """Fill in all samples; ``started`` where ``batch.closed`` holds diodes to start with.
+
+        A sample without a certified steady state keeps an infinite error.
+        """
+        ready = self.ready(value)
+        if not ready.diodes.size:
+            self._together(ready, value, batch, np.arange(len(batch.x)), NO_ELEMENTS, threads)
+        elif started:
+            for rows in _alike(batch.closed):
+                if rows.size > 1:
+                    self._together(ready, value, batch, rows, np.flatnonzero(batch.closed[rows[0]]), threads)
+        blocks = [range(k, min(k + BLOCK, len(batch.x))) for k in range(0, len(batch.x), BLOCK)]
+        if min(threads, len(blocks)) <= 1:
+            for block in blocks:
+                self._block(ready, value, batch, block, started)
+            return
+        ready.solver.wiring  # noqa: B018 made once, before threads share it
+        with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
+            list(pool.map(lambda block: self._block(ready, value, batch, block, started), blocks))
+
+    def step_in(self, value: np.ndarray, batch: Batch, s: int, currents: np.ndarray | None = None) -> bool:
+        """The engine's answer for sample ``s``, where it has one, from the branch ``currents`` of a start."""
+        ready = self.ready(value)
+        own = value.copy()
+        own[batch.inputs] = batch.x[s]
+        try:
+            point = ready.solver.solve_from(own[ready.there], currents)
+        except CircuitError:
+            return False  # no steady state, or none that can be certified
+        batch.v[s], batch.error[s], batch.iterations[s] = point.voltages, point.certificate.worst, 0
+        batch.current[s, ready.there] = point.currents
+        batch.closed[s] = point.currents[ready.solver.circuit.arrays().kind == DIODE] > 0.0
+        return True
+
+    def _block(self, ready: Ready, value: np.ndarray, batch: Batch, rows: range, started: bool) -> None:
+        """A block of samples that have no result yet, each but the first from the one before it if not ``started``."""
+        before, useful = None, not started
+        for s in rows:
+            if batch.error[s] <= self.tolerance:
+                before = batch.current[s, ready.there]
+                continue
+            if started:
+                before = np.zeros(int(ready.there.sum()))
+                before[ready.diodes] = batch.closed[s]
+            if not self.step_in(value, batch, s, before):
+                before = None
+                continue
+            before = batch.current[s, ready.there]
+            rest = np.array([k for k in rows if k > s and not batch.error[k] <= self.tolerance], dtype=np.int64)
+            if useful and rest.size and ready.diodes.size:
+                self._together(ready, value, batch, rest, np.flatnonzero(batch.closed[s]), 1)
+                useful = bool((batch.error[rest] <= self.tolerance).any())
+
+    def _together(
+        self, ready: Ready, value: np.ndarray, batch: Batch, rows: np.ndarray, on: np.ndarray, threads: int
+    ) -> None:
+        """Solve the linear circuit in which the diodes ``on`` conduct for some samples; keep what is certified."""
+        made = self._linear(ready, value, ready.diodes[on], True)
+        if made is None:
+            return
+        drive = np.repeat(value[np.flatnonzero(ready.there)[made.network.sources]][:, None], rows.size, axis=1)
+        place = np.full(value.size, -1, dtype=np.int64)
+        place[np.flatnonzero(ready.there)[made.network.sources]] = np.arange(len(drive))
+        drive[place[batch.inputs]] = batch.x[rows].T
+        into = _room(rows.size, self.n_nodes, int(ready.there.sum()))
+        made.solve(drive, into, threads)
+        error = into.relative[:, :7].max(axis=1)
+        good = (error <= self.tolerance) & (into.relative[:, 7] <= ACCURATE)
+        kept = rows[good]
+        batch.v[kept], batch.error[kept], batch.iterations[kept] = into.v[good], error[good], 1
+        batch.current[np.ix_(kept, ready.there)] = into.current[good]
+        batch.closed[kept] = False
+        batch.closed[np.ix_(kept, on)] = True
+
+    def _linear(
+        self, ready: Ready, value: np.ndarray, closed: np.ndarray, signed: bool, last: LinearBatch | None = None
+    ) -> LinearBatch | None:
+        arrays = ready.solver.circuit.arrays()._replace(value=value[ready.there])
+        before = None if last is None else last.network.factored
+        return linear_batch(ready.solver.wiring, arrays, closed, signed, before)
+
+    # ------------------------------------------------------------------ linear responses
+    def respond(
+        self, value: np.ndarray, closed: np.ndarray, injected: np.ndarray, threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Responses to injected currents: sources at zero, conducting diodes as shorts, all others absent.
+
+        Parameters
+        ----------
+        value : (m,) float array
+        closed : (samples, d) bool array
+            Conducting diodes.
+        injected : (samples, q) float array
+            Currents of the last q elements, A.
+        threads : int
+            Most threads.
+
+        Returns
+        -------
+        v : (samples, n_nodes) float array
+            Node potentials, V.
+        current : (samples, m) float array
+            Branch currents, A.
+
+        Raises
+        ------
+        UnboundedError
+            A net current into a part without a path to ground.
+        """
+        ready, count = self.ready(value), len(closed)
+        v, current, made = np.zeros((count, self.n_nodes)), np.zeros((count, value.size)), None
+        for rows in _alike(closed):
+            on = np.flatnonzero(closed[rows[0]])
+            made = self._linear(ready, value, ready.diodes[on], False, made)
+            found = None if made is None else _responses(made, injected[rows], self.n_nodes, threads)
+            if found is None:
+                v[rows], current[rows] = self._one_by_one(value, on, injected[rows])
+            else:
+                v[rows], current[np.ix_(rows, ready.there)] = found
+        return v, current
+
+    def _one_by_one(
+        self, value: np.ndarray, on: np.ndarray, injected: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One operating point a response, with sources of 0 V as conducting diodes."""
+        kinds, values = self.kind.copy(), value.copy()
+        diode = np.flatnonzero(kinds == DIODE)
+        kinds[diode] = VOLTAGE
+        values[(kinds == VOLTAGE) | (kinds == CURRENT)] = 0.0
+        there = np.isfinite(values)
+        there[diode] = False
+        there[diode[on]] = True
+        columns = kinds[there], self.first[there], self.second[there]
+        v, current = np.zeros((len(injected), self.n_nodes)), np.zeros((len(injected), value.size))
+        for s, amperes in enumerate(injected):
+            values[values.size - amperes.size :] = amperes
+            point = prepared(Circuit.from_arrays(*columns, values[there], self.n_nodes)).solve()
+            v[s], current[s, there] = point.voltages, point.currents
+        return v, current
+
+
+def _alike(closed: np.ndarray) -> Iterator[np.ndarray]:
+    """Rows of equal samples, in the order in which they first occur."""
+    groups: dict[bytes, list[int]] = {}
+    for s, key in enumerate(np.packbits(closed, axis=1)):
+        groups.setdefault(key.tobytes(), []).append(s)
+    return iter([np.array(rows) for rows in groups.values()])
+
+
+def _room(count: int, n_nodes: int, m: int) -> Samples:
+    return Samples(
+        np.zeros((count, n_nodes)), np.zeros((count, m)), np.empty((count, 7)), np.full((count, 8), np.inf)
+    )  # fmt: skip
+
+
+def _responses(
+    made: LinearBatch, injected: np.ndarray, n_nodes: int, threads: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """All responses of one linear circuit; None where one of them is not certified."""
+    count, q = injected.shape
+    drive = np.zeros((made.network.sources.size, count))
+    drive[drive.shape[0] - q :] = injected.T
+    into = _room(count, n_nodes, made.network.arrays.kind.size)
+    made.solve(drive, into, threads, np.inf)
+    return (into.v, into.current) if (into.relative[:, :7] <= TOLERANCE).all() else None
