@@ -107,7 +107,7 @@ def gallery_commands() -> list[list[str]]:
 
 
 def draw_gallery(folder: Path) -> None:
-    """Run the commands of the gallery in a folder, which gets their pictures.
+    """Run the commands of the gallery in a folder, which gets their pictures; those that are there stay.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def draw_gallery(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     decks = f"{Path(__file__).parents[1] / 'netlists'}/"
     with contextlib.chdir(folder):
-        for words in gallery_commands():
+        for words in (words for words in gallery_commands() if not Path(words[-1]).exists()):
             with contextlib.redirect_stdout(io.StringIO()):
                 code = main(["-q", *(word.replace("netlists/", decks) for word in words)])
             if code:
