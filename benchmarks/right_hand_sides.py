@@ -6,7 +6,7 @@ Milliseconds of processor time, one thread, the median of the repetitions after 
 and factor* is the first solve less a later one. Errors are against scipy's sparse factors, as shares of the largest
 potential; its conducting diodes are conductances of 1e9 / least resistance, whose rounding is most of the error of the
 mesh. The crossbars have cells of 10 kΩ to 1 MΩ, wires of 1 Ω a cell. The mesh's samples are independent
-normal values of four sources, or 1 % apart (*near*); the derivatives are those of eight outputs by all conductances and sources.
+normal values of four sources, or 1 % apart (*near*); the derivatives are those of eight outputs by all parameters.
 """
 
 from __future__ import annotations
