@@ -27,20 +27,7 @@ from judge import judged  # noqa: E402
 from random_controlled import random_circuit  # noqa: E402
 
 import circuitsim  # noqa: E402
-from circuitsim.controlled.elements import voltage_by_voltage  # noqa: E402
-
-
-def stages(count: int) -> circuitsim.Circuit:
-    """Inverting amplifiers of finite gain in a row, with a rectifier behind each."""
-    circuit = circuitsim.Circuit(f"{count} op-amp stages")
-    circuit.voltage_source("V0", "o0", "0", 1.0)
-    for k in range(1, count + 1):
-        circuit.resistor(f"RA{k}", f"o{k - 1}", f"n{k}", 1e3)
-        circuit.resistor(f"RB{k}", f"n{k}", f"o{k}", 1e3 * (1.0 + 0.1 * (k % 3 - 1)))
-        voltage_by_voltage(circuit, f"E{k}", (f"o{k}", "0"), ("0", f"n{k}"), 1e5)
-        circuit.diode(f"D{k}", f"o{k}", f"d{k}")
-        circuit.resistor(f"RL{k}", f"d{k}", "0", 1e4)
-    return circuit
+from circuitsim.bench.families.amplifiers import chain  # noqa: E402
 
 
 def timed(count: int) -> float:
@@ -48,7 +35,7 @@ def timed(count: int) -> float:
     first, again = [], []
     for turn in range(5):
         began = time.process_time()
-        ready = circuitsim.prepared(stages(count))
+        ready = circuitsim.prepared(chain(count))
         point = ready.solve()
         first.append(time.process_time() - began)
         began = time.process_time()
@@ -61,7 +48,7 @@ def timed(count: int) -> float:
 
 def ngspice_seconds(count: int, more: int = 10) -> float:
     """Processor time of one ``.op`` of ngspice, repeated in one process, for the chain with its near-ideal diodes."""
-    text = circuitsim.dumps(stages(count)).removesuffix(".op\n.end\n")
+    text = circuitsim.dumps(chain(count)).removesuffix(".op\n.end\n")
     spent = []
     for turns in (1, 1 + more):
         loop = f".control\nrepeat {turns}\nop\nend\nprint v(d{count})\nquit\n.endc\n.end\n"

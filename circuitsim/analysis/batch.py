@@ -131,7 +131,7 @@ class BatchSolver:
                 elements=[], nodes=sorted({self.circuit.node_names[k] for k in self.outputs.ravel().tolist()}),
             )  # fmt: skip
         x, count = self.samples(values, injected)
-        value = self._all_values(stiffness)
+        value = self.all_values(stiffness)
         kind, first, second = self.columns
         n, m, d = self.circuit.arrays().n_nodes, kind.size, int((kind == DIODE).sum())
         closed = np.zeros((count, d), dtype=bool)
@@ -185,7 +185,7 @@ class BatchSolver:
             Branch currents of the response.
         """
         count, n = solution.voltages.shape
-        value = self._all_values(solution.stiffness)
+        value = self.all_values(solution.stiffness)
         if self.plan is None:
             found = self.engine.respond(value, solution.closed, -cotangent, threads or processors())
             return found[0], found[1][:, : self.value.size]
@@ -208,7 +208,7 @@ class BatchSolver:
     def _limit(self) -> float:
         if self.plan is None or not len(self.outputs):
             return 0.0
-        value, count = self._all_values(0.0), len(self.outputs)
+        value, count = self.all_values(0.0), len(self.outputs)
         closed = np.zeros((count, self.plan.diode.size), dtype=bool)
         size = self.circuit.arrays().n_nodes * count
         if not small_kernel("stable", size)(self.plan, value, closed[0]):
@@ -248,7 +248,7 @@ class BatchSolver:
             raise TopologyError("the values of a batch must be finite")
         return np.concatenate([values, injected], axis=1), count
 
-    def _all_values(self, stiffness: float) -> np.ndarray:
+    def all_values(self, stiffness: float) -> np.ndarray:
         """Values of all columns: the circuit's own, the nudging resistors', no injected current."""
         q = len(self.outputs)
         return np.concatenate([self.value, np.full(q, 1.0 / stiffness if stiffness else np.inf), np.zeros(q)])
@@ -264,7 +264,7 @@ class BatchSolver:
             return None
         if stiffness not in self._known_ports:
             kernel = small_kernel("ports", d * self.circuit.arrays().n_nodes)
-            self._known_ports[stiffness] = Ports(*kernel(self.plan, self._all_values(stiffness)))
+            self._known_ports[stiffness] = Ports(*kernel(self.plan, self.all_values(stiffness)))
         made = self._known_ports[stiffness]
         return made if made.usable else None
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from circuitsim.analysis.newton import Found, Smooth, Start, Way, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
+from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint, Solved, smooth_regions
 from circuitsim.analysis.solution_warnings import BY_KIND
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import Certificate
@@ -34,7 +37,8 @@ Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
 """The certificate of the last step of Newton's method (`circuitsim.analysis.smooth_proof.proof`)."""
 
 
-class PreparedExpanded(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedExpanded:
     """A circuit with devices, ready for many solves; stands in for `Prepared`.
 
     Attributes
@@ -62,6 +66,12 @@ class PreparedExpanded(NamedTuple):
     smooth: Smooth | None
     controlled: SmoothControlled | None = None
 
+    @cached_property
+    def _small(self) -> SmallNewton | None:
+        """Newton's method in one kernel, for circuits small enough for it."""
+        small = getattr(self.inner, "small", None)
+        return SmallNewton(small, self.smooth) if self.smooth and isinstance(small, SmallCircuitSolver) else None
+
     def solve(
         self,
         values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
@@ -72,15 +82,19 @@ class PreparedExpanded(NamedTuple):
         """
         circuit, smooth = self.circuit, self.smooth
         if values is not None and not isinstance(values, Mapping):
-            values = circuit.changes(circuit.column(values))
+            value = circuit.column(values)
+            found = None if start is not None else self._at_once(value)
+            if found is not None:
+                return found
+            values = circuit.changes(value)
         changed: dict[str, float] = {}
         if values:
             circuit = circuit.with_values(values)
             if smooth is not None and any(circuit.device_parameter(name) for name in values):
                 smooth = smooth_devices(circuit, self.expansion)
-            found = {name: circuit.device_parameter(name) for name in values}
-            changed = {name: value for name, value in values.items() if found[name] is None}
-            for k in {place[0] for place in found.values() if place is not None}:
+            places = {name: circuit.device_parameter(name) for name in values}
+            changed = {name: value for name, value in values.items() if places[name] is None}
+            for k in {place[0] for place in places.values() if place is not None}:
                 if not same_shape(self.circuit.devices[k], circuit.devices[k]):
                     from circuitsim.analysis.solve import prepared
 
@@ -96,9 +110,36 @@ class PreparedExpanded(NamedTuple):
             if self.controlled is not None:
                 return self.controlled.solve(circuit, smooth, column, start)
             near = None if start is None or inner is None else smooth.start(start, inner)
-            return from_tangents(circuit, self.expansion, smooth, self.inner.solve, column, near, self.tolerance)
+            solved = None if self._small is None else self._small.solve(smooth, column, near)
+            if isinstance(solved, Start):
+                try:
+                    return self._from(circuit, smooth, column, solved)
+                except ConvergenceError:
+                    solved = None  # rounding at the start: the steps from elsewhere may end with more digits
+            if solved is None:
+                return self._from(circuit, smooth, column, near)
+            if smooth.elements.size == len(circuit.devices):
+                return SmoothPoint(circuit, self.expansion, smooth, solved)
+            return assembled(circuit, self.expansion, smooth, solved.found(), self.tolerance)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
+
+    def _from(
+        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None
+    ) -> OperatingPoint:
+        """The operating point by steps of certified operating points, from a start."""
+        return from_tangents(
+            circuit, self.expansion, smooth, self.inner.solve, column.copy(), start, self.tolerance
+        )
+
+    def _at_once(self, value: np.ndarray) -> OperatingPoint | None:
+        """The operating point for the values of all elements (m,), where one kernel has it."""
+        if self._small is None or self.smooth is None or self.smooth.elements.size < len(self.circuit.devices):
+            return None
+        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
+        np.copyto(column[: own.size], value, where=own == own)
+        found = self._small.solve(self.smooth, column, None)
+        return SmoothPoint(self.circuit, self.expansion, self.smooth, found) if isinstance(found, Solved) else None
 
     def _column(self, changed: Mapping[str, float]) -> np.ndarray:
         """Values of the elementary elements, some of them changed."""
@@ -125,6 +166,19 @@ def from_tangents(
     found = iterate(step, expansion.circuit, smooth, column, start, tolerance, way)
     if not found.distance.max() <= tolerance:
         unsolved(circuit, expansion, smooth, found, column, tolerance)
+    return assembled(circuit, expansion, smooth, found, tolerance, prove)
+
+
+def assembled(
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, prove: Prove = proof
+) -> OperatingPoint:
+    """The operating point of a circuit with smooth devices, from where Newton's method ended.
+
+    Raises
+    ------
+    ConvergenceError
+        It has no certificate.
+    """
     certificate = prove(found, expansion.circuit.arrays(), smooth)
     if not certificate.certified:
         raise ConvergenceError(
@@ -139,10 +193,7 @@ def from_tangents(
         circuit, voltages, currents, point.intervals, point.unique.copy(), certificate, info, point.warnings, drops
     )
     result.elementary, result.regions = found.point, dict(point.regions)
-    for k, junction in zip(smooth.elements.tolist(), found.state.junctions.tolist()):
-        device = circuit.devices[k]
-        assert isinstance(device, SmoothDevice)
-        result.regions[k] = device.region_at(junction)
+    result.regions |= smooth_regions(circuit, smooth, found.state.junctions)
     result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
     return result
 

@@ -19,8 +19,9 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError
-from circuitsim.models.curve import Junction, curves
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.kernels import newton_kernel
+from circuitsim.newton.laws import numbered_rows
 
 if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
@@ -96,14 +97,6 @@ class Way(NamedTuple):
     energy: bool = False
 
 
-class Group(NamedTuple):
-    """Devices of one model: its law, their places among all smooth devices, and a row of parameters each."""
-
-    junction: Junction
-    members: np.ndarray
-    rows: np.ndarray
-
-
 class Smooth(NamedTuple):
     """The smooth devices of a circuit.
 
@@ -113,14 +106,15 @@ class Smooth(NamedTuple):
         Their places in the circuit.
     slope, touch, rest : (s,) int arrays
         Places of conductance, voltage source and current source in the circuit of elementary elements.
-    groups : tuple of Group
+    rows : (s, w) float array
+        Their parameters (`circuitsim.newton.laws.numbered_rows`).
     """
 
     elements: np.ndarray
     slope: np.ndarray
     touch: np.ndarray
     rest: np.ndarray
-    groups: tuple[Group, ...]
+    rows: np.ndarray
 
     def start(self, point: OperatingPoint, elementary: OperatingPoint) -> Start:
         """A start at an operating point of the circuit, and that of its elementary elements."""
@@ -161,21 +155,11 @@ class Found(NamedTuple):
 
 def smooth_devices(circuit: Circuit, expansion: Expansion) -> Smooth | None:
     """The smooth devices of a circuit; None if there are none."""
-    places = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
-    if not places:
+    devices = {k: device for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)}
+    if not devices:
         return None
-    laws: dict[Junction, list[int]] = {}
-    rows = []
-    for d, k in enumerate(places):
-        device = circuit.devices[k]
-        assert isinstance(device, SmoothDevice)
-        laws.setdefault(type(device).junction, []).append(d)
-        rows.append(device.row())
-    groups = tuple(
-        Group(law, np.array(members), np.array([rows[d] for d in members])) for law, members in laws.items()
-    )
-    slope, touch, rest = np.array([expansion.parts[k] for k in places]).T
-    return Smooth(np.array(places), slope, touch, rest, groups)
+    slope, touch, rest = np.array([expansion.parts[k] for k in devices]).T.copy()
+    return Smooth(np.array([*devices]), slope, touch, rest, numbered_rows(devices.values()))
 
 
 def project(
@@ -183,15 +167,13 @@ def project(
 ) -> State:
     """From (voltage, current) of each device along its load line to its curve; ``guess``: junction voltages, V."""
     state = State(np.empty((4, guess.size)), guess.copy())
-    for junction, members, rows in smooth.groups:
-        whole = members.size == guess.size
-        at = slice(None) if whole else members
-        u, points = guess[at].copy(), np.empty((4, members.size))
-        curves(junction, members.size).project(rows, voltage[at], current[at], resistance[at], u, points)
-        state.points[:, at], state.junctions[at] = points, u
+    newton_kernel("project", 20 * guess.size)(
+        smooth.rows, voltage, current, resistance, state.junctions, state.points
+    )
     return state
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def iterate(
     solve: Solve, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float,
     way: Way | None = None,
@@ -215,6 +197,7 @@ def iterate(
     point = None if start is None else start.point
     way = Way(Ports(circuit, smooth).resistances, STEPS, True) if way is None else way
     best, found, before = np.inf, None, None
+    earlier = 0 if start is None else start.steps
     for step in range(1, way.steps + 1):
         conductance = np.maximum(tangents(state, column, smooth), OPEN)
         point = _solved(solve, column, smooth, point)
@@ -225,7 +208,7 @@ def iterate(
         distance = np.maximum(
             np.abs(near.points[0] - voltage) / scales[0], np.abs(near.points[1] - current) / scales[1]
         )
-        found = Found(point, voltage, current, near, distance, step)
+        found = Found(point, voltage, current, near, distance, earlier + step)
         worst = float(distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             break
@@ -308,11 +291,13 @@ def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> An
 
 
 class Start(NamedTuple):
-    """An operating point of the elementary elements, with voltage (V) and current (A) of each smooth device."""
+    """An operating point of the elementary elements, where there is one, with voltage (V) and current (A) of each
+    smooth device; the steps that led to it, if they count."""
 
     point: Any
     voltage: np.ndarray
     current: np.ndarray
+    steps: int = 0
 
     def state(self, smooth: Smooth) -> State:
         """The points of the curves near it."""

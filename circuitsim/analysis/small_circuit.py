@@ -80,7 +80,7 @@ class SmallCircuitSolver:
         end = m + self._nodes
         self.voltages, self.currents, self.measured = slice(m, end), slice(end, end + m), slice(end + m, end + m + 14)
         self.iterations = end + m + 14
-        self._size = self.iterations + 1 + self._diode.size
+        self.size = self.iterations + 1 + self._diode.size
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
         self._spare: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -90,11 +90,7 @@ class SmallCircuitSolver:
         Diodes with positive ``currents`` (m,), A, are the first guess.
         """
         guess = _NO_GUESS if currents is None else currents
-        try:
-            memory = self._spare.pop()
-        except IndexError:  # the first call, or all are in use
-            memory = self._packed.copy(), np.empty(self._packed[NUMBERS])
-        out, drops = np.empty(self._size), None
+        memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
         certified = status == Outcome.CONVERGED and worst <= self.tolerance
@@ -105,13 +101,24 @@ class SmallCircuitSolver:
             drops = np.empty(value.size)
             loops = status == Outcome.NONUNIQUE_CURRENTS
             certified = small_kernel("refine_once", self._nodes)(*memory, out, drops, loops) <= self.tolerance
-        self._spare.append(memory)
+        self.give(memory)
         if certified:
             if status == Outcome.NONUNIQUE_CURRENTS:
                 self._mark_carrying(out)
             out.setflags(write=False)
             return LazyOperatingPoint(self, out, drops)
         return self._uncertified(out, status)
+
+    def take(self) -> tuple[np.ndarray, np.ndarray]:
+        """Memory for one call of a kernel (the plan and the factors in it), which no other call is using."""
+        try:
+            return self._spare.pop()
+        except IndexError:  # the first call, or all are in use
+            return self._packed.copy(), np.empty(self._packed[NUMBERS])
+
+    def give(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
+        """Put the memory back for later calls."""
+        self._spare.append(memory)
 
     def _mark_carrying(self, out: np.ndarray) -> None:
         """Which diodes on loops carry a current: more than the tolerance of the largest at their ends."""
@@ -145,13 +152,13 @@ class SmallCircuitSolver:
         return self._diode[there], state[there] == ON_LOOP + CARRIES
 
 
-class _Part:
+class Deferred:
     """An attribute that is made when first read (`functools.cached_property` without its lock)."""
 
-    def __init__(self, make: Callable[[LazyOperatingPoint], Any]) -> None:
+    def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make, self._name = make, make.__name__
 
-    def __get__(self, point: LazyOperatingPoint | None, owner: type | None = None) -> Any:
+    def __get__(self, point: OperatingPoint | None, owner: type | None = None) -> Any:
         if point is None:
             return self
         found = point.__dict__[self._name] = self._make(point)
@@ -164,54 +171,54 @@ class LazyOperatingPoint(OperatingPoint):
     status = Status.SOLVED
 
     def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None) -> None:
-        self._solver, self._out = solver, out
+        self._solver, self.out = solver, out
         if drops is not None:
             self.drops = drops + 0.0
 
-    @_Part
+    @Deferred
     def circuit(self) -> Circuit:
-        return self._solver.circuit.with_column(self._out[: self._solver.value.size])
+        return self._solver.circuit.with_column(self.out[: self._solver.value.size])
 
-    @_Part
+    @Deferred
     def voltages(self) -> np.ndarray:
-        return self._out[self._solver.voltages]
+        return self.out[self._solver.voltages]
 
-    @_Part
+    @Deferred
     def currents(self) -> np.ndarray:
-        return self._out[self._solver.currents]
+        return self.out[self._solver.currents]
 
-    @_Part
+    @Deferred
     def intervals(self) -> dict[str, tuple[float | None, float | None]]:
         return {}
 
-    @_Part
+    @Deferred
     def drops(self) -> np.ndarray:
         """Branch voltages, V (m,): R i of resistors, which potentials may be too coarse to resolve."""
-        arrays, value = self._solver.circuit.arrays(), self._out[: self._solver.value.size]
+        arrays, value = self._solver.circuit.arrays(), self.out[: self._solver.value.size]
         drop = self.voltages[arrays.first] - self.voltages[arrays.second]
         drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
         return np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
 
-    @_Part
+    @Deferred
     def unique(self) -> np.ndarray:
         unique = np.ones(self._solver.value.size, dtype=bool)
-        diodes, carry = self._solver.loops(self._out)
+        diodes, carry = self._solver.loops(self.out)
         if diodes.size:
             arrays = self._solver.circuit.arrays()
             unique[diodes] = unchangeable(arrays.n_nodes, arrays.first[diodes], arrays.second[diodes], carry)
         unique.flags.writeable = False
         return unique
 
-    @_Part
+    @Deferred
     def certificate(self) -> Certificate:
-        found = self._out[self._solver.measured]
+        found = self.out[self._solver.measured]
         return Certificate.of(found[:7], found[7:], self._solver.tolerance)
 
-    @_Part
+    @Deferred
     def solver(self) -> dict[str, object]:
-        return self._solver.info(self._out, LOOPS if self._solver.loops(self._out)[0].size else WHY)
+        return self._solver.info(self.out, LOOPS if self._solver.loops(self.out)[0].size else WHY)
 
-    @_Part
+    @Deferred
     def warnings(self) -> tuple[Problem, ...]:
         circuit = self._solver.circuit
         return circuit.notes if self.unique.all() else (*circuit.notes, nonunique_currents(circuit, self.unique))

@@ -59,9 +59,7 @@ class Waves(NamedTuple):
         count, inside = smooth.slope.size, self.device >= 0
         own = self.device[inside]
         v, slope = np.minimum(wave, 0.0), (wave < 0.0).astype(float)
-        at, line, series = np.zeros(count), np.ones(count), np.zeros(count)
-        for _, members, rows in smooth.groups:
-            series[members] = rows[:, 0]
+        at, line, series = np.zeros(count), np.ones(count), smooth.rows[:, 0]
         at[own], line[own] = wave[inside], self.load[inside]
         state = project(smooth, at, np.zeros(count), line - series, guess)
         v[inside] = state.junctions[own]

@@ -1,7 +1,8 @@
-"""Batches of circuits with smooth devices: Newton's method for each sample, from the sample before."""
+"""Batches of circuits with smooth devices: Newton's method for each sample, in one kernel where that certifies it."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,9 +11,12 @@ import numpy as np
 from circuitsim.analysis.load_lines import Ports
 from circuitsim.analysis.newton import OPEN, Found, Smooth, Start, Way, iterate
 from circuitsim.analysis.smooth_proof import device_currents, worst_sum
+from circuitsim.analysis.smooth_small import at_zero, tangent_places
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
+from circuitsim.engine.small.samples import BLOCK
 from circuitsim.errors import ConvergenceError, TopologyError, UnboundedError
+from circuitsim.newton.kernels import newton_kernel
 
 if TYPE_CHECKING:
     from circuitsim.analysis.batch import BatchSolver
@@ -26,6 +30,25 @@ class _Sample(NamedTuple):
     currents: np.ndarray
     drops: np.ndarray
     batch: Any
+
+
+class _Found(NamedTuple):
+    """What a batch fills in: ideal diodes, potentials, V, currents of all columns, A, violations, steps."""
+
+    closed: np.ndarray
+    voltages: np.ndarray
+    currents: np.ndarray
+    relative: np.ndarray
+    steps: np.ndarray
+
+    @classmethod
+    def empty(cls, batch: TangentBatch, count: int) -> _Found:
+        """Nothing found yet."""
+        kind, nodes = batch.inner.columns[0], batch.circuit.arrays().n_nodes
+        return cls(
+            np.zeros((count, int((kind == DIODE).sum())), dtype=bool), np.zeros((count, nodes)),
+            np.zeros((count, kind.size)), np.full(count, np.inf), np.zeros(count, dtype=np.int64),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,39 +87,60 @@ class TangentBatch:
         start: BatchSolution | None = None,
         threads: int | None = None,
     ) -> BatchSolution:
-        """Operating points of a batch; see `BatchSolver.solve`. Samples run one after the other."""
+        """Operating points of a batch; see `BatchSolver.solve`."""
         x, count = self.inner.samples(values, injected)
-        k, nodes = self.inner.inputs.size, self.circuit.arrays().n_nodes
         if start is not None and len(start) != count:
             raise TopologyError(f"the start has {len(start)} samples, the batch {count}")
-        diodes = int((self.circuit.arrays().kind == DIODE).sum())
-        voltages, currents = np.zeros((count, nodes)), np.zeros((count, self.value.size))
-        closed, relative = np.zeros((count, diodes), dtype=bool), np.full(count, np.inf)
-        iterations, before = np.zeros(count, dtype=np.int64), None
-        for s in range(count):
+        found = _Found.empty(self, count)
+        if start is not None:
+            own = self.value.size
+            found.closed[:], found.voltages[:], found.currents[:, :own] = start.closed, start.voltages, start.currents
+        if self.inner.plan is not None and stiffness >= 0.0:
+            self._in_kernel(x, stiffness, start is not None, threads, found)
+        self._one_by_one(x, stiffness, start, found)
+        pairs, own = self.inner.outputs, self.value.size
+        output = found.voltages[:, pairs[:, 0]] - found.voltages[:, pairs[:, 1]]
+        from circuitsim.analysis.batch_solution import BatchSolution
+
+        return BatchSolution(
+            self.circuit, found.voltages, found.currents[:, :own].copy(), found.closed, found.relative,
+            found.relative <= self.inner.tolerance, output, found.steps, float(stiffness),
+        )  # fmt: skip
+
+    def _in_kernel(
+        self, x: np.ndarray, stiffness: float, given: bool, threads: int | None, found: _Found
+    ) -> None:
+        """The samples that the kernel certifies, on threads, in whole blocks each."""
+        kind, first, second = self.inner.columns
+        m, nodes = kind.size, self.circuit.arrays().n_nodes
+        sources = np.concatenate([self.inner.inputs, np.arange(m - len(self.inner.outputs), m)])
+        zero = at_zero(self.smooth)
+        points = np.concatenate([zero.junctions[None], zero.points])
+        shared = (
+            self.inner.plan, kind, first, second, self.inner.all_values(stiffness), sources, x, *self._places(),
+            self.smooth.rows, points, given, self.inner.tolerance,
+        )  # fmt: skip
+        work = (nodes + 20 * self.smooth.rest.size) * len(x)
+        _side_by_side("newton_samples", work, len(x), threads, shared, found[:5], 1 if given else BLOCK)
+
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        """See `circuitsim.analysis.smooth_small.tangent_places`."""
+        return tangent_places(self.smooth, self.inner.columns[0].size)
+
+    def _one_by_one(self, x: np.ndarray, stiffness: float, start: BatchSolution | None, found: _Found) -> None:
+        """The samples that are not certified yet, each from the start or the one before."""
+        k, before = self.inner.inputs.size, None
+        for s in np.flatnonzero(~(found.relative <= self.inner.tolerance)).tolist():
             if start is not None:
                 before = _sample(self.circuit, start, s)
             try:
-                found = self._newton(x[s, :k], x[s, k:], stiffness, before)
+                ended = self._newton(x[s, :k], x[s, k:], stiffness, before)
             except ConvergenceError:
                 continue
-            before = found.point
-            voltages[s], currents[s] = before.voltages, before.currents
-            closed[s], iterations[s] = before.batch.closed[0], found.steps
-            relative[s] = self._violation(found, x[s, k:], stiffness)
-        output = voltages[:, self.inner.outputs[:, 0]] - voltages[:, self.inner.outputs[:, 1]]
-        return self._solution(voltages, currents, closed, relative, output, iterations, stiffness)
-
-    def _solution(
-        self, voltages: np.ndarray, currents: np.ndarray, closed: np.ndarray, relative: np.ndarray,
-        output: np.ndarray, iterations: np.ndarray, stiffness: float,
-    ) -> BatchSolution:  # fmt: skip
-        from circuitsim.analysis.batch_solution import BatchSolution
-
-        certified = relative <= self.inner.tolerance
-        return BatchSolution(
-            self.circuit, voltages, currents, closed, relative, certified, output, iterations, float(stiffness)
-        )
+            before, own = ended.point, self.value.size
+            found.voltages[s], found.currents[s, :own] = before.voltages, before.currents
+            found.closed[s], found.steps[s] = before.batch.closed[0], ended.steps
+            found.relative[s] = self._violation(ended, x[s, k:], stiffness)
 
     def _newton(self, x: np.ndarray, injected: np.ndarray, stiffness: float, before: _Sample | None) -> Found:
         """Newton's method for one sample."""
@@ -135,13 +179,27 @@ class TangentBatch:
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Linear response at a solution, with the tangents there; see `BatchSolver.adjoint`."""
-        responses, currents = [], []
-        for s in range(len(solution)):
-            tangents = self._tangents(solution, s)
-            row, amperes = tangents.adjoint(_row(solution, s), cotangent[s : s + 1], threads)
-            responses.append(row[0])
-            currents.append(amperes[0])
-        return np.array(responses), np.array(currents)
+        if self.inner.plan is None:
+            parts = [
+                self._tangents(solution, s).adjoint(_row(solution, s), cotangent[s : s + 1], threads)
+                for s in range(len(solution))
+            ]
+            return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        kind, first, second = self.inner.columns
+        count, nodes, own = len(solution), self.circuit.arrays().n_nodes, self.value.size
+        injected = np.zeros((count, nodes))
+        for k, (p, q) in enumerate(self.inner.outputs.tolist()):
+            injected[:, p] -= cotangent[:, k]
+            injected[:, q] += cotangent[:, k]
+        response, flows, current = np.zeros((count, nodes)), np.zeros((count, kind.size)), np.zeros((count, kind.size))
+        current[:, :own] = solution.currents
+        shared = (
+            self.inner.plan, kind, first, second, self.inner.all_values(solution.stiffness), self._places()[0],
+            self.smooth.rows, injected,
+        )  # fmt: skip
+        rows = solution.closed, solution.voltages, current, response, flows
+        _side_by_side("newton_responses", nodes * count, count, threads, shared, rows)
+        return response, flows[:, :own]
 
     def _tangents(self, solution: BatchSolution, s: int) -> BatchSolver:
         """The solver with the tangents of sample ``s``."""
@@ -176,3 +234,20 @@ def _sample(circuit: Circuit, solution: BatchSolution, s: int) -> _Sample:
     arrays = circuit.arrays()
     v = solution.voltages[s]
     return _Sample(v, solution.currents[s], v[arrays.first] - v[arrays.second], _row(solution, s))
+
+
+def _side_by_side(
+    name: str, work: int, count: int, threads: int | None, shared: tuple[Any, ...], rows: tuple[Any, ...],
+    block: int = 1,
+) -> None:  # fmt: skip
+    """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
+    from circuitsim.analysis.batch import SHARE, processors
+
+    kernel, blocks = newton_kernel(name, work), -(-count // block)
+    parts = max(1, min(threads or processors(), blocks, work // SHARE))
+    ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
+    if parts == 1:
+        kernel(*shared, 0, count, *rows)
+        return
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(lambda lo, hi: kernel(*shared, lo, hi, *rows), ends[:-1], ends[1:]))

@@ -20,8 +20,8 @@ import numpy as np
 
 from circuitsim.analysis import solve
 from circuitsim.bench.competitors import OURS, NoAnswer, create
-from circuitsim.bench.families import make
-from circuitsim.bench.verify import distance, verified_error
+from circuitsim.bench.families import FAMILIES, make
+from circuitsim.bench.verify import Verified, distance, verified_error
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.engine.small.kernels import load
@@ -62,17 +62,17 @@ def measure(family: str, unknowns: int, seed: int, competitor: str, budget: floa
         load()  # compiled kernels count as installed
     circuit = make(family, unknowns, seed)
     arrays = circuit.arrays()
-    structure = analyse(circuit)
+    judge = _judge(circuit, FAMILIES[family].convex_program)
     row: dict[str, Any] = {
         "family": family, "unknowns": unknowns, "seed": seed, "competitor": competitor,
-        "nodes": arrays.n_nodes, "diodes": int((arrays.kind == DIODE).sum()),
+        "nodes": arrays.n_nodes, "diodes": int((arrays.kind == DIODE).sum()) + len(circuit.devices),
     }  # fmt: skip
     adapter = create(competitor)
     try:
         for tolerance in adapter.tolerances:
             adapter.build(circuit, tolerance)
             voltages = adapter.solve()
-            found = verified_error(structure, arrays.value, voltages, GOOD)
+            found = judge(voltages)
             row.setdefault("default_error", _finite(found.error))
             row.update(error=_finite(found.error), equation=found.equation, tolerance=tolerance)
             if found.error <= GOOD:
@@ -87,9 +87,21 @@ def measure(family: str, unknowns: int, seed: int, competitor: str, budget: floa
     except (NoAnswer, CircuitError, ValueError, ArithmeticError, MemoryError) as error:
         return row | {"failure": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
     if competitor == OURS:
-        currents = solve(circuit).currents[arrays.kind == DIODE]
-        row["conducting"] = float((currents > 0.0).mean()) if currents.size else 0.0
+        point = solve(circuit)
+        states = [*(point.currents[arrays.kind == DIODE] > 0.0), *(r.conducting for r in point.regions.values())]
+        row["conducting"] = float(np.mean(states)) if states else 0.0
     return row | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Verified]:
+    """The error of node voltages: by the certificate of a quadratic program, else by the distance from our certified
+    answer, in shares of the largest potential."""
+    if not convex_program:
+        exact = solve(circuit)
+        worst = exact.certificate.worst
+        return lambda voltages: Verified(max(worst, distance(voltages, exact.voltages)), "distance")
+    structure, value = analyse(circuit), circuit.arrays().value
+    return lambda voltages: verified_error(structure, value, voltages, GOOD)
 
 
 def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: float) -> dict[str, Any]:

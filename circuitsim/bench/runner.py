@@ -12,14 +12,20 @@ from typing import Any, NamedTuple
 
 from circuitsim._files import naming
 from circuitsim.bench.competitors import OURS, missing
+from circuitsim.bench.families import FAMILIES
 from circuitsim.errors import UsageError
 
 RESULTS = "results.jsonl"
 
 _WITH_DIODES = ("grid", "grid-scaled", "erdos-renyi", "scale-free", "ladder", "bridges", "selectors", "drn")
 
+_SMALL: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(_WITH_DIODES, (10, 100, 1000)), **dict.fromkeys(("crossbar", "crossbar-1d1r"), (128, 2048)),
+    **dict.fromkeys(("shockley-grid", "op-amp-stages"), (100, 1000)),
+}  # fmt: skip
+
 SUITES: dict[str, dict[str, tuple[int, ...]]] = {
-    "small": dict.fromkeys(_WITH_DIODES, (10, 100, 1000)) | dict.fromkeys(("crossbar", "crossbar-1d1r"), (128, 2048)),
+    "small": _SMALL,
     "full": {
         "grid": (10, 100, 1000, 10_000, 100_000, 1_000_000),
         "grid-scaled": (10, 100, 1000, 10_000, 100_000),
@@ -31,6 +37,8 @@ SUITES: dict[str, dict[str, tuple[int, ...]]] = {
         "drn": (10, 100, 1000, 5000),
         "crossbar": (128, 2048, 32_768),
         "crossbar-1d1r": (128, 2048, 32_768),
+        "shockley-grid": (170, 1700, 17_000),
+        "op-amp-stages": (300, 3000),
     },
 }
 """Suite → family → numbers of unknowns."""
@@ -68,7 +76,8 @@ def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:
     sizes = sorted({(size, family) for family, all_sizes in SUITES[suite].items() for size in all_sizes})
     for size, family in sizes:
         for competitor in competitors:
-            yield Case(family, size, seed, competitor)
+            if competitor in (OURS, "ngspice") or FAMILIES[family].convex_program:
+                yield Case(family, size, seed, competitor)
 
 
 def finished(folder: Path) -> list[dict[str, Any]]:

@@ -35,7 +35,8 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
         x = u / vt
         if x > 700.0:
             return math.inf, math.inf
-        return saturation * math.expm1(x), saturation / vt * math.exp(x)
+        rise = math.expm1(x)
+        return saturation * rise, saturation / vt * (1.0 + rise)
     if u >= -p[3]:
         q = 3.0 * vt / (u * math.e)
         cubic = q * q * q

@@ -78,12 +78,11 @@ class SmoothDevice(Device):
         """Voltage of the junction (V) and current (A) at a voltage of the device, V."""
         import numpy as np
 
-        from circuitsim.models.curve import curves
+        from circuitsim.models.curve import point
 
-        row = np.array([self.row()])
-        u, points = np.array([voltage]), np.empty((4, 1))
-        curves(type(self).junction, 1).project(row, u.copy(), np.zeros(1), np.zeros(1), u, points)
-        return float(u[0]), float(points[1, 0])
+        with np.errstate(all="ignore"):
+            found = point(type(self).junction, np.array(self.row()), voltage, 0.0, 0.0, voltage)
+        return float(found[0]), float(found[2])
 
     def law(self, voltage: float) -> tuple[float, float]:
         """The current at ``voltage``, twice; of a junction behind a resistance by iteration."""

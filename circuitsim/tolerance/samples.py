@@ -81,7 +81,7 @@ class Worker:
         """The quantities of samples with these values (n, p) of the changing numbers."""
         if self.small is None:
             return self._one_by_one(values)
-        rows = max(1, NUMBERS_AT_ONCE // self.small._size)
+        rows = max(1, NUMBERS_AT_ONCE // self.small.size)
         parts = [self._by_kernel(values[k : k + rows]) for k in range(0, len(values), rows)]
         return Solved(
             np.concatenate([part.values for part in parts]), max(part.worst for part in parts),
@@ -92,7 +92,7 @@ class Worker:
         small = self.small
         assert small is not None and self._forms is not None
         m, n = small.value.size, len(values)
-        out = np.empty((n, small._size))
+        out = np.empty((n, small.size))
         out[:, :m] = small.value
         out[:, self.places] = values
         guess, packed, numbers = self.nominal.currents, small._packed.copy(), np.empty(small._packed[NUMBERS])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from circuitsim.bench.families import arrays, chains, grids, random_graphs
+from circuitsim.bench.families import amplifiers, arrays, chains, devices, grids, random_graphs
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 
@@ -25,13 +25,17 @@ class Family(NamedTuple):
     make : callable
         ``make(unknowns, seed)`` gives the circuit whose number of nodes besides ground is about ``unknowns``.
     linear : bool
-        Whether it has no diodes at all.
+        Whether it has no ideal diodes at all.
+    convex_program : bool
+        Whether it is a convex quadratic program, which other solvers can take: no smooth devices, no controlled
+        sources.
     """
 
     name: str
     what: str
     make: Callable[[int, int], Circuit]
     linear: bool = False
+    convex_program: bool = True
 
 
 _ROWS = (
@@ -45,6 +49,14 @@ _ROWS = (
     Family("crossbar", "m×m resistive cells, wires of 1 S between cells, no diodes", arrays.crossbar, linear=True),
     Family("crossbar-1d1r", "the same with a diode in series with every cell", arrays.rectifying_crossbar),
     Family("drn", "layered network: doubled inputs, two hidden layers held by diodes to ground", arrays.layered),
+    Family(
+        "shockley-grid", "m×m mesh, 30 % of the edges carry a junction diode in parallel; m V across it",
+        devices.shockley_grid, linear=True, convex_program=False,
+    ),
+    Family(
+        "op-amp-stages", "inverting amplifiers of gain 1e5 in a row, a rectifier behind each", amplifiers.stages,
+        convex_program=False,
+    ),
 )
 
 FAMILIES: dict[str, Family] = {family.name: family for family in _ROWS}

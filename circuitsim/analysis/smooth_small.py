@@ -1,0 +1,221 @@
+"""Small circuits with smooth devices: Newton's method in one kernel, and its result as an operating point."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from circuitsim.analysis.newton import Found, Smooth, Start, State, project
+from circuitsim.analysis.operating_point import OperatingPoint, Status
+from circuitsim.analysis.small_circuit import Deferred, LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.certificate import Certificate
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.expansion import Expansion
+from circuitsim.engine.small.active_set import FEW
+from circuitsim.errors import Problem
+from circuitsim.models import Region
+from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.kernels import newton_kernel
+from circuitsim.newton.steps import CURRENT, DISTANCE, INNER, KEPT, NEAR, NO_DEVICE, TOUCH, VOLTAGE
+
+LOOSE = 4.0
+"""Ratio of the resistance that a device sees to its estimate, above which estimates are not used."""
+
+_NO_GUESS = np.zeros(0)
+_NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
+
+
+class SmallNewton:
+    """The kernel for one circuit of elementary elements.
+
+    Parameters
+    ----------
+    small : SmallCircuitSolver
+        Of the circuit of elementary elements.
+    smooth : Smooth
+        The places of its devices.
+    """
+
+    def __init__(self, small: SmallCircuitSolver, smooth: Smooth) -> None:
+        self.small = small
+        self._places, self._role = tangent_places(smooth, small.value.size)
+        self._nodes = small.circuit.arrays().n_nodes
+        self._smooth = smooth
+
+    def solve(self, smooth: Smooth, column: np.ndarray, start: Start | None) -> Solved | Start | None:
+        """The certified solution for element values (m,); as a start where it has no certificate, or where a refined
+        step is to give all digits of a few nodes; None where the kernel has none.
+
+        Parameters
+        ----------
+        smooth : Smooth
+            The devices with the parameters that are meant.
+        start : Start, optional
+            A solution nearby.
+        """
+        if start is not None:
+            guess = _NO_GUESS if start.point is None else start.point.currents
+            return self._run(smooth, column, start.state(smooth), guess, 0)
+        return self._run(smooth, column, self._zero(smooth), _NO_GUESS, 1 if self._loose else 0)
+
+    def _run(
+        self, smooth: Smooth, column: np.ndarray, state: State, guess: np.ndarray, exact: int
+    ) -> Solved | Start | None:
+        own, out = np.empty((KEPT, smooth.rest.size)), np.empty(self.small.size)
+        put_state(own, state)
+        out[: column.size] = column
+        steps, worst = self._kernel(smooth, guess, own, exact, out)
+        if steps == 0:
+            return None
+        if self._nodes <= FEW or not worst <= self.small.tolerance:
+            return Start(None, own[VOLTAGE], own[CURRENT], int(steps))
+        out.setflags(write=False)
+        return Solved(LazyOperatingPoint(self.small, out, None), own, int(steps))
+
+    def _kernel(
+        self, smooth: Smooth, guess: np.ndarray, own: np.ndarray, exact: int, out: np.ndarray
+    ) -> tuple[int, float]:
+        memory = self.small.take()
+        found: tuple[int, float] = newton_kernel("newton_once", self._nodes + 20 * smooth.rest.size)(
+            *memory, guess, self._places, self._role, smooth.rows, own, exact, self.small.tolerance, out
+        )
+        self.small.give(memory)
+        return found
+
+    def _zero(self, smooth: Smooth) -> State:
+        """The points of the curves at zero volts."""
+        return self._at_zero if smooth is self._smooth else at_zero(smooth)
+
+    @cached_property
+    def _at_zero(self) -> State:
+        return at_zero(self._smooth)
+
+    @cached_property
+    def _loose(self) -> bool:
+        """Whether some device sees much more resistance than its estimate at zero volts."""
+        own, out = np.empty((KEPT, self._smooth.rest.size)), np.empty(self.small.size)
+        put_state(own, self._at_zero)
+        out[: self.small.value.size] = self.small.value
+        return bool(self._kernel(self._smooth, _NO_GUESS, own, -1, out)[1] > LOOSE)
+
+
+def tangent_places(smooth: Smooth, elements: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of the tangents' elements (3, s), and the role of each of so many elements (m,); see
+    `circuitsim.newton.steps.newton_once`."""
+    places, role = np.array([smooth.slope, smooth.touch, smooth.rest]), np.full(elements, NO_DEVICE)
+    role[places[:2].ravel()] = INNER
+    role[smooth.rest] = np.arange(smooth.rest.size)
+    return places, role
+
+
+def at_zero(smooth: Smooth) -> State:
+    """The points of the curves at zero volts."""
+    zero = np.zeros(smooth.rest.size)
+    return project(smooth, zero, zero, zero, zero)
+
+
+def put_state(own: np.ndarray, state: State) -> None:
+    """Put points of the curves where the first tangents touch."""
+    own[TOUCH], own[TOUCH + 1 : TOUCH + 5] = state.junctions, state.points
+
+
+class Solved:
+    """What the kernel has found: the operating point of the elementary elements, and of the devices (KEPT, s)."""
+
+    def __init__(self, point: LazyOperatingPoint, own: np.ndarray, steps: int) -> None:
+        self.point, self.own, self.steps = point, own, steps
+
+    def found(self) -> Found:
+        """As `circuitsim.analysis.newton.iterate` says it."""
+        own = self.own
+        state = State(own[NEAR + 1 : NEAR + 5], own[NEAR])
+        return Found(self.point, own[VOLTAGE], own[CURRENT], state, own[DISTANCE], self.steps)
+
+
+class SmoothPoint(OperatingPoint):
+    """An operating point of a circuit whose devices are all smooth; each part is made when it is first asked for."""
+
+    status = Status.SOLVED
+
+    def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Solved) -> None:
+        self._named, self.solved, self._smooth = circuit, solved, smooth
+        self.elementary, self.device_parts, self.intervals = solved.point, expansion.parts, {}
+
+    @Deferred
+    def circuit(self) -> Circuit:
+        own = self._named.arrays().value
+        value = self.solved.point.out[: own.size]
+        return self._named.with_column(np.where(own == own, value, own))
+
+    @Deferred
+    def voltages(self) -> np.ndarray:
+        return self.solved.point.voltages[: len(self._named.node_names)]
+
+    @Deferred
+    def currents(self) -> np.ndarray:
+        return self._own(self.solved.point.currents, self.solved.own[CURRENT])
+
+    @Deferred
+    def drops(self) -> np.ndarray:
+        """Branch voltages, V (m,)."""
+        return self._own(self.solved.point.drops, self.solved.own[VOLTAGE])
+
+    @Deferred
+    def unique(self) -> np.ndarray:
+        unique = self.solved.point.unique[: len(self._named)].copy()
+        parts = np.array([list(self.device_parts[k]) for k in self._smooth.elements.tolist()])
+        unique[self._smooth.elements] = self.solved.point.unique[parts].all(axis=1)
+        unique.setflags(write=False)
+        return unique
+
+    @Deferred
+    def certificate(self) -> Certificate:
+        """That of the elementary circuit, in which the devices are sources, with their distances from their curves."""
+        made, own = self.solved.point.certificate, self.solved.own
+        gap = np.abs((own[VOLTAGE] - own[NEAR + 1]) * (own[CURRENT] - own[NEAR + 2])).sum()
+        relative = {**made.relative, "devices": float(own[DISTANCE].max())}
+        return made._replace(relative=relative, device_gap=float(gap))
+
+    @Deferred
+    def solver(self) -> dict[str, object]:
+        return {**self.solved.point.solver, "newton_steps": self.solved.steps}
+
+    @Deferred
+    def warnings(self) -> tuple[Problem, ...]:
+        return (*self._named.notes, *self.solved.point.warnings)
+
+    @Deferred
+    def regions(self) -> dict[int, Region]:
+        return smooth_regions(self._named, self._smooth, self.solved.own[NEAR])
+
+    @Deferred
+    def junctions(self) -> dict[int, float]:
+        return dict(zip(self._smooth.elements.tolist(), self.solved.own[NEAR].tolist()))
+
+    def _own(self, elementary: np.ndarray, devices: np.ndarray) -> np.ndarray:
+        """What belongs to the circuit's own elements."""
+        own = elementary[: len(self._named)].copy()
+        own[self._smooth.elements] = devices
+        own.setflags(write=False)
+        return own
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
+        more = ("regions", "junctions", "elementary", "device_parts")
+        state = {name: getattr(self, name) for name in more}
+        return OperatingPoint, tuple(getattr(self, name) for name in names), state
+
+
+def smooth_regions(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, Region]:
+    """Where on its law each smooth device is, by element, from the voltages of their junctions, V."""
+    found = {}
+    for k, volts in zip(smooth.elements.tolist(), junctions.tolist()):
+        device = circuit.devices[k]
+        assert isinstance(device, SmoothDevice)
+        found[k] = device.region_at(volts)
+    return found
+
+
+__all__ = ["SmallNewton", "SmoothPoint", "Solved", "smooth_regions"]

@@ -1,0 +1,296 @@
+"""Newton's method for one circuit of the small driver: from the values of its elements to devices on their curves.
+
+The steps are those of `circuitsim.analysis.newton`, which takes what is left over here: circuits whose currents in
+loops of diodes are not unique, that lose digits, or that need more steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.certificate import branch_violations, current_scale, net_currents
+from circuitsim.engine.small.active_set import MAX_ITERATIONS, refactor, solve_linear, solve_sample, take_conductances
+from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.pointers import kept, pointer
+from circuitsim.engine.small.samples import injections
+from circuitsim.engine.small.single import part, take_values, unpack, work_memory
+from circuitsim.engine.small.workspace import workspace
+from circuitsim.engine.steps import begin, contract_diodes, copy, offsets
+from circuitsim.models.curve import point
+from circuitsim.newton.laws import law
+from circuitsim.newton.seen import estimates, seen
+
+STEPS = 60
+"""Most steps."""
+
+VOLTAGE, CURRENT, DISTANCE, NEAR, TOUCH, CONDUCTANCE, RESISTANCE, KEPT = 0, 1, 2, 3, 8, 13, 14, 15
+"""Rows of what is kept of each device: its voltage, V, and current, A; its distance from its curve; the nearest point
+of the curve and the point that its tangent touches (`circuitsim.models.curve.point`, five rows each); the tangent's
+conductance, S; the load line's resistance, Ω."""
+
+LEAST_SLOPE, OPEN = 1e-14, 1e-100
+"""Least conductance of a tangent, of current / voltage; and in S."""
+
+CLOSE = 2e-15
+"""Distance from the curves, relative, at which the steps end."""
+
+FAR = 1e-5
+"""Distance by one evaluation of the law from which on the nearest point is not looked for."""
+
+ROUNDING, NOTHING = 1e-4, 1e-90
+"""See `circuitsim.analysis.newton`."""
+
+BEYOND = 1e200
+"""A current or slope of a tangent above which solutions leave the range of doubles."""
+
+SHORT = 1e-15
+"""Resistance of the load line, Ω, to which a junction across a fixed voltage is held."""
+
+NO_DEVICE, INNER = -1, -2
+"""Roles of elements that belong to no device, or that are inside a tangent and carry nothing in the end."""
+
+PATIENT, LONG = 8, 20
+"""Steps after which shorter ones are among them, and after which all are halved, while devices are far off."""
+
+
+def newton_once(packed, numbers, guess, places, role, rows, own, exact, tolerance, out):
+    """The operating point of a packed circuit with smooth devices, as `solve_once` finds it without.
+
+    Parameters
+    ----------
+    packed, numbers, guess, out
+        See `circuitsim.engine.small.single.solve_once`; the values of the tangents' elements are replaced.
+    places : (3, s) int array
+        Elements of the tangents: conductance, voltage source, current source.
+    role : (m,) int array
+        The device whose current source an element is; `NO_DEVICE`, `INNER`.
+    rows : (s, w) float array
+        Parameters of the devices (`circuitsim.newton.laws.numbered_rows`).
+    own : (KEPT, s) float array
+        Filled. ``TOUCH`` holds the points where the tangents touch at first.
+    exact : int
+        1: load lines with the resistances that the devices see; 0: with their estimates, at first; −1: only find out how
+        far apart these are.
+    tolerance : float
+
+    Returns
+    -------
+    steps : int
+        0: not found.
+    worst : float
+        Largest relative violation, devices and their currents included; for ``exact`` < 0 the largest ratio of a
+        resistance to its estimate.
+    """
+    packed, numbers, out, own, rows = kept(packed), kept(numbers), kept(out), kept(own), kept(rows)
+    places, role = kept(places), kept(role)
+    plan = pointer(unpack(packed))
+    marks_of = work_memory(packed)
+    space = pointer(workspace(plan, numbers[plan.resistor.size :], marks_of[0], marks_of[1]))
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m, n = kind.size, plan.coordinate.size
+    value, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
+    at = 2 * m + n
+    ohms = numbers[: plan.resistor.size]
+    status, _ = take_values(plan, kind, value, ohms)
+    space.stamp[:] = 0
+    if status != Outcome.CONVERGED:
+        return 0, np.inf
+    closed = space.closed
+    for d in range(closed.size):
+        closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
+    steps, worst = newton_sample(
+        plan, space, kind, first, second, value, places, role, rows, own, exact, tolerance, closed, v, current,
+        out[at : at + 7], out[at + 7 : at + 14],
+    )  # fmt: skip
+    out[at + 14] = steps
+    for d in range(closed.size):
+        out[at + 15 + d] = 1.0 if closed[d] else 0.0
+    ohms[:] = 0.0
+    return steps, worst
+
+
+def newton_sample(
+    plan, space, kind, first, second, value, places, role, rows, own, exact, tolerance, closed, v, current, worst,
+    relative,
+):  # fmt: skip
+    """Newton's method for one column of values; see `newton_once`.
+
+    Parameters
+    ----------
+    closed : (d,) bool array
+        Ideal diodes that conduct at first, and at the end.
+    v, current : float arrays
+        Filled: potentials, V, and branch currents of the elements and tangents, A.
+    worst, relative : (7,) float arrays
+        Filled: violations of the circuit of tangents.
+
+    Returns
+    -------
+    steps, worst : int, float
+        As of `newton_once`.
+    """
+    best, still = np.inf, 0
+    for step in range(1, STEPS + 1):
+        put_tangents(places, own, value)
+        take_conductances(plan, value, space)
+        offsets(plan, kind, first, value, space.offset)
+        injections(kind, first, second, value, space.injected)
+        if not solve_step(plan, space, closed, v):
+            break
+        off = rough_distance(first, second, value, places, rows, own, v, FAR if step <= PATIENT else np.inf)
+        if off <= FAR:
+            space.low[:] = 0.0
+            branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+            if not correct(plan, space, kind, first, second, value, closed, v, current):
+                break
+            off = distances(first, second, value, places, role, rows, own, v, current, space.at_node)
+            if off <= CLOSE or (off <= 0.5 * tolerance and off > 0.25 * best):
+                hold(first, second, places, own, value, v, space.low, current)
+                bound = violations(
+                    kind, first, second, value, v, space.low, space.stubs.still, current, space.at_node, role, worst,
+                    relative,
+                )  # fmt: skip
+                for k in range(7):
+                    off = max(off, relative[k])
+                return step, off if bound <= ACCURATE else np.inf
+        still = still + 1 if 0.25 * best < off <= FAR else 0
+        if still == 3:
+            return step, np.inf
+        best = min(best, off)
+        estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+        if exact > 0 or step > PATIENT:
+            seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+        elif exact < 0:
+            return 0, seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+        if not move(rows, own, share_of_step(step, off)):
+            break
+    return 0, np.inf
+
+
+def solve_step(plan, space, closed, v):
+    """Fill in the potentials of the circuit of tangents, V; whether they are unique, and currents too."""
+    if closed.size > 0:
+        return solve_sample(plan, MAX_ITERATIONS, space, closed, v, True)[0] == Outcome.CONVERGED
+    if not plan.regular:
+        return False
+    factor = refactor(plan, space, closed)
+    if factor < 0 or not space.held[factor]:
+        return False
+    space.x[:] = 0.0
+    begin(plan, space.injected, space.offset, contract_diodes(plan, space, closed), space, v)
+    solve_linear(plan, space, factor)
+    copy(space.change, space.x)
+    for k in range(v.size):
+        v[k] = space.x[plan.coordinate[k]] + space.offset[k]
+    return True
+
+
+def hold(first, second, places, own, value, v, low, current):
+    """Devices in place of their tangents: sources of their currents, and of their voltages beside an idle resistor."""
+    for d in range(places.shape[1]):
+        slope, touch, rest = places[0, d], places[1, d], places[2, d]
+        v[second[slope]], low[second[slope]] = v[first[slope]], low[first[slope]]
+        value[touch], value[rest] = own[VOLTAGE, d], own[CURRENT, d]
+        current[slope], current[touch], current[rest] = 0.0, 0.0, own[CURRENT, d]
+
+
+def violations(kind, first, second, value, v, low, still, current, at_node, role, worst, relative):
+    """Fill in the violations of all laws but those of the devices (`circuitsim.certificate.worst_violations`); the
+    bound on the errors of currents, those of the devices left out."""
+    worst[0], relative[0], total = net_currents(first, second, current, at_node)
+    bound = branch_violations(
+        kind, first, second, value, value, v, low, still, current, at_node, total, worst, relative
+    )
+    if bound <= ACCURATE or not bound < np.inf:
+        return bound
+    least = np.inf
+    for e in range(role.size):
+        if role[e] == NO_DEVICE and current[e] != 0.0:
+            local = max(at_node[1, first[e]], at_node[1, second[e]])
+            least = min(least, current_scale(abs(current[e]), local))
+    return total / least
+
+
+def share_of_step(step, off):
+    """How far along a step to go: all the way, but where long steps may lead in circles."""
+    if step <= PATIENT or off < 0.5:
+        return 1.0
+    if step > LONG:
+        return 0.5
+    return 1.0 - 0.3 * (step % 3)
+
+
+def put_tangents(places, own, value):
+    """Put the tangents at the points of the curves into the values of the elements, and keep their conductances, S."""
+    for d in range(places.shape[1]):
+        volts, amperes = own[TOUCH + 1, d], own[TOUCH + 2, d]
+        least = max(LEAST_SLOPE * abs(amperes) / max(abs(volts), 1e-3), OPEN)
+        own[CONDUCTANCE, d] = max(own[TOUCH + 3, d], least)
+        value[places[0, d]] = 1.0 / own[CONDUCTANCE, d]
+        value[places[1, d]], value[places[2, d]] = volts, amperes
+
+
+def rough_distance(first, second, value, places, rows, own, v, enough):
+    """Fill in voltages and currents of the devices from the potentials, V, A; the largest distance from the curves that
+    one evaluation of each law tells, or one above ``enough``."""
+    off = 0.0
+    for d in range(places.shape[1]):
+        e, p = places[0, d], rows[d]
+        c = (v[first[e]] - v[second[e]]) / value[e]
+        volts, amperes = value[places[1, d]] + value[e] * c, value[places[2, d]] + c
+        own[VOLTAGE, d], own[CURRENT, d] = volts, amperes
+        if off > enough:
+            continue
+        j, g = law(p, volts - p[0] * amperes)
+        if not abs(j) < np.inf:
+            off = np.inf
+            continue
+        wrong = abs(j - amperes)
+        along_v = wrong / (g * (abs(volts) + NOTHING)) if g > 0.0 else np.inf
+        off = max(off, min(wrong / (abs(amperes) + NOTHING), along_v))
+    return off
+
+
+def distances(first, second, value, places, role, rows, own, v, current, at_node):
+    """Fill in voltages and currents of the devices from the branch currents, the nearest points of their curves, and
+    their distances from these; returns the largest."""
+    for d in range(places.shape[1]):
+        e = places[0, d]
+        own[VOLTAGE, d] = value[places[1, d]] + value[e] * current[e]
+        own[CURRENT, d] = value[places[2, d]] + current[e]
+    largest = at_node[1]
+    largest[:] = 0.0
+    for e in range(role.size):
+        if role[e] != INNER:
+            size = abs(current[e] if role[e] == NO_DEVICE else own[CURRENT, role[e]])
+            largest[first[e]], largest[second[e]] = max(largest[first[e]], size), max(largest[second[e]], size)
+    worst = 0.0
+    for d in range(places.shape[1]):
+        a, b = first[places[2, d]], second[places[2, d]]
+        volts, amperes = own[VOLTAGE, d], own[CURRENT, d]
+        reach = abs(volts) + ROUNDING * max(abs(v[a]), abs(v[b])) + NOTHING
+        size = abs(amperes) + ROUNDING * max(largest[a], largest[b]) + NOTHING
+        near = point(law, rows[d], volts, amperes, reach / size, own[TOUCH, d])
+        for k in range(5):
+            own[NEAR + k, d] = near[k]
+        own[DISTANCE, d] = max(abs(near[1] - volts) / reach, abs(near[2] - amperes) / size)
+        if not own[DISTANCE, d] <= worst:
+            worst = own[DISTANCE, d]
+    return worst
+
+
+def move(rows, own, share):
+    """Take the points where the tangents touch along load lines from the devices' voltages and currents to the
+    curves; whether all are within the range of doubles."""
+    far = False
+    for d in range(rows.shape[0]):
+        volts = own[TOUCH + 1, d] + share * (own[VOLTAGE, d] - own[TOUCH + 1, d])
+        amperes = own[TOUCH + 2, d] + share * (own[CURRENT, d] - own[TOUCH + 2, d])
+        there = point(law, rows[d], volts, amperes, own[RESISTANCE, d], own[TOUCH, d])
+        if not (abs(there[2]) < BEYOND and there[3] < BEYOND):
+            there = point(law, rows[d], own[VOLTAGE, d], own[CURRENT, d], SHORT, own[TOUCH, d])
+        for k in range(5):
+            own[TOUCH + k, d] = there[k]
+        far = far or not max(abs(there[1]), abs(there[2]), there[3]) < BEYOND
+    return not far
