@@ -17,7 +17,8 @@ class Ports:
     """The rest of a circuit as seen from its smooth devices: resistances, from the elements at their ends.
 
     With all other nodes joined, the resistance between two nodes is 1/G + 1/G', with the sums G and G' of the
-    conductances there: a lower bound (Rayleigh) where no other element joins the two. Nodes that sources, shorts and conducting diodes join are one.
+    conductances there: a lower bound (Rayleigh) where no other element joins the two. Nodes that sources,
+    shorts and conducting diodes join are one.
     """
 
     def __init__(self, circuit: Circuit, smooth: Smooth) -> None:

@@ -1,4 +1,4 @@
-"""The resistance of the rest of a circuit as each smooth device sees it, from a factor at hand, and an estimate of it."""
+"""The resistance of the rest of a circuit as each smooth device sees it, from a factor at hand; an estimate of it."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
     own : (KEPT, s) float array
         Filled. ``TOUCH`` holds the points where the tangents touch at first.
     exact : int
-        1: load lines with the resistances that the devices see; 0: with their estimates, at first; −1: only find out how
-        far apart these are.
+        1: load lines with the resistances that the devices see; 0: with their estimates, at first; −1: only find out
+        how far apart these are.
     tolerance : float
 
     Returns
