@@ -45,8 +45,8 @@ class SmallNewton:
         self._smooth = smooth
 
     def solve(self, smooth: Smooth, column: np.ndarray, start: Start | None) -> Solved | Start | None:
-        """The certified solution for element values (m,); as a start where it has no certificate, or where a refined
-        step is to give all digits of a few nodes; None where the kernel has none.
+        """The certified solution for element values (m,); as a start where it has no certificate; None where the kernel
+        has none, and for few nodes, of which refined steps give all digits.
 
         Parameters
         ----------
@@ -55,6 +55,8 @@ class SmallNewton:
         start : Start, optional
             A solution nearby.
         """
+        if self._nodes <= FEW:
+            return None
         if start is not None:
             guess = _NO_GUESS if start.point is None else start.point.currents
             return self._run(smooth, column, start.state(smooth), guess, 0)
@@ -69,7 +71,7 @@ class SmallNewton:
         steps, worst = self._kernel(smooth, guess, own, exact, out)
         if steps == 0:
             return None
-        if self._nodes <= FEW or not worst <= self.small.tolerance:
+        if not worst <= self.small.tolerance:
             return Start(None, own[VOLTAGE], own[CURRENT], int(steps))
         out.setflags(write=False)
         return Solved(LazyOperatingPoint(self.small, out, None), own, int(steps))
