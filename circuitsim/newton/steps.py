@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.certificate import branch_violations, current_scale, net_currents
-from circuitsim.engine.small.active_set import MAX_ITERATIONS, refactor, solve_linear, solve_sample, take_conductances
+from circuitsim.engine.small.active_set import MAX_ITERATIONS, refactor, solve_sample, take_conductances
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct
+from circuitsim.engine.small.linear import substitute
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.samples import injections
 from circuitsim.engine.small.single import part, take_values, unpack, work_memory
 from circuitsim.engine.small.workspace import workspace
-from circuitsim.engine.steps import begin, contract_diodes, copy, offsets
+from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.models.curve import point
 from circuitsim.newton.laws import law
 from circuitsim.newton.seen import estimates, seen
@@ -179,7 +180,9 @@ def solve_step(plan, space, closed, v):
         return False
     space.x[:] = 0.0
     begin(plan, space.injected, space.offset, contract_diodes(plan, space, closed), space, v)
-    solve_linear(plan, space, factor)
+    gather(plan, space.need, space.change)
+    space.change[plan.n] = 0.0
+    substitute(plan, space.multiplier[factor], space.pivot[factor], space.change, space.floating_current)
     copy(space.change, space.x)
     for k in range(v.size):
         v[k] = space.x[plan.coordinate[k]] + space.offset[k]
