@@ -1,4 +1,4 @@
-"""Load lines of smooth devices: the rest of a circuit as each of them sees it, bounded by the elements at its ends."""
+"""Load lines of smooth devices: the rest of a circuit as each sees it, estimated from the elements at its ends."""
 
 from __future__ import annotations
 

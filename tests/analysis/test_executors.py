@@ -47,10 +47,14 @@ def sampled(**how: Any) -> str:
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path_factory.mktemp("dask")
-    ) as local:
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
+    # Otherwise it sets variables for the memory allocator in the environment of this process.
+    with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": {}}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path_factory.mktemp("dask")
+        ) as local,
+    ):
         yield local
 
 
