@@ -4,9 +4,9 @@
 
 Milliseconds of processor time, one thread, the median of the repetitions after one that loads kernels. *Analysis
 and factor* is the first solve less a later one. Errors are against scipy's sparse factors, as shares of the largest
-potential; its conducting diodes are conductances of 1e9 / least resistance, whose rounding is most of the error of the
-mesh. The crossbars have cells of 10 kΩ to 1 MΩ, wires of 1 Ω a cell. The mesh's samples are independent
-normal values of four sources, or 1 % apart (*near*); the derivatives are those of eight outputs by all parameters.
+potential; conducting diodes join their nodes. The crossbars have cells of 10 kΩ to 1 MΩ, wires of 1 Ω a cell. The
+mesh's samples are independent normal values of four sources, or 1 % apart (*near*); the derivatives are those of eight
+outputs by all parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 import circuitsim
@@ -85,21 +86,23 @@ def milliseconds(action: Callable[[], object]) -> tuple[float, float]:
 
 
 def errors(circuit: Circuit, v: np.ndarray, conducting: np.ndarray, volts: np.ndarray) -> float:
-    """Largest error of potentials (samples, n_nodes), V, with the conducting diodes of each sample as 1e-9 of the least
-    resistance: a share of the largest potential."""
+    """Largest error of potentials (samples, n_nodes), V, where the conducting diodes of each sample join their nodes to
+    one: a share of the largest potential."""
     kind, first, second, value, n = circuit.arrays()
-    worst = 0.0
+    resistor, worst = kind == RESISTOR, 0.0
     for sample, on, given in zip(v, conducting, volts, strict=True):
-        edges = np.concatenate([np.flatnonzero(kind == RESISTOR), np.flatnonzero(kind == DIODE)[on]])
-        least = value[kind == RESISTOR].min()
-        g = np.where(kind[edges] == RESISTOR, 1.0 / np.where(value[edges] == 0.0, 1.0, value[edges]), 1e9 / least)
-        a, b, held = first[edges], second[edges], first[kind == VOLTAGE]
-        matrix = csc_array((np.concatenate([g, g, -g, -g]), (np.r_[a, b, a, b], np.r_[a, b, b, a])), shape=(n, n))
-        free = np.setdiff1d(np.arange(1, n), held)
-        expected = np.zeros(n)
+        closed = np.concatenate([np.flatnonzero(kind == DIODE)[on], np.flatnonzero(resistor & (value == 0.0))])
+        joined = csr_array((np.ones(closed.size), (first[closed], second[closed])), shape=(n, n))
+        size, node = connected_components(joined, directed=False)
+        ohmic = resistor & (value != 0.0)
+        a, b, g = node[first[ohmic]], node[second[ohmic]], 1.0 / value[ohmic]
+        matrix = csc_array((np.concatenate([g, g, -g, -g]), (np.r_[a, b, a, b], np.r_[a, b, b, a])), shape=(size, size))
+        held = node[first[kind == VOLTAGE]]
+        free = np.setdiff1d(np.arange(size), [*held, node[0]])
+        expected = np.zeros(size)
         expected[held] = given
         expected[free] = splu(matrix[free][:, free].tocsc()).solve(-(matrix[free][:, held] @ given))
-        worst = max(worst, float(np.abs(expected - sample).max() / np.abs(expected).max()))
+        worst = max(worst, float(np.abs(expected[node] - sample).max() / np.abs(expected).max()))
     return worst
 
 
