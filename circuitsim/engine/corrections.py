@@ -27,6 +27,9 @@ FINEST = 1e-13
 """The least that an iterative linear solver is asked to leave of the injected currents."""
 MARGIN = 1e-5
 """How far below the accuracy of the currents its residuals are to be."""
+CLOSED, PRINTED = 1e-10, 1e-14
+"""What may be left over of Kirchhoff's voltage law in a chord's loop: share of the chord's own drop, and of the
+largest potential, whose rounding counts as closed."""
 DIGITS = 1e-3
 """A current that changes by more of itself is not known yet."""
 
@@ -92,8 +95,12 @@ class Corrections:
         return power
 
     def proven(self, power: float) -> bool:
-        """Whether residuals of this power prove all currents, and the signs of all diodes; fills in ``correction``."""
-        net, made, d = self.net, self.made, self.net.diodes
+        """Whether residuals of this power prove all currents, and the signs of all diodes, and every loop closes
+        (`CLOSED`, `PRINTED`): a current within its accuracy may be far from its own drop. Fills in ``correction``."""
+        net, made, d, e = self.net, self.made, self.net.diodes, self.chords
+        allowed = np.maximum(CLOSED * np.abs(net.ohms[e] * self.current[e]), PRINTED * np.abs(self.v).max())
+        if not (np.abs(self.residual) <= allowed).all():
+            return False
         bounds = np.zeros(net.first.size)
         if not kernel(tree.bounded, net.first.size)(
             net.first, net.second, net.ohms, self.active & (made.inside | (net.ohms > 0.0)), self.block, self.current,

@@ -43,6 +43,8 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.CANCELLING, 3036116),
         # Potentials of parts that carry large currents and are tied weakly.
         (Regime.CURRENT_LOOPS, 2005478), (Regime.CURRENT_LOOPS, 3072388),
+        # A current within its accuracy, whose drop is all of its loop's.
+        (Regime.ANYTHING, 620139),
     ],
     ids=str,
 )  # fmt: skip
