@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -58,10 +58,15 @@ def loaded() -> bool:
 @cache
 def register() -> None:
     """Let compiled kernels call the graph primitives."""
+    register_module(_graphs)
+
+
+def register_module(module: ModuleType) -> None:
+    """Let compiled kernels call the functions of a module, which stay ordinary Python."""
     from numba.extending import register_jitable
 
-    for function in vars(_graphs).values():
-        if isinstance(function, FunctionType) and function.__module__ == _graphs.__name__:
+    for function in vars(module).values():
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             register_jitable(function)
 
 

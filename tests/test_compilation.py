@@ -150,7 +150,7 @@ from circuitsim.engine.small import kernels
 kernels.load()
 prepared(make("ladder", 12, 0)).solve()
 for name in ("prepare", "solve_once"):
-    found = kernels.compiled(name).overloads.values()
+    found = kernels.small_kernel.compiled(name).overloads.values()
     print(json.dumps([name, [[one.metadata["parts"], one.metadata["bytes of bitcode"]] for one in found]]))
 """
 

@@ -28,7 +28,7 @@ import numpy as np  # noqa: E402
 
 import circuitsim  # noqa: E402
 from circuitsim.bench.families.devices import mesh  # noqa: E402
-from circuitsim.newton.kernels import load  # noqa: E402
+from circuitsim.newton.kernels import newton_kernel  # noqa: E402
 
 OPTIONS = ".options gmin=1e-30 reltol=1e-10 abstol=1e-18 vntol=1e-14"
 
@@ -95,7 +95,7 @@ def main() -> int:
     parser.add_argument("--diodes", type=int, nargs="*", default=[100, 1000], help="sizes of the meshes")
     parser.add_argument("--samples", type=int, default=20000, help="samples of the batches (0: none)")
     options = parser.parse_args()
-    load()
+    newton_kernel.load()
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     for count in options.diodes:
         circuit = of_diodes(count)

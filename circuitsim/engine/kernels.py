@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType
 from typing import Any
 
 from circuitsim import kernels
@@ -27,10 +26,6 @@ def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
 @cache
 def register() -> None:
     """Let compiled kernels call the functions of `MODULES`."""
-    from numba.extending import register_jitable
-
     kernels.register()
     for module in MODULES:
-        for function in vars(module).values():
-            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                register_jitable(function)
+        kernels.register_module(module)

@@ -14,7 +14,8 @@ from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint
 from circuitsim.bench.families.devices import mesh
 from circuitsim.certificate import certify
 from circuitsim.circuit.elements import RESISTOR
-from circuitsim.newton import kernels, seen
+from circuitsim.newton import seen
+from circuitsim.newton.kernels import newton_kernel
 from circuitsim.newton.laws import law, numbered_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "properties"))
@@ -30,8 +31,8 @@ def ready_for(circuit: circuitsim.Circuit) -> PreparedExpanded:
 def test_interpreted_and_compiled_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     for circuit in (mesh(6, 0.3, 0), mesh(5, 0.6, 3), draw(10044), draw(10042)):
         found = []
-        for form in (kernels._plain, kernels.compiled):
-            monkeypatch.setattr(kernels, "_ready", {name: form(name) for name in ("project", "newton_once")})
+        for form in (newton_kernel.plain, newton_kernel.compiled):
+            monkeypatch.setattr(newton_kernel, "_ready", {name: form(name) for name in ("project", "newton_once")})
             point = circuitsim.solve(circuit)
             found.append((point.voltages.tobytes(), point.currents.tobytes(), point.solver["newton_steps"]))
         assert found[0] == found[1]
@@ -78,7 +79,7 @@ def test_resistances_that_devices_see_are_those_of_the_dense_inverse() -> None:
     assert small is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("circuitsim.newton.steps.seen", remember)
-        patch.setattr(kernels, "_ready", {name: kernels._plain(name) for name in ("project", "newton_once")})
+        patch.setattr(newton_kernel, "_ready", {name: newton_kernel.plain(name) for name in ("project", "newton_once")})
         assert small._loose is False
     elementary = ready.expansion.circuit.arrays()
     column = elementary.value.copy()

@@ -13,7 +13,7 @@ from circuitsim.analysis.small_circuit import SmallCircuitSolver, small_circuit_
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
 from circuitsim.engine.small import order
-from circuitsim.engine.small.kernels import _plain, compiled
+from circuitsim.engine.small.kernels import small_kernel
 
 UNLIMITED = 2**62
 
@@ -98,4 +98,4 @@ def test_both_forms_plan_alike() -> None:
     kind, first, second, value, n = make("scale-free", 150, 0).arrays()
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
     args = *columns, n, np.zeros(n, dtype=bool), UNLIMITED
-    assert np.array_equal(_plain("prepare")(*args), compiled("prepare")(*args))
+    assert np.array_equal(small_kernel.plain("prepare")(*args), small_kernel.compiled("prepare")(*args))

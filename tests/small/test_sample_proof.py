@@ -55,7 +55,7 @@ def test_interpreted_and_compiled_give_the_same_bits(seed: int, monkeypatch: pyt
     arrays = columns(seed, 6.0)
     closed = np.flatnonzero(arrays.kind == DIODE)[::2].tolist()
     found = []
-    for find in (kernels._plain, kernels.compiled):
+    for find in (kernels.small_kernel.plain, kernels.small_kernel.compiled):
         monkeypatch.setattr(batches, "small_kernel", lambda name, size, find=find: find(name))
         made = batch_of(arrays, closed, signed=True)
         found.append(solved(made, drives(made, 11, seed)))
@@ -133,7 +133,7 @@ def test_violations_are_those_of_the_proof_of_one_sample(seed: int) -> None:
     into = solved(made, drive)
     kind, first, second, value, n = arrays
     fixed = np.flatnonzero(kind == VOLTAGE)
-    walk = Walk(*kernels._plain("spanning_tree")(kind, first, second, value, fixed, n)[0])
+    walk = Walk(*kernels.small_kernel.plain("spanning_tree")(kind, first, second, value, fixed, n)[0])
     for s in range(8):
         own, worst, relative = value.copy(), np.empty(7), np.empty(7)
         own[made.network.sources] = drive[:, s]

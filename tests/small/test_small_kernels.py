@@ -41,7 +41,7 @@ def run(solve, make_plan, circuit: Circuit):
 
 def compiled_plan(*arguments) -> plan.Plan:
     """The plan as compiled code packs it."""
-    return single.unpack(kernels.compiled("prepare")(*arguments))
+    return single.unpack(kernels.small_kernel.compiled("prepare")(*arguments))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -49,7 +49,7 @@ def test_interpreted_and_compiled_give_the_same_bits(family: str) -> None:
     for seed, size in ((0, 12), (1, 40), (2, 70)):
         circuit = make(family, size, seed)
         plain_plan, plain = run(samples.solve_samples, plan.plan, circuit)
-        fast_plan, fast = run(kernels.compiled("solve_samples"), compiled_plan, circuit)
+        fast_plan, fast = run(kernels.small_kernel.compiled("solve_samples"), compiled_plan, circuit)
         for one, other in zip((*plain_plan, *plain), (*fast_plan, *fast)):
             assert np.array_equal(one, other, equal_nan=True)
 
@@ -61,7 +61,7 @@ def test_ports_too_give_the_same_bits() -> None:
     x = a.value[inputs] * np.random.default_rng(0).uniform(-1.0, 1.0, (3, inputs.size))
     made = plan.plan(a.kind, a.first, a.second, a.value, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
     answers = []
-    for find in (kernels._find, kernels.compiled):
+    for find in (kernels.small_kernel.plain, kernels.small_kernel.compiled):
         through = ports.Ports(*find("ports")(made, a.value))
         results = (
             np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
@@ -176,7 +176,7 @@ def test_one_at_a_time_gives_the_same_bits_interpreted_and_compiled(family: str)
         a = circuit.arrays()
         late = np.zeros(a.n_nodes, dtype=bool)
         answers = []
-        for find in (kernels._plain, kernels.compiled):
+        for find in (kernels.small_kernel.plain, kernels.small_kernel.compiled):
             packed = find("prepare")(*(column.copy() for column in a[:4]), a.n_nodes, late, 2**62)
             numbers, guess = np.zeros(packed[single.NUMBERS]), np.zeros(0)
             guess.flags.writeable = False

@@ -1,21 +1,9 @@
-"""Interpreted or compiled, the same bits: which form of the kernels of small circuits a call gets.
-
-Importing numba and the compiled kernels takes half a second, which a single small circuit is not worth; compiling them,
-where no cache has them yet, ten to thirty. So a process runs them interpreted until it has done enough of it. The
-arithmetic is the same to the last bit (no contraction, no reassociation; a test compares), so only the time
-differs.
-"""
+"""The kernels of small circuits; which form of them a call gets: `circuitsim.kernel_family`."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable
-from functools import cache
-from types import FunctionType
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
+from pathlib import Path
 
 from circuitsim import _graphs, certificate
 from circuitsim.engine.kernels import MODULES
@@ -39,13 +27,8 @@ from circuitsim.engine.small import (
     stubs,
     workspace,
 )
-from circuitsim.kernels import compile_all
-
-PATIENCE = 400
-"""Nodes that a process plans or solves interpreted (about half a second) before it loads compiled kernels."""
-
-LONGEST = 20_000
-"""Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
+from circuitsim.kernel_family import KernelFamily
+from circuitsim.kernels import compile_all, register_module
 
 KERNELS = (
     "prepare", "solve_once", "share_once", "refine_once", "carry_away", "worst_violations", "plan", "ports", "stable",
@@ -64,63 +47,14 @@ MEASURES = (
 )  # fmt: skip
 """Functions of `circuitsim.certificate` that kernels call."""
 
-_nodes: Counter[str] = Counter()
-_ready: dict[str, Callable[..., Any]] = {}
-
-
-def small_kernel(name: str, size: int) -> Callable[..., Any]:
-    """The kernel ``name`` (``plan``, or one of `circuitsim.engine.small.samples`) for work on ``size`` nodes in all."""
-    ready = _ready.get(name)
-    if ready is not None:
-        return ready
-    _nodes[name] += size
-    if _nodes.total() <= PATIENCE and not _register.cache_info().currsize:
-        return _plain(name)
-    if _nodes[name] <= LONGEST and not _at_hand(name):
-        return _plain(name)
-    return _ready.setdefault(name, compiled(name))
-
-
-def _at_hand(name: str) -> bool:
-    """Whether compiled code of a kernel is in this process or in a cache."""
-    from circuitsim._jit import cached
-
-    return cached(compiled(name))
-
-
 def load() -> None:
-    """Compile or load kernels from here on, however small the work."""
+    """Compile or load kernels from here on, however small the work; those of `circuitsim.kernels` too."""
     compile_all()
-    for name in KERNELS:
-        _ready[name] = compiled(name)
+    small_kernel.load()
 
 
-@cache
-def compiled(name: str) -> Callable[..., Any]:
-    """The compiled form of a kernel; the functions that it calls are compiled with it."""
-    from circuitsim._jit import jit
-
-    _register()
-    return jit(fastmath=False)(_keyed(_find(name), _fingerprint()))
-
-
-@cache
-def _plain(name: str) -> Callable[..., Any]:
-    """The kernel as it stands; infinities and divisions by zero are its verdicts' business, as in compiled code."""
-    quiet: Callable[..., Any] = np.errstate(all="ignore")(_find(name))
-    return quiet
-
-
-def _find(name: str) -> Callable[..., Any]:
-    homes = (plan, ports, samples, loops, single, along_tree, sample_proof, certificate)
-    home = next(module for module in homes if name in vars(module))
-    function: Callable[..., Any] = getattr(home, name)
-    return function
-
-
-@cache
 def _register() -> None:
-    """Let compiled kernels call the functions they are made of, which stay ordinary Python."""
+    """Let compiled kernels call the functions they are made of."""
     from numba.extending import overload, register_jitable
 
     from circuitsim import _lanes, _pointers
@@ -132,25 +66,17 @@ def _register() -> None:
     _pointers.register(pointers.pointer, pointers.retain)
     _lanes.register(lanes)
     for module in _MODULES:
-        for function in vars(module).values():
-            own = isinstance(function, FunctionType) and function.__module__ == module.__name__
-            if own:
-                register_jitable(function)
+        register_module(module)
     for name in MEASURES:
         register_jitable(getattr(certificate, name))
 
 
-def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
-    """A function of its own whose cached machine code is of these very sources (numba only looks at one file)."""
-
-    def kernel(*arguments):
-        fingerprint  # noqa: B018 a closure variable is part of the cache's key
-        return function(*arguments)
-
-    kernel.__qualname__ = kernel.__name__ = function.__name__  # a file of its own in the cache
-    return kernel
+def _sources() -> Iterator[Path]:
+    for module in (*_MODULES, lanes, certificate, *MODULES, _graphs):
+        yield Path(str(module.__file__))
 
 
-def _fingerprint() -> tuple[int, ...]:
-    sources = (*_MODULES, lanes, certificate, *MODULES, _graphs)
-    return tuple(os.stat(str(module.__file__)).st_mtime_ns for module in sources)
+small_kernel = KernelFamily(
+    KERNELS, (plan, ports, samples, loops, single, along_tree, sample_proof, certificate), _register, _sources
+)
+"""The kernel of a name (`KERNELS`) for work on so many nodes in all."""

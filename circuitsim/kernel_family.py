@@ -1,0 +1,113 @@
+"""Interpreted or compiled, the same bits: which form of the large kernels of one job a call gets.
+
+Importing numba and compiled kernels takes half a second, which a single small circuit is not worth; compiling them,
+where no cache has them yet, ten to thirty. So a process runs them interpreted until it has done enough of it. The
+arithmetic is the same to the last bit (no contraction, no reassociation; a test compares), so only the time
+differs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+PATIENCE = 400
+"""Nodes that a process plans or solves interpreted (about half a second) before it loads compiled kernels."""
+
+LONGEST = 20_000
+"""Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
+
+
+class KernelFamily:
+    """The kernels of one job.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What can be asked for.
+    homes : tuple of module
+        Where they are defined; the first that has a name counts.
+    register : callable
+        Lets compiled kernels call the functions that they are made of.
+    sources : callable
+        Paths of all files that these functions come from: machine code in the cache is of these very files.
+    """
+
+    def __init__(
+        self, names: tuple[str, ...], homes: tuple[ModuleType, ...], register: Callable[[], None],
+        sources: Callable[[], Iterable[Path]],
+    ) -> None:  # fmt: skip
+        self.names, self._homes, self._register, self._sources = names, homes, register, sources
+        self._work: Counter[str] = Counter()
+        self._ready: dict[str, Callable[..., Any]] = {}
+        self._compiled: dict[str, Callable[..., Any]] = {}
+        self._plain: dict[str, Callable[..., Any]] = {}
+
+    def __call__(self, name: str, size: int) -> Callable[..., Any]:
+        """The kernel ``name`` for work on ``size`` nodes or devices in all."""
+        ready = self._ready.get(name)
+        if ready is not None:
+            return ready
+        self._work[name] += size
+        if self._work.total() <= PATIENCE and not self._compiled:
+            return self.plain(name)
+        if self._work[name] <= LONGEST and not self._at_hand(name):
+            return self.plain(name)
+        return self._ready.setdefault(name, self.compiled(name))
+
+    def load(self) -> None:
+        """Compile or load the kernels from here on, however small the work."""
+        for name in self.names:
+            self._ready[name] = self.compiled(name)
+
+    def compiled(self, name: str) -> Callable[..., Any]:
+        """The compiled form of a kernel; the functions that it calls are compiled with it."""
+        from circuitsim._jit import jit
+
+        if not self._compiled:
+            self._register()
+        if name not in self._compiled:
+            self._compiled[name] = jit(fastmath=False)(_keyed(self._find(name), self._fingerprint))
+        return self._compiled[name]
+
+    def plain(self, name: str) -> Callable[..., Any]:
+        """The kernel as it stands; infinities and divisions by zero are part of its results, as in compiled code."""
+        if name not in self._plain:
+            self._plain[name] = np.errstate(all="ignore")(self._find(name))
+        return self._plain[name]
+
+    def _at_hand(self, name: str) -> bool:
+        """Whether compiled code of a kernel is in this process or in a cache."""
+        from circuitsim._jit import cached
+
+        return cached(self.compiled(name))
+
+    def _find(self, name: str) -> Callable[..., Any]:
+        home = next(module for module in self._homes if name in vars(module))
+        function: Callable[..., Any] = getattr(home, name)
+        return function
+
+    @cached_property
+    def _fingerprint(self) -> tuple[int, ...]:
+        return tuple(os.stat(path).st_mtime_ns for path in self._sources())
+
+
+def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
+    """A function of its own whose cached machine code is of these very sources (numba only looks at one file)."""
+
+    def kernel(*arguments):  # type: ignore[no-untyped-def]
+        fingerprint  # noqa: B018 a closure variable is part of the cache's key
+        return function(*arguments)
+
+    kernel.__qualname__ = kernel.__name__ = function.__name__  # a file of its own in the cache
+    return kernel
+
+
+__all__ = ["LONGEST", "PATIENCE", "KernelFamily"]
