@@ -80,7 +80,7 @@ class Journal(Generic[R]):
 
 
 def digest(job: object) -> bytes:
-    """SHA-256 of a value's content."""
+    """SHA-256 of a value's content; its bytes are only hashed, nothing is read from them."""
     return hashlib.sha256(pickle.dumps(job, protocol=5)).digest()
 
 

@@ -189,7 +189,7 @@ def _paths(arrays: CircuitArrays, walk: Walk, sources: np.ndarray, blocked: np.n
     chord, currents = walk.chord, sources[kind[sources] == CURRENT]
     inside = np.zeros(kind.size, dtype=bool)
     inside[edge[1:]] = inside[chord] = True
-    dead = np.flatnonzero((kind == RESISTOR) & ~inside & np.isfinite(value) & (first != second))
+    outside = np.flatnonzero((kind == RESISTOR) & ~inside & np.isfinite(value) & (first != second))
     live = walk.live[walk.order].astype(bool)
     tail, head, along = place[first[chord]], place[second[chord]], _along(place[walk.parent], np.abs(ohm))
     with np.errstate(divide="ignore"):
@@ -198,7 +198,7 @@ def _paths(arrays: CircuitArrays, walk: Walk, sources: np.ndarray, blocked: np.n
         walk.order, place[walk.parent], edge, np.where(first[edge] == walk.order, 1.0, -1.0), ohm, ease,
         np.where(kind[edge] == VOLTAGE, row[edge], -1), live, (kind[edge] == DIODE) & signed,
         chord, tail, head, value[chord], chord_ease, np.sqrt(along[tail] + along[head]) / np.abs(value[chord]),
-        place[first[dead]], place[second[dead]],
+        place[first[outside]], place[second[outside]],
         currents, place[first[currents]], place[second[currents]], row[currents],
         place[first[blocked]], place[second[blocked]],
     )  # fmt: skip

@@ -18,6 +18,7 @@ from circuitsim.errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
+    from circuitsim.netlist.deck import Deck
     from circuitsim.tolerance import MonteCarlo
     from circuitsim.tolerance.result import Quantity
 
@@ -55,6 +56,26 @@ def add_tolerances(parser: argparse.ArgumentParser) -> None:
                         help="a tolerance (repeatable), see below; beside those in the deck")  # fmt: skip
 
 
+def read_observed(args: argparse.Namespace) -> Deck:
+    """The deck of a command with ``--observe`` and ``--spec``; its notes are reported.
+
+    Raises
+    ------
+    UsageError
+        Neither of them; a picture or a result that cannot be written.
+    """
+    check_target(args.output, [args.deck])
+    if args.plot:
+        from circuitsim.cli.drawing import check_drawing
+
+        check_drawing(args.plot, [args.deck], args.output)
+    if not args.observe and not args.spec:
+        raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
+    deck = read(args)
+    report([*deck.problems, *deck.notes])
+    return deck
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``montecarlo``."""
     parser.epilog = EPILOG
@@ -81,19 +102,11 @@ def run(args: argparse.Namespace) -> int:
     """Draw, solve and summarise."""
     from circuitsim.tolerance import montecarlo
 
-    check_target(args.output, [args.deck])
     check_target(args.rows, [args.deck], "--rows")
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
-    if not args.observe and not args.spec:
-        raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
-    deck = read(args)
-    report([*deck.problems, *deck.notes])
+    deck = read_observed(args)
     line = LateProgress("montecarlo")
     try:
-        with _kept(args.rows) as rows, workers_of(args) as (workers, executor):
+        with _kept(args.rows) as rows, workers_of(args.workers, args.dask) as (workers, executor):
             found = montecarlo(
                 deck, args.tol, args.observe, args.samples, args.spec, args.seed, args.latin, args.confidence,
                 args.tolerance, workers, executor, None if args.quiet else line.update, rows, args.checkpoint,

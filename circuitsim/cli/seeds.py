@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.options import OptionGroup
+from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
-from circuitsim.training.history import Row
+
+if TYPE_CHECKING:
+    from circuitsim.training.history import Row
 
 LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
 """Options of a recorded run that may differ from those asked for."""
@@ -49,13 +52,11 @@ def run_seeds(
 ) -> int:
     """Train with every seed; 0 when done, 130 when interrupted and saved."""
     from circuitsim._files import atomic_write
-    from circuitsim.executors import cluster, executor_of, in_order
+    from circuitsim.executors import executor_of, in_order
     from circuitsim.formats.columns import csv, table
 
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
-    if dask is not None and workers is not None:
-        raise UsageError("--workers starts processes here, --dask uses a cluster: give one of them")
     folder = None if out is None else Path(out).resolve()
     alone = dask is None and workers in (None, 1)
     tasks = [
@@ -65,8 +66,7 @@ def run_seeds(
     for task in tasks:
         _check_recorded(task)
     found: list[Finished] = []
-    where = cluster(dask) if dask is not None else executor_of(workers or 1)
-    with where as (pool, count):
+    with workers_of(workers, dask) as (processes, given), executor_of(processes or 1, given) as (pool, count):
         for finished in in_order(pool, count, train_seed, tasks):
             found.append(finished)
             print(f"seed {finished.seed} done ({len(found)} of {seeds})", file=sys.stderr)

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         asked = vary or asked_of(deck)
         columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
-        with workers_of(args) as (workers, executor):
+        with workers_of(args.workers, args.dask) as (workers, executor):
             found = sweep(
                 deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
             )

@@ -28,7 +28,7 @@ def add_checkpoint(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def workers_of(args: argparse.Namespace) -> Iterator[tuple[int | None, Executor | None]]:
+def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | None, Executor | None]]:
     """The number of workers and the executor that a command line asks for.
 
     Raises
@@ -36,14 +36,14 @@ def workers_of(args: argparse.Namespace) -> Iterator[tuple[int | None, Executor 
     UsageError
         Both ``--workers`` and ``--dask``; no scheduler there.
     """
-    if args.dask is None:
-        yield args.workers, None
+    if dask is None:
+        yield workers, None
         return
-    if args.workers is not None:
+    if workers is not None:
         raise UsageError("--workers starts processes here, --dask uses a cluster: give one of them")
     from circuitsim.executors import cluster
 
-    with cluster(args.dask) as (executor, count):
+    with cluster(dask) as (executor, count):
         yield count, executor
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.deck import add_deck
+from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
+from circuitsim.cli.output import add_format, add_output, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
-from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.tolerance import WorstCase
@@ -57,18 +56,10 @@ def run(args: argparse.Namespace) -> int:
     """Search and print the extremes."""
     from circuitsim.tolerance import worst_case
 
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
-    if not args.observe and not args.spec:
-        raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
-    deck = read(args)
-    report([*deck.problems, *deck.notes])
+    deck = read_observed(args)
     line = LateProgress("worst-case")
     try:
-        with workers_of(args) as (workers, executor):
+        with workers_of(args.workers, args.dask) as (workers, executor):
             found = worst_case(
                 deck, args.tol, args.observe, args.spec, args.gap, args.budget, workers or 1, executor,
                 None if args.quiet else line.update,

@@ -50,7 +50,7 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
         own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
         left = np.array([local[v] for v in sources if local[v] >= 0], dtype=np.int64)
         diamonds = [shaped(d, local) for d in sketch.diamonds if part[d.left] == root]
-        # Equal parts are drawn alike.
+        # Equal parts get equal drawings.
         key = tuple(a.tobytes() for a in (local[ends[own]], own_parent, weight[own], left, *(v for v, _ in diamonds)))
         if key not in seen:
             seen[key] = _component(local[ends[own]], own_parent, weight[own], left, diamonds)

@@ -128,12 +128,7 @@ def montecarlo(
     >>> round(mc["v(out)"].mean, 2), mc["v(out)"].deviation < 0.03, 0.5 < mc.yield_.value < 0.7
     (5.0, True, True)
     """
-    if not 2 <= samples <= MOST:
-        raise UsageError(f"between 2 and {MOST:,} samples are possible, not {samples}")
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"the confidence must lie between 0 and 1, not {confidence:g}")
-    if seed < 0:
-        raise UsageError(f"the seed must be at least 0, not {seed}")
+    _check(samples, confidence, seed)
     circuit = source if isinstance(source, Circuit) else source.circuit
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
@@ -160,6 +155,15 @@ def montecarlo(
     if not summary.moments.count:
         raise NoSteadyStateError("no sample has a steady state", [], [])
     return MonteCarlo(nominal, probes, spread, stated, summary, seed, latin, confidence)
+
+
+def _check(samples: int, confidence: float, seed: int) -> None:
+    if not 2 <= samples <= MOST:
+        raise UsageError(f"between 2 and {MOST:,} samples are possible, not {samples}")
+    if not 0.0 < confidence < 1.0:
+        raise UsageError(f"the confidence must lie between 0 and 1, not {confidence:g}")
+    if seed < 0:
+        raise UsageError(f"the seed must be at least 0, not {seed}")
 
 
 def _canonical(quantity: str, circuit: Circuit) -> str:

@@ -80,7 +80,7 @@ FAMILIES: list[tuple[Run, Values, tuple[str, str]]] = [
 
 
 def by_measurement(run: TransientResult, own: Value | Integral) -> float:
-    """The functional by `measure`, which knows nothing of gradients."""
+    """The functional by `measure`, which does not compute gradients."""
     if isinstance(own, Value):
         found = measure(run, f"x FIND {own.quantity} AT={own.time!r}").value
     elif own.power == 1:

@@ -62,7 +62,11 @@ def run_cases(
     plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
     apart = args.dask is not None or args.workers not in (None, 1)
     tasks = [(function, Case(key, plain, end, apart)) for key in keys]
-    with interrupt_flag() as stopped, workers_of(args) as (workers, given), executor_of(workers or 1, given) as where:
+    with (
+        interrupt_flag() as stopped,
+        workers_of(args.workers, args.dask) as (workers, given),
+        executor_of(workers or 1, given) as where,
+    ):
         if where[0] is None:
             found = [_until(function, case, stopped) for _, case in tasks]
         else:
