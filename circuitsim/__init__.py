@@ -28,6 +28,7 @@ _HOMES = {
     "TopologyError": "circuitsim.errors",
     "UnboundedError": "circuitsim.errors",
     "UsageError": "circuitsim.errors",
+    "ac": "circuitsim.small_signal",
     "batched": "circuitsim.analysis.batched",
     "CrossbarLayer": "circuitsim.effective",
     "EffectiveMatrix": "circuitsim.effective",
@@ -39,7 +40,9 @@ _HOMES = {
     "loads": "circuitsim.netlist",
     "montecarlo": "circuitsim.tolerance",
     "optimise": "circuitsim.tolerance.design",
+    "poles": "circuitsim.small_signal",
     "prepared": "circuitsim.analysis",
+    "read_deck": "circuitsim.netlist",
     "sensitivity": "circuitsim.analysis.sensitivity",
     "solve": "circuitsim.analysis",
     "sweep": "circuitsim.analysis",
@@ -47,19 +50,28 @@ _HOMES = {
     "worst_case": "circuitsim.tolerance",
 }
 
+# Packages and modules, imported on first use too.
+_PARTS = frozenset({
+    "analysis", "blocks", "boltzmann", "certificate", "controlled", "datasets", "effective", "errors", "examples",
+    "ffebm", "hopfield", "jax", "layered", "learning", "models", "netlist", "notebook", "plotting", "report",
+    "small_signal", "tolerance", "torch", "trained", "training", "transient", "units",
+})  # fmt: skip
+
 __all__ = [*sorted(_HOMES), "__version__"]
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _PARTS:
+        return import_module(f"circuitsim.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'circuitsim' has no attribute {name!r}")
-    from importlib import import_module
-
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, *sorted(_PARTS)]

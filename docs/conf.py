@@ -1,6 +1,7 @@
 """The documentation site: python -m sphinx -W --keep-going -b html docs docs/_build (extra ``docs``).
 
-Pages are the Markdown files of this folder. The reference is made here from ``__all__`` of the public packages.
+Pages are the Markdown files of this folder and the notebooks in `notebooks`. The reference is made here from ``__all__``
+of the public packages.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from circuitsim._version import __version__
 project = "circuitsim"
 copyright = "the authors of circuitsim"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build", "images", "gallery"]
 html_theme = "alabaster"
 html_theme_options = {
@@ -28,6 +28,9 @@ html_theme_options = {
 }  # fmt: skip
 html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 myst_heading_anchors = 4
+# Notebooks are executed whenever the site is built; a cell that fails is an error.
+nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "force", True, 300
+nb_output_stderr = "remove"
 myst_enable_extensions = ["dollarmath"]
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False

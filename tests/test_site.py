@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -44,7 +45,7 @@ def test_every_page_is_in_readme_or_the_index() -> None:
 
 
 def test_the_site_has_every_public_name(tmp_path: Path) -> None:
-    for package in ("sphinx", "numpydoc", "myst_parser"):
+    for package in ("sphinx", "numpydoc", "myst_nb", "ipykernel"):
         pytest.importorskip(package, reason=f"{package} is not installed (extra docs)")
     pytest.importorskip("sklearn", reason="the reference has estimators")
     build = [sys.executable, "-m", "sphinx", "-W", "-q", "--keep-going", "-b", "html", "docs", str(tmp_path / "site")]
@@ -58,4 +59,10 @@ def test_the_site_has_every_public_name(tmp_path: Path) -> None:
             own = f'id="{module}.{name}"' in text
             elsewhere = f'<span class="pre">{name}</span>' in text and ": see <" in text
             assert own or elsewhere, f"{module}.{name}"
+    notebooks = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
+    assert len(notebooks) >= 3
+    for path in notebooks:  # executed by the build, which a failing cell ends
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        assert not any(cell.get("outputs") for cell in cells), f"{path.name}: outputs are not committed"
+        assert (tmp_path / f"site/notebooks/{path.stem}.html").read_text(encoding="utf-8").count("<svg") >= 2
     assert (tmp_path / "site/search.html").is_file() and (tmp_path / "site/searchindex.js").stat().st_size > 100_000

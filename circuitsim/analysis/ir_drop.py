@@ -182,7 +182,7 @@ def ir_drop(source: Deck | Circuit | OperatingPoint) -> IrDrop:
     if isinstance(source, OperatingPoint):
         point = source
     else:
-        point = solve(source if isinstance(source, Circuit) else source.circuit)
+        point = solve(source)
     kind, first, second, value, n_nodes = point.circuit.arrays()
     ends = (first == GROUND) | (second == GROUND)
     short = (kind == RESISTOR) | (kind == INDUCTOR) | ((kind == VOLTAGE) & (value == 0.0))

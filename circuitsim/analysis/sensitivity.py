@@ -274,7 +274,7 @@ def _linear(probe: Probe | Formula) -> Probe:
 
 
 def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
-    return solve(source if isinstance(source, Circuit) else source.circuit, tolerance=tolerance)
+    return solve(source, tolerance=tolerance)
 
 
 def _text(outputs: str | Sequence[str]) -> str:

@@ -38,6 +38,7 @@ from circuitsim.solvers import Exact, Solution, Solver, choose
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
+    from circuitsim.netlist.deck import Deck
 
 SMALL = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
@@ -160,13 +161,13 @@ class Prepared:
 
 
 def prepared(
-    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
+    circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
     """Analyse a circuit once, to solve it many times with other values.
 
     Parameters
     ----------
-    circuit : Circuit
+    circuit : Circuit or Deck
     solver : str
         As for `solve`.
     tolerance : float
@@ -182,6 +183,7 @@ def prepared(
     TopologyError
         A circuit without elements, or a tolerance out of range.
     """
+    circuit = circuit if isinstance(circuit, Circuit) else circuit.circuit
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:
@@ -216,12 +218,12 @@ def _prepared(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
     return Prepared(circuit, solver, tolerance, small)
 
 
-def solve(circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:
+def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE) -> OperatingPoint:
     """The certified steady state of a circuit.
 
     Parameters
     ----------
-    circuit : Circuit
+    circuit : Circuit or Deck
     solver : str
         ``"auto"``, ``"active-set"``, ``"coordinate-descent"`` or ``"cvxpy:NAME"`` (for instance ``cvxpy:CLARABEL``).
     tolerance : float
