@@ -1,7 +1,7 @@
 """The documentation site: python -m sphinx -W --keep-going -b html docs docs/_build (extra ``docs``).
 
-Pages are the Markdown files of this folder and the notebooks in `notebooks`. The reference is made here from ``__all__``
-of the public packages.
+Pages are the Markdown files of this folder and the notebooks in `notebooks`. The reference is made here from
+``__all__`` of the public packages.
 """
 
 from __future__ import annotations
