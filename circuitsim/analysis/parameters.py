@@ -141,10 +141,30 @@ def _change(point: OperatingPoint, k: int, parts: Sequence[int], name: str, numb
     if isinstance(device, SmoothDevice):
         slope = _quotient(device, name, number, lambda d: (d.law(drop)[0],), abs(drop))
         return None if slope is None else Change(currents=((k, slope[0]),))
-    slopes = _quotient(device, name, number, lambda d: tuple(p.value or 0.0 for p in d.expand()), abs(drop))
+    slopes = part_slopes(device, name, number, abs(drop))
     if slopes is None:
         return None
     return Change(tuple((e, slope) for e, slope in zip(parts, slopes) if slope != 0.0))
+
+
+def part_slopes(device: Device, name: str, number: float, scale: float) -> tuple[float, ...] | None:
+    """Derivatives of the values of a device's parts by a parameter.
+
+    Parameters
+    ----------
+    device : Device
+    name : str
+        The parameter.
+    number : float
+        Its value.
+    scale : float
+        What differences are relative to where the value is zero.
+
+    Returns
+    -------
+    (parts,) tuple of float, or None where the device would consist of other parts
+    """
+    return _quotient(device, name, number, lambda d: tuple(p.value or 0.0 for p in d.expand()), scale)
 
 
 def _quotient(
@@ -176,4 +196,4 @@ def names_of(circuit: Circuit) -> list[str]:
     return found
 
 
-__all__ = ["DependsOn", "Numbers", "dependencies", "names_of"]
+__all__ = ["DependsOn", "Numbers", "dependencies", "names_of", "part_slopes"]

@@ -4,8 +4,10 @@ Between two events (a diode changes its state, a source has a corner) the circui
 waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
 """
 
-from circuitsim.transient.gradients import Integral, Value, WaveformGradient, waveform_gradient
+from circuitsim.transient.functionals import EventTime, EventValue, Integral, Value
+from circuitsim.transient.gradients import WaveformGradient, waveform_gradient
 from circuitsim.transient.measure import Measurement, measure
+from circuitsim.transient.measure_gradients import measure_gradient
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import Event, TransientResult
 from circuitsim.transient.run import transient
@@ -13,7 +15,7 @@ from circuitsim.transient.steady import PeriodicResult, Shooting, steady_state_p
 from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
 
 __all__ = [
-    "Event", "Exponential", "Integral", "Measurement", "PeriodicResult", "PiecewiseLinear", "Pulse", "Shooting", "Sine",
-    "Switch", "TransientResult", "Value", "Waveform", "WaveformGradient", "measure", "steady_state_periodic",
-    "transient", "waveform_gradient",
+    "Event", "EventTime", "EventValue", "Exponential", "Integral", "Measurement", "PeriodicResult", "PiecewiseLinear",
+    "Pulse", "Shooting", "Sine", "Switch", "TransientResult", "Value", "Waveform", "WaveformGradient", "measure",
+    "measure_gradient", "steady_state_periodic", "transient", "waveform_gradient",
 ]  # fmt: skip

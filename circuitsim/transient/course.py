@@ -43,13 +43,11 @@ from circuitsim.transient.loop import (
 )
 from circuitsim.transient.modes import Role
 from circuitsim.transient.problem import Problem
-from circuitsim.transient.result import Beginning, Energies, Event, Segments
+from circuitsim.transient.result import Beginning, Energies, Event, Origin, Segments, Turn
 from circuitsim.transient.waveforms import schedule
 
 JUMPS = 2
 """Most jumps at one time."""
-NUDGE = 1e-6
-"""Step of the differences of a jump, against the largest voltage or current."""
 CHUNK = 2048
 """Segments and events between two calls of the compiled loop."""
 
@@ -64,21 +62,16 @@ class Course:
         s.
     library : Library, optional
         Of an earlier run of this problem.
-    follows : bool
-        Whether derivatives of jumps are kept.
 
     Attributes
     ----------
-    turns : list of (int, (q, q) float array)
-        With ``follows``: the segment that begins with a jump, and the derivative of its states by those before.
+    turns : list of Turn
+        The jumps, for their derivatives.
     """
 
-    def __init__(
-        self, problem: Problem, stop: float, library: Library | None = None, follows: bool = False
-    ) -> None:  # fmt: skip
-        self.follows = follows
-        self.turns: list[tuple[int, np.ndarray]] = []
-        self.begins, self.jumped = Beginning.STATED, False
+    def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
+        self.turns: list[Turn] = []
+        self.begins, self.held = Beginning.STATED, dict[str, float]()
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
@@ -91,7 +84,7 @@ class Course:
         )  # fmt: skip
         self.track = _track(CHUNK, s + q)
         self.done: list[Track] = []
-        self.jumps, self.lost = 0, 0.0
+        self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
 
     # ------------------------------------------------------------------ beginning
     def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
@@ -102,7 +95,7 @@ class Course:
         closed = np.array([switch.closed for switch in problem.switches], dtype=bool)
         if initial is None:
             x, walk.conducting[:] = operating_point(problem, closed, held)
-            self.begins = Beginning.HELD if held else Beginning.OPERATING_POINT
+            self.begins, self.held = Beginning.HELD if held else Beginning.OPERATING_POINT, dict(held)
         else:
             walk.conducting[problem.diodes.size :] = closed
             initial = from_held(problem, held) | dict(initial)
@@ -116,7 +109,7 @@ class Course:
     def set_out(self, x: np.ndarray, conducting: np.ndarray) -> None:
         """Begin with capacitor voltages and inductor currents (q,), and a set (d,) to try first."""
         problem, walk = self.problem, self.walk
-        walk.x[:], walk.conducting[:] = x, conducting
+        walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
         walk.mark[NOW] = walk.mark[BEFORE] = -1
@@ -137,8 +130,8 @@ class Course:
                 library.modes, library.count, library.inside, library.exponent, self.schedule, self.fixed, walk,
                 self.track, self.stop,
             )  # fmt: skip
-            if not walk.mark[ENTER]:
-                self.jumps = 0
+            if walk.number[TIME] != self.jumped_at:
+                self.jumps, self.jumped_at = 0, float(walk.number[TIME])
             if code == DONE:
                 break
             supply[code]()
@@ -171,7 +164,7 @@ class Course:
         if self.jumps == JUMPS:
             raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")
         self.jumps += 1
-        new, delivered = self._moved(walk.x)
+        new, delivered, sets = self._moved(walk.x)
         size = np.zeros(walk.x.size)
         sizes(walk, self.fixed, size)
         if (np.abs(new - walk.x) > NOISE * size).any():
@@ -180,33 +173,27 @@ class Course:
             walk.number[TURNED] += abs(delivered)
             walk.number[LOST] += lost
             self.lost += lost
-            self.jumped = True
-            if self.follows:
-                self._turn(new, size)
+            at = int(walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
+            self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
             walk.x[:] = new
         walk.conducting[:] = walk.found
 
-    def _moved(self, before: np.ndarray) -> tuple[np.ndarray, float]:
-        """States (q,) after a jump from those before, and the energy that sources deliver."""
+    def _moved(self, before: np.ndarray) -> tuple[np.ndarray, float, list[np.ndarray]]:
+        """States (q,) after a jump from those before, the energy that sources deliver, and what conducts impulses."""
         parts, problem = self.problem.own, self.problem
         x, values = np.zeros((2, parts.role.size))
         x[problem.storing], values[problem.sources] = before, problem.rows @ self.walk.w
         after, delivered = np.zeros(x.size), 0.0
-        for role, jumped in ((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump)):
+        sets = [np.zeros(problem.diodes.size, dtype=bool)] * 2
+        for k, (role, jumped) in enumerate(((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump))):
             if (parts.role == role).any():
                 jump = jumped(parts, problem.circuit.names, x, values, problem.diodes)
-                after, delivered = after + jump.x, delivered + jump.delivered
-        return after[problem.storing], delivered
+                after, delivered, sets[k] = after + jump.x, delivered + jump.delivered, jump.conducting
+        return after[problem.storing], delivered, sets
 
-    def _turn(self, new: np.ndarray, size: np.ndarray) -> None:
-        """Keep the derivative of a jump, which is piecewise linear: its differences are exact but for rounding."""
-        columns = []
-        for k in range(new.size):
-            moved, step = self.walk.x.copy(), NUDGE * (size[k] or 1.0)
-            moved[k] += step
-            columns.append((self._moved(moved)[0] - new) / step)
-        at = int(self.walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
-        self.turns.append((at, np.stack(columns, axis=1)))
+    def origin(self) -> Origin:
+        """What derivatives of the run need."""
+        return Origin(self.problem, self.begins, tuple(self.turns), self.held, self.first)
 
     def _sources(self) -> None:
         """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""

@@ -12,50 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.errors import UsageError
-from circuitsim.transient.mode_derivatives import (
-    mode_derivative,
-    operating_point_derivative,
-    parameter,
+from circuitsim.transient.functionals import (
+    EventTime,
+    EventValue,
+    Functional,
+    Integral,
+    Value,
+    branch_weights,
+    check,
 )
-from circuitsim.transient.monodromy import embedding, event_row, monodromy, propagator
+from circuitsim.transient.jump_sweep import JumpSweep
+from circuitsim.transient.mode_derivatives import mode_derivative, operating_point_derivative
+from circuitsim.transient.monodromy import embedding, event_row, monodromy, propagator, slip
+from circuitsim.transient.numbers import stepped
 from circuitsim.transient.result import Beginning, TransientResult
 from circuitsim.transient.steady import ONCE, PeriodicResult
 from circuitsim.transient.stretch_gradients import Stretch, stretch_gradient
-
-
-class Value(NamedTuple):
-    """A voltage or current at a time.
-
-    Attributes
-    ----------
-    quantity : str
-        ``v(out)``, ``v(a,b)`` or ``i(R1)``.
-    time : float
-        s.
-    """
-
-    quantity: str
-    time: float
-
-
-class Integral(NamedTuple):
-    """∫ of a voltage or current, or of its square, over time.
-
-    Attributes
-    ----------
-    quantity : str
-    begin, end : float
-        s.
-    power : int
-        1 or 2.
-    """
-
-    quantity: str
-    begin: float
-    end: float
-    power: int = 1
 
 
 class WaveformGradient(NamedTuple):
@@ -65,7 +38,8 @@ class WaveformGradient(NamedTuple):
     ----------
     values : (f,) float array
     gradient : dict of str to float
-        By element: per Ω, F, H; per V or A of a DC source; per unit of a factor on a source with a waveform.
+        By name: per Ω, F, H; per V or A of a DC source; per unit of a factor on a source with a waveform; per unit of
+        the number of a device, a switch, a coupling, an initial value.
     """
 
     values: np.ndarray
@@ -73,18 +47,20 @@ class WaveformGradient(NamedTuple):
 
 
 def waveform_gradient(
-    result: TransientResult, functionals: Sequence[Value | Integral], names: Sequence[str],
+    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str],
     weights: Sequence[float] | None = None,
 ) -> WaveformGradient:  # fmt: skip
-    """Functionals of waveforms and the gradient of their weighted sum by values of elements.
+    """Functionals of waveforms and the gradient of their weighted sum by numbers of the circuit.
 
     Parameters
     ----------
     result : TransientResult
-        Of `circuitsim.transient.transient`, or of `steady_state_periodic`: then the beginning moves with the values.
-    functionals : sequence of Value or Integral
+        Of `circuitsim.transient.transient`, or of `steady_state_periodic`: then the beginning moves with the numbers.
+    functionals : sequence of Value, Integral, EventValue or EventTime
     names : sequence of str
-        Resistors, capacitors, inductors and sources.
+        Resistors, capacitors, inductors and sources by name; parameters of piecewise-linear devices (``D1.vfwd``);
+        ``vt``, ``vh``, ``ron`` and ``roff`` of switches (``S1.vt``); couplings ``k(L1,L2)``; initial values that the
+        run was begun with (``C1.ic``), or held at (``L1.ic``, ``v(out)``).
     weights : sequence of float, optional
         All 1 without them; of a loss its derivatives by the functionals.
 
@@ -95,31 +71,33 @@ def waveform_gradient(
     Raises
     ------
     UsageError
-        States that jump, an event at which a waveform only touches zero, times outside the run, other quantities.
+        An event at which a waveform only touches zero, a jump between two sets of diodes, times outside the run, other
+        quantities and names.
 
     Examples
     --------
-    ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "C1"]).gradient["C1"]``
+    ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
     """
-    if result.origin.jumps:
-        raise UsageError("states of this run jump: gradients through jumps are not done")
-    if result.origin.begins is Beginning.HELD:
-        raise UsageError("the run begins where .ic holds it: state initial values for a gradient")
+    origin = result.origin
+    steps = {name: stepped(origin, name) for name in names}
     sweep = _Sweep(result, functionals, np.ones(len(functionals)) if weights is None else np.asarray(weights, float))
     begin = sweep.run(np.zeros(sweep.q))
     if isinstance(result, PeriodicResult):
-        derivative = monodromy(result.segments, result.stop, ())
+        derivative = monodromy(result.segments, result.stop, sweep.jumps.maps)
         last = np.linalg.lstsq(np.eye(sweep.q) - derivative.T, begin, rcond=ONCE)[0]
         sweep.clear()
         sweep.run(last)
-    problem, segments, found = result.origin.problem, result.segments, {}
+        begin = np.zeros(sweep.q)
+    problem, segments, found = origin.problem, result.segments, {}
     met = sorted(set(segments.mode.tolist()))
-    for name in names:
-        of = parameter(problem, name)
+    first = origin.conducting if origin.begins is Beginning.HELD else segments.conducting(np.array([0]))[0]
+    for name, of in steps.items():
         total = sum(sweep.product(m, mode_derivative(problem, segments.modes, m, of)) for m in met)
-        if result.origin.begins is Beginning.OPERATING_POINT:
-            conducting = segments.conducting(np.array([0]))[0]
-            total += float(begin @ operating_point_derivative(problem, conducting, of))
+        total += sweep.jumps.product(of)
+        if origin.begins is Beginning.STATED:
+            total += float(begin @ of.initial.imag) / of.step
+        else:
+            total += float(begin @ operating_point_derivative(origin, first, of))
         found[name] = float(total)
     return WaveformGradient(sweep.values, found)
 
@@ -128,24 +106,23 @@ class _Sweep:
     """One run backwards: what each entry of each mode's matrices contributes."""
 
     def __init__(
-        self, result: TransientResult, functionals: Sequence[Value | Integral], weights: np.ndarray
+        self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray
     ) -> None:
         self.result, self.functionals, self.weights = result, functionals, weights
         self.segments, self.modes = result.segments, result.segments.modes
         self.q, self.n = self.modes.storing.shape[1:]
         self.one = result.origin.problem.system.shape[0] - 1
         for functional in functionals:
-            ends = (functional.time,) * 2 if isinstance(functional, Value) else (functional.begin, functional.end)
-            if not 0.0 <= ends[0] <= ends[1] <= result.stop:
-                raise UsageError(f"{functional}: times must lie in order between 0 s and {result.stop:g} s")
-            if isinstance(functional, Integral) and functional.power not in (1, 2):
-                raise UsageError(f"{functional}: the power is 1 or 2")
-        self.of = [_weights(result, functional.quantity) for functional in functionals]
+            check(result, functional)
+        none = np.zeros((2, self.modes.voltage.shape[1]))
+        self.of = [none if isinstance(f, EventTime) else branch_weights(result, f.quantity) for f in functionals]
+        self.jumps = JumpSweep(result.origin)
         self.clear()
 
     def clear(self) -> None:
         """Forget all contributions."""
         modes = self.modes
+        self.jumps.clear()
         self.values = np.zeros(len(self.functionals))
         self.by_system, self.by_slack = np.zeros(modes.system.shape), np.zeros(modes.slack.shape)
         self.by_storing = np.zeros(modes.storing.shape)
@@ -190,28 +167,51 @@ class _Sweep:
             m = int(seg.mode[k])
             by_z = self._event(k, m, float(ends[k]), by_x)
             by_x = embedding(self.modes, m, self.n - self.q).T @ self._segment(k, m, float(ends[k]), by_z)
-        return by_x
+        return self.jumps.back(0, by_x)
 
     def _event(self, k: int, m: int, end: float, by_x: np.ndarray) -> np.ndarray:
         """From states at the beginning of the next segment to those at the end of this one."""
         seg, modes = self.segments, self.modes
         state = propagator(modes, m, end - float(seg.start[k])) @ seg.state[k]
-        self.by_storing[m] += np.outer(by_x, state)
-        by_z = modes.storing[m].T @ by_x
-        event = int(seg.cause[k])
-        if event < 0 or k + 1 == seg.start.size:
+        event, last = int(seg.cause[k]), k + 1 == seg.start.size
+        moved = 0.0
+        if not last:
+            after = int(seg.mode[k + 1])
+            later, moved = self._at_event(after, end, seg.state[k + 1], after=True)
+            by_x = by_x + embedding(modes, after, self.n - self.q).T @ later
+        before = self.jumps.back(k + 1, by_x)
+        self.by_storing[m] += np.outer(before, state)
+        by_z = modes.storing[m].T @ before
+        if last:
             return np.asarray(by_z)
+        found, more = self._at_event(m, end, state, after=False)
+        if event < 0:
+            return np.asarray(by_z + found)
         row = event_row(modes, m, event, state)
         if row is None:
             raise UsageError(f"at {end:g} s a waveform only touches zero: there is no gradient")
-        after, begin = int(seg.mode[k + 1]), seg.state[k + 1]
-        rate, then = modes.system[m] @ state, modes.system[after] @ begin
-        shift = float(by_x @ (modes.storing[m] @ rate - modes.storing[after] @ then))
-        for mode, z, sign in ((m, state, 1.0), (after, begin, -1.0)):
+        rate = modes.system[m] @ state
+        shift = moved + more + float(by_x @ slip(seg, k, state, self.jumps.at(k + 1)))
+        for mode, z, sign in ((m, state, 1.0), (after, seg.state[k + 1], -1.0)):
             form, _ = self.form(mode, end)
             shift += 0.0 if form is None else sign * float(z @ form @ z)
         self.by_slack[m, event] -= shift / float(modes.slack[m, event] @ rate) * state
-        return np.asarray(by_z - shift * row)
+        return np.asarray(by_z + found - shift * row)
+
+    def _at_event(self, m: int, time: float, state: np.ndarray, after: bool) -> tuple[np.ndarray, float]:
+        """What values at an event, and its time, contribute: by the state on one side of it (N,), by its time."""
+        found, moved = np.zeros(self.n), 0.0
+        for f, own in enumerate(self.functionals):
+            if isinstance(own, EventTime) and own.time == time and not after:
+                self.values[f] = time
+                moved += float(self.weights[f])
+            elif isinstance(own, EventValue) and own.time == time and own.after is after:
+                row = self.row(f, m)
+                self.values[f] = float(row @ state)
+                self.add_row(f, m, self.weights[f] * state)
+                found += self.weights[f] * row
+                moved += float(self.weights[f] * (row @ (self.modes.system[m] @ state)))
+        return found, moved
 
     def _segment(self, k: int, m: int, end: float, by_z: np.ndarray) -> np.ndarray:
         """Through one segment, cut at the times of values and at the ends of integrals."""
@@ -248,30 +248,3 @@ class _Sweep:
                 self.add_row(f, m, self.weights[f] * state)
                 found += self.weights[f] * row
         return found
-
-
-def _weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.ndarray]:
-    """A quantity as weights of branch voltages and currents of the elementary elements.
-
-    Raises
-    ------
-    UsageError
-        Neither a voltage nor a current.
-    """
-    probes = parse_probes(quantity, result.circuit)
-    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
-        raise UsageError(f"{quantity!r} is neither one voltage nor one current")
-    probe, terminals = probes[0], result.origin.problem.terminals
-    by_voltage, by_current = np.zeros((2, result.segments.modes.voltage.shape[1]))
-    if probe.kind == "v":
-        pairs = result.path(probe.first, probe.second or result.circuit.node_names[0])
-        target, inner = by_voltage, terminals.drops
-    else:
-        pairs, target, inner = [(result.circuit.element_index(probe.first), 1.0)], by_current, terminals.flows
-    for k, sign in pairs:
-        if k in terminals.devices:
-            places, signs = inner[terminals.devices.index(k)]
-            np.add.at(target, places, sign * signs)
-        else:
-            target[k] += sign
-    return by_voltage, by_current

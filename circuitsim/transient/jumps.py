@@ -19,6 +19,9 @@ from circuitsim.circuit.elements import AFFINE_VOLTAGE, CURRENT, DIODE, RESISTOR
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.transient.modes import Parts, Role
 
+ROUNDING = 1e-12
+"""Share of the largest impulse below which one is none."""
+
 
 class Jump(NamedTuple):
     """States after a jump.
@@ -29,10 +32,13 @@ class Jump(NamedTuple):
         Capacitor voltages, V, or inductor currents, A; other entries 0.
     delivered : float
         Energy that the sources deliver in no time, J: they have their values after the jump while it lasts.
+    conducting : (d,) bool array
+        Diodes that carry charge in a jump of voltages; all but those that block flux in a jump of currents.
     """
 
     x: np.ndarray
     delivered: float
+    conducting: np.ndarray
 
 
 class _Row(NamedTuple):
@@ -78,7 +84,9 @@ def capacitor_jump(
     after = np.zeros(parts.role.size)
     # The drop of a capacitor moves by the charge that it takes: no difference of potentials.
     after[c] = point.drops[v.size + diodes.size : v.size + diodes.size + c.size]
-    return Jump(after, -unit * float(sources[v] @ point.currents[: v.size]))
+    carried = point.currents[v.size : v.size + diodes.size]
+    conducting = carried > ROUNDING * np.abs(point.currents).max(initial=0.0)
+    return Jump(after, -unit * float(sources[v] @ point.currents[: v.size]), conducting)
 
 
 def inductor_jump(
@@ -126,7 +134,9 @@ def inductor_jump(
     point = solve(circuit)
     after = np.zeros(parts.role.size)
     after[coil] = point.currents[i.size : i.size + coil.size]
-    return Jump(after, -unit * float(sources[i] @ point.drops[: i.size]))
+    begin = i.size + coil.size + alone.size
+    conducting = point.drops[begin : begin + diodes.size] >= -ROUNDING * np.abs(point.drops).max(initial=0.0)
+    return Jump(after, -unit * float(sources[i] @ point.drops[: i.size]), conducting)
 
 
 def _impulses(n_nodes: int, names: Sequence[str], rows: Sequence[_Row]) -> Circuit:

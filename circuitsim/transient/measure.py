@@ -47,7 +47,7 @@ class _Pieces(NamedTuple):
     coefficients: np.ndarray
 
 
-class _Signal:
+class Signal:
     """A quantity over time, less a level."""
 
     def __init__(
@@ -151,7 +151,7 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     --------
     ``measure(run, "ripple PP v(out) FROM=1m TO=2m").value``
     """
-    return _Reader(result, text, names or {}).measurement()
+    return Reader(result, text, names or {}).measurement()
 
 
 def measure_all(
@@ -176,7 +176,7 @@ _WORD = re.compile(r"(?:[^\s{}'\"]|\{[^{}]*\}|'[^']*'|\"[^\"]*\")+")
 """A word; blanks in braces and quotes are part of it."""
 
 
-class _Reader:
+class Reader:
     """Reads the words of one measurement."""
 
     def __init__(self, result: TransientResult, text: str, names: Mapping[str, float]) -> None:
@@ -202,11 +202,11 @@ class _Reader:
         except (ValueError, KeyError, UsageError):
             raise self.wrong(f"{text!r} is no number") from None
 
-    def signal(self, text: str, level: float = 0.0) -> _Signal:
+    def signal(self, text: str, level: float = 0.0) -> Signal:
         probes = parse_probes(text, self.result.circuit)
         if len(probes) != 1:
             raise self.wrong(f"{text!r} is not one quantity")
-        return _Signal(self.result, probes[0], self.names, level)
+        return Signal(self.result, probes[0], self.names, level)
 
     def options(self, *allowed: str) -> dict[str, str]:
         """The words NAME=value up to one that is none."""
@@ -235,15 +235,20 @@ class _Reader:
             raise self.wrong(f"{self.words[0]!r} does not belong here")
         return Measurement(name, value)
 
-    def over(self, kind: str) -> float:
-        """A value over a stretch of time."""
-        if kind not in ("avg", "rms", "integ", "integral", "min", "max", "pp", "min_at", "max_at"):
-            raise self.wrong(f"{kind.upper()} is not done")
+    def stretch(self) -> tuple[Signal, float, float]:
+        """A signal between two times."""
         signal, chosen = self.signal(self.next()), self.options("from", "to")
         begin, end = self.time(chosen.get("from", "0")), self.result.stop
         end = self.time(chosen["to"]) if "to" in chosen else end
         if not begin < end:
             raise self.wrong("it ends before it begins")
+        return signal, begin, end
+
+    def over(self, kind: str) -> float:
+        """A value over a stretch of time."""
+        if kind not in ("avg", "rms", "integ", "integral", "min", "max", "pp", "min_at", "max_at"):
+            raise self.wrong(f"{kind.upper()} is not done")
+        signal, begin, end = self.stretch()
         if kind in ("avg", "integ", "integral"):
             return signal.integral(begin, end) / (end - begin if kind == "avg" else 1.0)
         if kind == "rms":
@@ -279,7 +284,7 @@ class _Reader:
             return self.crossing(self.signal("{" + f"{first}-({second})" + "}"))
         return self.crossing(self.signal(first, self.number(second)))
 
-    def crossing(self, signal: _Signal) -> float | None:
+    def crossing(self, signal: Signal) -> float | None:
         """The crossing that the options ask for."""
         last = False
         chosen = self.options("td", "rise", "fall", "cross", "from", "to")

@@ -1,4 +1,4 @@
-"""Derivatives of a mode's matrices by the values of elements: complex steps through the mode's own equations."""
+"""Derivatives of a mode's matrices by the numbers of a circuit: complex steps through the mode's own equations."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.errors import UsageError
 from circuitsim.transient.library import Modes, ordered, ordered_square
-from circuitsim.transient.modes import Role, mode_of
+from circuitsim.transient.modes import Mode, Role, mode_of
+from circuitsim.transient.numbers import Stepped
 from circuitsim.transient.problem import Problem
-from circuitsim.transient.waveforms import Constant
-
-STEP = 1e-30
-"""Imaginary step against the value; its square is nothing beside the value."""
+from circuitsim.transient.result import Origin
 
 
 class ModeDerivative(NamedTuple):
-    """Derivatives of one mode by one value; see `circuitsim.transient.library.Modes` for the arrays."""
+    """Derivatives of one mode by one number; see `circuitsim.transient.library.Modes` for the arrays."""
 
     system: np.ndarray
     voltage: np.ndarray
@@ -26,78 +23,66 @@ class ModeDerivative(NamedTuple):
     storing: np.ndarray
 
 
-class Parameter(NamedTuple):
-    """A value to differentiate by: an element, its step, and its row among the sources (−1: R, C or L)."""
-
-    element: int
-    step: float
-    source: int
-
-
-def parameter(problem: Problem, name: str) -> Parameter:
-    """The value of an element, or of a source the factor on its waveform (a DC source: its value).
-
-    Raises
-    ------
-    UsageError
-        A diode, a switch, a coupled inductor, a device, a value of zero.
-    """
-    k = problem.circuit.element_index(name)
-    if k in problem.sources.tolist() and k < len(problem.terminals.circuit):
-        return Parameter(k, STEP, problem.sources.tolist().index(k))
-    coupled = problem.parts.coupling is not None and problem.parts.coupling[k].any()
-    usable = k in (*problem.resistors.tolist(), *problem.storing.tolist())
-    if not usable or coupled or k in problem.switched or k in problem.inner or problem.own.value[k] == 0.0:
-        raise UsageError(f"{name}: waveforms have gradients by values of R, C, L (not coupled, not zero) and sources")
-    return Parameter(k, STEP * float(problem.own.value[k]), -1)
+def _mode(problem: Problem, conducting: np.ndarray, of: Stepped) -> Mode:
+    """A mode with complex values."""
+    value, d = of.value.copy(), problem.diodes.size
+    value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
+    parts = problem.parts._replace(value=value, coupling=of.coupling)
+    return mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, of.rows)
 
 
-def changed(problem: Problem, of: Parameter) -> tuple[np.ndarray, np.ndarray]:
-    """Values of the elements and rows of the sources with an imaginary step."""
-    value, rows = problem.parts.value.astype(complex), problem.rows.astype(complex)
-    if of.source < 0:
-        value[of.element] += 1j * of.step
-    elif isinstance(problem.waveforms[of.source], Constant):
-        rows[of.source, -1] += 1j * of.step
-    else:
-        rows[of.source] *= 1.0 + 1j * of.step
-    return value, rows
-
-
-def mode_derivative(problem: Problem, modes: Modes, m: int, of: Parameter) -> ModeDerivative:
+def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> ModeDerivative:
     """The derivative of mode ``m``."""
-    value, rows = changed(problem, of)
     d, s, q = problem.diodes.size, problem.system.shape[0], problem.storing.size
     conducting = modes.conducting[m]
-    if problem.switched.size:
-        value[problem.switched] = problem.ohms(conducting[d:])
-    parts = problem.parts._replace(value=value)
-    mode = mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, rows)
+    mode = _mode(problem, conducting, of)
 
     def part(matrix: np.ndarray) -> np.ndarray:
         return ordered(matrix.imag / of.step, mode.states.size, s, q)
 
     voltage, current = part(mode.voltage), part(mode.current)
     diodes = np.where(conducting[:d, None], current[problem.diodes], -voltage[problem.diodes])
-    controls = [
-        (current if by_current else voltage)[element] * (1.0 if closed else -1.0)
-        for (by_current, element), closed in zip(problem.control.tolist(), conducting[d:].tolist())
-    ]
+    controls, levels = np.zeros((len(problem.control), s + q)), of.thresholds.imag / of.step
+    for k, ((by_current, element), closed) in enumerate(zip(problem.control.tolist(), conducting[d:].tolist())):
+        control = (current if by_current else voltage)[element]
+        controls[k] = control if closed else -control
+        controls[k, s - 1] += -levels[1, k] if closed else levels[0, k]
     system = ordered_square(mode._replace(system=mode.system.imag / of.step), s, q)
-    slack = np.concatenate([diodes, np.array(controls).reshape(len(controls), s + q)])
+    slack = np.concatenate([diodes, controls])
     return ModeDerivative(system, voltage, current, slack, part(mode.dependent[problem.storing]))
 
 
-def operating_point_derivative(problem: Problem, conducting: np.ndarray, of: Parameter) -> np.ndarray:
-    """Derivative of the states at time 0 (q,) that are an operating point: inductors are shorts, capacitors open."""
-    value, rows = changed(problem, of)
-    role, d = problem.parts.role.copy(), problem.diodes.size
-    role[problem.parts.role == Role.CAPACITOR], role[problem.parts.role == Role.INDUCTOR] = Role.CURRENT, Role.VOLTAGE
-    if problem.switched.size:
-        value[problem.switched] = problem.ohms(conducting[d:])
-    parts = problem.parts._replace(role=role, value=value)
-    mode = mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, rows)
-    w = problem.states(0.0)[0]
+def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepped) -> np.ndarray:
+    """Derivative of the states at time 0 (q,) that are an operating point: inductors are shorts, capacitors open.
+
+    Parameters
+    ----------
+    origin : Origin
+    conducting : (d,) bool array
+        Diodes and switches.
+    of : Stepped
+    """
+    problem, circuit = origin.problem, origin.problem.circuit
+    parts, d = problem.parts, problem.diodes.size
+    role, value = parts.role.copy(), of.value.copy()
+    role[parts.role == Role.CAPACITOR], role[parts.role == Role.INDUCTOR] = Role.CURRENT, Role.VOLTAGE
+    value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
+    # What .ic holds: a source from a node to ground, or in place of an inductor.
+    coils = [(circuit.element_index(name), level) for name, level in of.held.items() if name in circuit]
+    nodes = [(circuit.node_index(name), level) for name, level in of.held.items() if name not in circuit]
+    role[[k for k, _ in coils]] = Role.CURRENT
+    sources = np.array([*problem.sources, *(k for k, _ in coils), *range(role.size, role.size + len(nodes))], np.int64)
+    held = np.zeros((len(coils) + len(nodes), of.rows.shape[1]), dtype=complex)
+    held[:, -1] = [level for _, level in coils + nodes]
+    none = np.zeros(len(nodes))
+    parts = parts._replace(
+        first=np.append(parts.first, [node for node, _ in nodes]).astype(np.int64),
+        second=np.append(parts.second, none).astype(np.int64),
+        role=np.append(role, np.full(len(nodes), int(Role.VOLTAGE))), value=np.append(value, none), coupling=None,
+    )  # fmt: skip
+    mode = mode_of(
+        parts, problem.diodes, conducting[:d], sources, problem.system, np.concatenate([of.rows, held])
+    )  # fmt: skip
     capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
     rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], mode.current[problem.storing])
-    return np.asarray(rows_of.imag @ w / of.step)
+    return np.asarray(rows_of.imag @ problem.states(0.0)[0] / of.step)

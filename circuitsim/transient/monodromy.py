@@ -6,11 +6,12 @@ states after it change by (ẋ⁻ − ẋ⁺) δt more (the saltation matrix of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from circuitsim.transient.exponentials import node_exponentials
+from circuitsim.transient.jump_derivatives import JumpMap, no_jump
 from circuitsim.transient.library import Modes
 from circuitsim.transient.result import Segments
 
@@ -43,7 +44,7 @@ def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray
     return g / slope
 
 
-def monodromy(segments: Segments, stop: float, turns: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
+def monodromy(segments: Segments, stop: float, jumps: Mapping[int, JumpMap]) -> np.ndarray:
     """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents.
 
     Parameters
@@ -51,27 +52,42 @@ def monodromy(segments: Segments, stop: float, turns: Sequence[tuple[int, np.nda
     segments : Segments
     stop : float
         s.
-    turns : sequence of (int, (q, q) float array)
-        Segments that begin with a jump, and its derivative.
+    jumps : mapping of int to JumpMap
+        By the segment that begins with them.
     """
     modes = segments.modes
     n, q = modes.system.shape[1], modes.storing.shape[1]
-    found, ends = np.eye(q), np.append(segments.start[1:], stop)
-    jumps: dict[int, list[np.ndarray]] = {}
-    for k, matrix in turns:
-        jumps.setdefault(k, []).append(matrix)
+    ends = np.append(segments.start[1:], stop)
+    none = no_jump(q, n - q)
+    found = jumps.get(0, none).by_states
     for k, m in enumerate(segments.mode.tolist()):
-        for matrix in jumps.get(k, ()):
-            found = matrix @ found
         power = propagator(modes, m, float(ends[k] - segments.start[k]))
         inner = power @ (embedding(modes, m, n - q) @ found)
-        found = modes.storing[m] @ inner
+        jump = jumps.get(k + 1, none)
+        found = jump.by_states @ (modes.storing[m] @ inner)
         event = int(segments.cause[k])
         if event >= 0 and k + 1 < segments.mode.size:
-            state, after = power @ segments.state[k], int(segments.mode[k + 1])
+            state = power @ segments.state[k]
             row = event_row(modes, m, event, state)
             if row is not None:
-                before = modes.storing[m] @ (modes.system[m] @ state)
-                then = modes.storing[after] @ (modes.system[after] @ segments.state[k + 1])
-                found = found - np.outer(before - then, row @ inner)
+                found = found - np.outer(slip(segments, k, state, jump), row @ inner)
     return found
+
+
+def slip(segments: Segments, k: int, state: np.ndarray, jump: JumpMap) -> np.ndarray:
+    """What the states after the event that ends segment ``k`` change by per second that it comes later (q,).
+
+    Parameters
+    ----------
+    segments : Segments
+    k : int
+    state : (N,) float array
+        At the end of the segment.
+    jump : JumpMap
+        At the event.
+    """
+    modes, m, after = segments.modes, int(segments.mode[k]), int(segments.mode[k + 1])
+    rate = modes.system[m] @ state
+    then = modes.storing[after] @ (modes.system[after] @ segments.state[k + 1])
+    s = jump.by_sources.shape[1]
+    return np.asarray(jump.by_states @ (modes.storing[m] @ rate) + jump.by_sources @ rate[:s] - then)

@@ -59,6 +59,8 @@ class Problem:
         Of the circuit with devices.
     inner : int array
         Elements that are parts of devices.
+    device_parts : dict of int to tuple of int
+        These by device.
     own, parts : Parts
         The circuit's elements; in `parts` one current source of 0 A between the control nodes of each switch follows.
     diodes, sources, storing, resistors, switched : int arrays
@@ -78,6 +80,7 @@ class Problem:
     ) -> None:  # fmt: skip
         expansion = _expansion(circuit)
         self.terminals = terminals_of(circuit, expansion)
+        self.device_parts = expansion.parts
         self.inner = np.array([k for own in expansion.parts.values() for k in own], dtype=np.int64)
         self.circuit = circuit = expansion.circuit
         self.own = _parts(circuit, couplings)

@@ -113,6 +113,29 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     return voltage, current, where
 
 
+class Turn(NamedTuple):
+    """A jump of states.
+
+    Attributes
+    ----------
+    segment : int
+        The one that begins after it.
+    before, after : (q,) float arrays
+        Capacitor voltages and inductor currents.
+    w : (s,) float array
+        States of the sources.
+    carrying, open : (d,) bool arrays
+        Diodes that carry charge; diodes that do not block flux.
+    """
+
+    segment: int
+    before: np.ndarray
+    after: np.ndarray
+    w: np.ndarray
+    carrying: np.ndarray
+    open: np.ndarray
+
+
 class Origin(NamedTuple):
     """Where a run comes from, for its derivatives.
 
@@ -120,13 +143,19 @@ class Origin(NamedTuple):
     ----------
     problem : Problem
     begins : Beginning
-    jumps : bool
-        Whether states jumped during the run.
+    turns : tuple of Turn
+        The jumps, in their order.
+    held : dict of str to float
+        What the operating point was held at.
+    conducting : (d,) bool array
+        Diodes and switches that conduct at the operating point.
     """
 
     problem: Problem
     begins: Beginning
-    jumps: bool
+    turns: tuple[Turn, ...]
+    held: dict[str, float]
+    conducting: np.ndarray
 
 
 class TransientResult:

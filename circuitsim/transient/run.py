@@ -12,7 +12,7 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.transient.course import Course
 from circuitsim.transient.problem import Problem, Switch
 from circuitsim.transient.proof import certify
-from circuitsim.transient.result import Origin, TransientResult, evaluate
+from circuitsim.transient.result import TransientResult, evaluate
 from circuitsim.transient.waveforms import Waveform
 
 LARGEST_POINTS = 1_000_000
@@ -115,5 +115,5 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     return TransientResult(
         problem.terminals, times, segments, run.events(), energies, run.stop, found, waves,
         [problem.circuit.names[k] for k in (*problem.diodes, *problem.switched)],
-        Origin(problem, run.begins, run.jumped),
+        run.origin(),
     )  # fmt: skip

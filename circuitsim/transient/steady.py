@@ -15,6 +15,7 @@ import numpy as np
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.transient.course import Course
+from circuitsim.transient.jump_derivatives import jump_maps
 from circuitsim.transient.loop import CURRENT, VOLTAGE
 from circuitsim.transient.modes import Role
 from circuitsim.transient.monodromy import monodromy
@@ -128,7 +129,7 @@ def _found(
     progress: Callable[[float, float], bool | None] | None,
 ) -> tuple[Course, Shooting]:  # fmt: skip
     """A run over one period that ends where it begins."""
-    run = Course(problem, length, follows=True)
+    run = Course(problem, length)
     run.begin(initial, {})
     x = run.x0
     energy, d = np.sqrt(problem.parts.value[problem.storing]), problem.diodes.size
@@ -137,7 +138,7 @@ def _found(
         run.go(None)
         segments, end = run.segments(), run.walk.x.copy()
         gap, last = end - x, segments.conducting(np.array([-1]))[0]
-        derivative = monodromy(segments, length, run.turns)
+        derivative = monodromy(segments, length, jump_maps(problem, run.turns))
         step = _step(derivative, gap, energy)
         size = _sizes(run, problem)
         mismatch, distance = (float((np.abs(v) / size).max(initial=0.0)) for v in (gap, step))
@@ -153,7 +154,7 @@ def _found(
         else:
             least, back = float(np.linalg.norm(energy * gap)), end
             x, shot = x + step, True
-        run = Course(problem, length, run.library, follows=True)
+        run = Course(problem, length, run.library)
         run.set_out(x, last)
     raise ConvergenceError(
         f"no periodic state within {MOST} periods: the states after the last differ by {mismatch:.2g} of their size; "
