@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
-from circuitsim.analysis.expanded import PreparedExpanded
-from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.nonunique import nonunique_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver, small_circuit_solver
@@ -38,6 +36,7 @@ from circuitsim.solvers import Exact, Solution, Solver, choose
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
+    from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.netlist.deck import Deck
 
 SMALL = ("auto", "active-set")
@@ -189,6 +188,9 @@ def prepared(
     if not 0.0 < tolerance < 1.0:
         raise TopologyError(f"the tolerance must lie between 0 and 1, not {tolerance!r}")
     if circuit.devices:
+        from circuitsim.analysis.expanded import PreparedExpanded
+        from circuitsim.analysis.newton import smooth_devices
+
         expansion = expanded(circuit)
         inner = _elementary(expansion.circuit, solver, float(tolerance))
         smooth = smooth_devices(circuit, expansion)

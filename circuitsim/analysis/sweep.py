@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +17,10 @@ from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import Problem, UsageError
-from circuitsim.executors import executor_of, in_order
-from circuitsim.journal import Journal
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from circuitsim.netlist.deck import Deck
 
 MAX_POINTS = 1_000_000
@@ -133,6 +132,10 @@ def _solved(
     where: tuple[int | None, Executor | None], checkpoint: str | os.PathLike[str] | None,
 ) -> Solved:  # fmt: skip
     """All rows (n_axes, n_rows), here or elsewhere."""
+    # Here: a single operating point needs no modules of processes.
+    from circuitsim.executors import executor_of, in_order
+    from circuitsim.journal import Journal
+
     points = varied.shape[1]
     journal = None if checkpoint is None else Journal(Path(checkpoint), (job, varied), encoded, decoded)
     tables: list[np.ndarray] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from circuitsim.analysis.sweep_axes import Axis, Sort, elaborated, values_at
 from circuitsim.analysis.sweep_result import Failure
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
-from circuitsim.journal import problems_of, text_of
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.functional import FollowingSources
 
-    Ready = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
+    Ready: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
 
 BLOCKS = 64
 """Blocks of a sweep, within these limits of their rows."""
@@ -141,11 +140,15 @@ def solve_block(block: Block) -> Solved:
 
 def encoded(solved: Solved) -> dict[str, np.ndarray] | None:
     """A block as arrays; None with failures, whose errors are found again by solving the block again."""
+    from circuitsim.journal import text_of
+
     return None if solved.failures else {"table": solved.table, "warnings": text_of(solved.warnings)}
 
 
 def decoded(arrays: dict[str, np.ndarray]) -> Solved:
     """The block of `encoded`."""
+    from circuitsim.journal import problems_of
+
     return Solved(arrays["table"], [], problems_of(arrays["warnings"]))
 
 

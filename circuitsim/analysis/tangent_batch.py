@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -241,6 +240,8 @@ def _side_by_side(
     block: int = 1,
 ) -> None:  # fmt: skip
     """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from circuitsim.analysis.batch import SHARE, processors
 
     kernel, blocks = newton_kernel(name, work), -(-count // block)

@@ -17,7 +17,7 @@ from circuitsim.cli.streams import escaped
 
 from .conftest import DIVIDER, Command
 
-HEAVY = ("scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy")
+HEAVY = ("scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "concurrent", "multiprocessing")
 DECK_COMMANDS = ("solve", "check", "graph", "convert", "sweep")
 
 
