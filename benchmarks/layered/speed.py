@@ -25,14 +25,14 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numba
 import numpy as np
 
+from circuitsim._vectors import add, aligned, fma, kernel, maximum, splat, store, sub
+from circuitsim._vectors import load as load_vector
 from circuitsim.datasets import choose, load
 from circuitsim.layered import tiles
 from circuitsim.layered.architecture import published_models
 from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import initial_parameters
 from circuitsim.layered.tiles import all_tiles
-from circuitsim.layered.vectors import add, aligned, fma, kernel, maximum, splat, store, sub
-from circuitsim.layered.vectors import load as load_vector
 
 HERE = Path(__file__).parent
 LANES = 16

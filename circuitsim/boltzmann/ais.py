@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, sample_layer
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.errors import UsageError
 
 
@@ -81,7 +81,7 @@ def estimate_log_partition(
         log_weight += (np.logaddexp(0, beta * activation) - np.logaddexp(0, before * activation)).sum(axis=1)
         if beta < 1:
             hidden = beta * activation
-            kernels.sample(hidden, rng.random(hidden.shape))
+            kernels.sample(hidden, random_key(rng))
             mixed = (1 - beta) * start + beta * exact.visible_bias
             visible = sample_layer(beta * hidden, by_hidden, mixed, rng)
     start_log_z = exact.hidden * math.log(2) + float(np.logaddexp(0, start).sum())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, sample_layer
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.boltzmann.steps import FixedSteps, StepRule
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import CheckpointError
@@ -71,7 +71,7 @@ class ContrastiveDivergence:
         data = as_states(batch[0], machine.visible, machine.dtype)
         steps = self.rule.steps(machine)
         metrics: dict[str, float] = {"k": steps}
-        kernels.transpose(machine.weights.T, self._by_hidden)
+        kernels.transpose(machine.weights.T, self._by_hidden, 0)
         positive = machine.hidden_probability(data)
         hidden = _draw(positive, rng) if self._chains is None else self._chains
         for step in range(steps):
@@ -79,7 +79,7 @@ class ContrastiveDivergence:
             kernels.affine(hidden, self._by_hidden, machine.visible_bias, visible)
             if step == 0 and self._chains is None:
                 metrics["reconstruction"] = _reconstruction_error(visible, data)
-            kernels.sample(visible, rng.random(visible.shape, dtype=visible.dtype.type))
+            kernels.sample(visible, random_key(rng))
             if step < steps - 1:
                 hidden = sample_layer(visible, machine.weights.T, machine.hidden_bias, rng)
         negative = machine.hidden_probability(visible)
@@ -105,15 +105,19 @@ class ContrastiveDivergence:
 
     def _contrast(self, data: np.ndarray, positive: np.ndarray, chain: np.ndarray, negative: np.ndarray) -> Arrays:
         """Chain minus data, each averaged over its own samples."""
-        dtype = self.machine.dtype.type
+        machine, chains, samples = self.machine, len(chain), len(data)
         # Σ_s v_sj h_s is the sparse sum of rows that `affine` does, with the samples as its units.
-        states = np.ascontiguousarray(np.concatenate([chain, data]).T)
-        hidden = np.concatenate([negative * dtype(1 / len(chain)), positive * dtype(-1 / len(data))])
-        kernels.affine(states, hidden, np.zeros(self.machine.hidden, dtype), self._gradient)
+        states = np.empty((machine.visible, chains + samples), machine.dtype)
+        kernels.transpose(chain, states, 0)
+        kernels.transpose(data, states, chains)
+        hidden = np.empty((chains + samples, machine.hidden), machine.dtype)
+        np.multiply(negative, machine.dtype.type(1 / chains), out=hidden[:chains])
+        np.multiply(positive, machine.dtype.type(-1 / samples), out=hidden[chains:])
+        kernels.affine(states, hidden, np.zeros(machine.hidden, machine.dtype), self._gradient)
         return {
             "weights": self._gradient.T,
-            "visible_bias": chain.mean(axis=0, dtype=dtype) - data.mean(axis=0, dtype=dtype),
-            "hidden_bias": negative.mean(axis=0, dtype=dtype) - positive.mean(axis=0, dtype=dtype),
+            "visible_bias": chain.mean(axis=0) - data.mean(axis=0),
+            "hidden_bias": negative.mean(axis=0) - positive.mean(axis=0),
         }
 
 
@@ -128,7 +132,9 @@ def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
 
 def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Zeros and ones with these probabilities."""
-    return (rng.random(probability.shape, dtype=probability.dtype.type) < probability).astype(probability.dtype)
+    out = np.empty_like(probability)
+    kernels.draw(probability, random_key(rng), out)
+    return out
 
 
 def _reconstruction_error(activation: np.ndarray, data: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
-from circuitsim.training import Callback, Momentum, Trainer, TrainingPlan
+from circuitsim.training import SGD, Callback, Momentum, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import pack, unpack
 from circuitsim.training.counters import read_generator
 from circuitsim.training.saved_estimator import SavedEstimator
@@ -264,8 +264,11 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
     def _rule(self) -> StepRule:
         return FixedSteps(self.k) if self.k_max is None else AdaptiveSteps(self.k, self.k_max, self.nats_per_step)
 
-    def _optimizer(self) -> Momentum:
-        return Momentum(self.learning_rate_init, self.momentum, {"weights": self.weight_decay})
+    def _optimizer(self) -> SGD | Momentum:
+        decay = {"weights": self.weight_decay}
+        if self.momentum == 0:
+            return SGD(self.learning_rate_init, decay)
+        return Momentum(self.learning_rate_init, self.momentum, decay)
 
     def _checked(self, X: Any, reset: bool) -> np.ndarray:
         data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))

@@ -164,8 +164,7 @@ class RestrictedBoltzmannMachine:
         visible : (B, m) ndarray
             One chain for each row; not changed.
         rng : numpy.random.Generator
-            Each step draws B·n and then B·m uniforms of the machine's type: the same generator state gives the same
-            bits.
+            Each step draws two keys of 64 bits, one for each layer: the same generator state gives the same bits.
         steps : int
             Steps of hidden given visible, then visible given hidden.
         """
@@ -248,5 +247,10 @@ def sample_layer(units: np.ndarray, weights: np.ndarray, bias: np.ndarray, rng: 
     """Draw one layer given the other: (B, m) states, (m, n) weights in C order, (n,) bias → (B, n) zeros and ones."""
     out = np.empty((len(units), weights.shape[1]), weights.dtype)
     kernels.affine(units, weights, bias, out)
-    kernels.sample(out, rng.random(out.shape, dtype=out.dtype.type))
+    kernels.sample(out, random_key(rng))
     return out
+
+
+def random_key(rng: np.random.Generator) -> np.uint64:
+    """What the random numbers of one array are made from (`kernels.random_bits`)."""
+    return rng.integers(2**64, dtype=np.uint64)

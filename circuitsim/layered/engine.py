@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim._vectors import aligned
 from circuitsim.blocks.resistive import Crossbar, conductance_rows, diodes
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
@@ -15,7 +16,6 @@ from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
 from circuitsim.layered.tiles import columns_of, pack, tiles_of, unpack
-from circuitsim.layered.vectors import aligned
 
 
 class Drive(NamedTuple):

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.layered.layout import BLOCK, LANES
-from circuitsim.layered.tiles import TILE
-from circuitsim.layered.vectors import (
+from circuitsim._vectors import (
     add,
     div,
     fma,
@@ -27,6 +25,8 @@ from circuitsim.layered.vectors import (
     sub,
     total,
 )
+from circuitsim.layered.layout import BLOCK, LANES
+from circuitsim.layered.tiles import TILE
 
 NONE, HIDDEN, ALL = 0, 1, 2
 """Which units' moves a sweep measures."""

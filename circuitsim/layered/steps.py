@@ -12,11 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
-from circuitsim.layered.layout import BLOCK, LANES
-from circuitsim.layered.pair import ALL, HIDDEN, NONE
-from circuitsim.layered.sweeps import sweep
-from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, gather_nonzero_inputs
-from circuitsim.layered.vectors import (
+from circuitsim._vectors import (
     add,
     div,
     fma,
@@ -31,6 +27,10 @@ from circuitsim.layered.vectors import (
     sub,
     total,
 )
+from circuitsim.layered.layout import BLOCK, LANES
+from circuitsim.layered.pair import ALL, HIDDEN, NONE
+from circuitsim.layered.sweeps import sweep
+from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, gather_nonzero_inputs
 
 OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE = 0, 1, 2
 """Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from numba import prange
 
-from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
-from circuitsim.layered.pair import ALL, HIDDEN, SMALLEST, larger, sweep_pair
-from circuitsim.layered.vectors import (
+from circuitsim._vectors import (
     add,
     fma,
     kernel,
@@ -24,6 +22,8 @@ from circuitsim.layered.vectors import (
     store,
     total,
 )
+from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
+from circuitsim.layered.pair import ALL, HIDDEN, SMALLEST, larger, sweep_pair
 
 
 @kernel()

@@ -21,7 +21,7 @@ import numpy as np
 from numba import prange, types
 from numba.extending import overload
 
-from circuitsim.layered.vectors import add, fma, kernel, load, maximum, prefetch, splat, store, sub
+from circuitsim._vectors import add, fma, kernel, load, maximum, prefetch, splat, store, sub
 
 TILE, HALF = 32, 16
 #: Rows of a tile that stay in the nearest cache while the samples beyond the first four are multiplied.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -38,6 +38,10 @@ class Optimizer(Protocol):
         ...
 
 
+PART = 1 << 14
+"""Numbers of which one step is made at a time."""
+
+
 def _of(values: Rates, name: str) -> float:
     """The value for one parameter: the same for all, or looked up (0 for a decay that is not named)."""
     return values.get(name, 0.0) if isinstance(values, Mapping) else values
@@ -67,6 +71,18 @@ def _add_decay(decay: Rates, name: str, parameter: np.ndarray, gradient: np.ndar
     strength = _of(decay, name)
     if strength:
         gradient += strength * parameter
+
+
+def _parts(parameter: np.ndarray, gradient: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Both in parts that stay in the cache between two operations, where they lie alike in memory."""
+    for turned in (np.asarray, np.transpose):
+        flat = [turned(array) for array in (parameter, gradient)]
+        if all(array.flags.c_contiguous for array in flat):
+            ours, theirs = (array.reshape(-1) for array in flat)
+            for start in range(0, ours.size, PART):
+                yield ours[start : start + PART], theirs[start : start + PART]
+            return
+    yield parameter, gradient
 
 
 @dataclass(frozen=True)
@@ -116,8 +132,9 @@ class SGD:
         for name, parameter in parameters.items():
             gradient = gradients[name]
             _add_decay(self.decay, name, parameter, gradient)
-            gradient *= parameter.dtype.type(_of(self.rate, name) * factor)
-            parameter -= gradient
+            rate = parameter.dtype.type(_of(self.rate, name) * factor)
+            for part, slope in _parts(parameter, gradient):
+                part -= rate * slope
 
 
 @dataclass(frozen=True)

@@ -28,31 +28,54 @@ def test_logistic(dtype):
         )
 
 
+KEY = np.uint64(0xFEDCBA9876543210)
+
+
+def test_random_numbers():
+    """The first outputs of SplitMix64 with seed 1234567 (as in its authors' program), their spread and independence."""
+    with np.errstate(over="ignore"):
+        bits = [kernels.random_bits.py_func(np.uint64(1234567), np.uint64(place)) for place in range(3)]
+    assert bits == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    many = numpy_kernels.uniforms(KEY, 1 << 20)
+    assert many.min() >= 0 and many.max() < 1
+    counts = np.histogram(many, 256, (0, 1))[0]
+    assert ((counts - 4096) ** 2 / 4096).sum() < 255 + 5 * np.sqrt(2 * 255)
+    assert abs(np.corrcoef(many[1:], many[:-1])[0, 1]) < 5 / 2**10
+    assert abs(np.corrcoef(many, numpy_kernels.uniforms(KEY + np.uint64(1), 1 << 20))[0, 1]) < 5 / 2**10
+
+
 @TYPES
 def test_sample(dtype):
     rng = np.random.default_rng(1)
     x = (8 * rng.standard_normal((50, 40))).astype(dtype)
-    uniforms = rng.random(x.shape, dtype=dtype)
-    # Draws that lie exactly on the probability, where a last bit decides.
-    uniforms[::7] = numpy_kernels.logistic(x[::7])
+    # Activations for which the draw lies next to the probability, where a last bit decides.
+    draws = numpy_kernels.uniforms(KEY, x.size, dtype).reshape(x.shape)
+    x[::7] = np.log(draws[::7] / (1 - draws[::7]))
     out = x.copy()
-    kernels.sample(out, uniforms)
-    assert out.tobytes() == numpy_kernels.sample(x, uniforms).tobytes()
+    kernels.sample(out, KEY)
+    assert out.tobytes() == numpy_kernels.sample(x, KEY).tobytes()
     assert set(np.unique(out)) == {0.0, 1.0}
 
 
+@TYPES
+def test_draw(dtype):
+    probability = np.random.default_rng(2).random((200, 300)).astype(dtype)
+    out = np.empty_like(probability)
+    kernels.draw(probability, KEY, out)
+    assert out.tobytes() == numpy_kernels.draw(probability, KEY).tobytes()
+    # Normal to five deviations: variance p (1 − p) of each.
+    deviation = np.sqrt((probability * (1 - probability)).sum(dtype=np.float64))
+    assert abs((out - probability).sum(dtype=np.float64)) < 5 * deviation
+
+
 def test_certain_units_are_certain():
-    x = np.array([[1000.0, -1000.0]])
-    kernels.sample(x, np.array([[1 - 2**-53, 0.0]]))
-    # A uniform of exactly 0 lies below every probability that is not 0: the price of exp(−708) being cut, not 0.
-    assert x.tolist() == [[1.0, 1.0]]
-    y = np.array([[-1000.0]])
-    kernels.sample(y, np.array([[2.0**-53]]))
-    assert y.tolist() == [[0.0]]
+    x = np.array([[1000.0, -1000.0]] * 1000)
+    kernels.sample(x, KEY)
+    assert x.tolist() == [[1.0, 0.0]] * 1000
 
 
 @TYPES
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (20, 33, 18), (2, 4, 3)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (20, 33, 18), (2, 4, 3), (9, 150, 345)])
 def test_affine(dtype, shape):
     samples, given, sought = shape
     rng = np.random.default_rng(2)
@@ -68,9 +91,10 @@ def test_affine(dtype, shape):
 @pytest.mark.parametrize("shape", [(37, 50), (16, 8), (3, 40), (40, 3)])
 def test_transpose(shape):
     source = np.random.default_rng(4).standard_normal(shape)
-    out = np.full(shape[::-1], np.nan)
-    kernels.transpose(source, out)
-    assert (out == source.T).all()
+    out = np.full((shape[1], shape[0] + 5), np.nan)
+    kernels.transpose(source, out, 3)
+    assert (out[:, 3:-2] == source.T).all()
+    assert np.isnan(out[:, [0, 1, 2, -2, -1]]).all()
 
 
 def test_softplus_sum():
