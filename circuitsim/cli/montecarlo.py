@@ -28,6 +28,7 @@ tolerances: NAMES=AMOUNT[,DISTRIBUTION][,lot]
   R1=0.5%,normal   normal, 0.5 % is three standard deviations; of several that match, the last counts
   V1=0.1           ±0.1 V; an amount without % is in the unit of the value
   R*=2%,truncated  normal without what lies beyond ±2 %
+  R*=2%,ends       one of the two ends, equally probable
   R*=5%,lot        all resistors by one common share, added to their own deviations
   D1.vfwd=10%      a parameter of a device
 tolerances in decks: R1 a b 1k tol=5%; .model RM RES(R=1 DEV=5% LOT=1%); R1 a b {mc(1k,0.05)}, gauss(), flat(), unif(),

@@ -25,6 +25,7 @@ from circuitsim.netlist.affine import Behaviour, Reference, affine_value, behavi
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.fixed import fixed_formulas
+from circuitsim.netlist.physical import resistance_factor
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token, delimited, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
@@ -67,7 +68,8 @@ _OWN_NAMES = frozenset(("vcvs", "vccs", "cccs", "ccvs"))
 _HEAD = re.compile(r"[\s(),]*([^\s(),={}'\"]+)")
 _VALUE = re.compile(r"[\s(),]*(value|vol|cur|v|i)\s*(=)?\s*", re.IGNORECASE)
 _POLY = re.compile(r"[\s(),]*poly\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
-_MULTIPLIER = re.compile(r"\s*m\s*=\s*([^\s=]+)\s*$", re.IGNORECASE)
+_DETAIL = re.compile(r"\s*\b(m|tc1|tc2|temp|dtemp)\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=]+)\s*$", re.IGNORECASE)
+"""``m=2`` and the temperature of a behavioural source, at the end of its card."""
 
 
 class Control(NamedTuple):
@@ -90,6 +92,7 @@ class Controlled(NamedTuple):
     expression: Behaviour | None
     multiplier: Value
     code: int = 0
+    details: dict[str, Value] | None = None
 
 
 def element(parts: Parts, scope: Scope, card: Card) -> None:
@@ -253,12 +256,8 @@ def _expression(
     if word in wrong[letter]:
         raise CardError("syntax", f"{short(name.text)} has no {short(word)}=", value.start(1))
     stop = len(text.rstrip())
-    multiplier: Value = 1.0
-    found = _MULTIPLIER.search(text, start, stop)
-    if found is not None:
-        token = Token(found.group(1).strip("{}'"), found.start(1) + (found.group(1)[0] in "{'"),
-                      EXPRESSION if found.group(1)[0] in "{'" else WORD, found.end(1))  # fmt: skip
-        multiplier, stop = constant(value_of(token, card, scope)), found.start()
+    details, stop = _details(scope, card, start, stop)
+    multiplier = details.pop("m", 1.0)
     if text[start : start + 1] in ("{", "'"):
         token = delimited(text, start)
         if text[token.end : stop].strip():
@@ -273,8 +272,20 @@ def _expression(
             for node in filter(None, (control.first, control.second)):
                 scope.node(node)
     voltage = word in ("v", "vol") or (word == "value" and letter in "eh")
-    spec = Controlled(card, start, 0.0, (), None, parsed, multiplier)
+    spec = Controlled(card, start, 0.0, (), None, parsed, multiplier, details=details or None)
     return AFFINE_VOLTAGE if voltage else AFFINE_CURRENT, spec
+
+
+def _details(scope: Scope, card: Card, start: int, stop: int) -> tuple[dict[str, Value], int]:
+    """The numbers by name that end the card behind a formula, and where the formula ends."""
+    details: dict[str, Value] = {}
+    while (found := _DETAIL.search(card.text, start, stop)) is not None:
+        text = found.group(2)
+        quoted = text[0] in "{'"
+        token = Token(text.strip("{}'"), found.start(2) + quoted, EXPRESSION if quoted else WORD, found.end(2))
+        details[found.group(1).lower()] = constant(value_of(token, card, scope))
+        stop = found.start()
+    return details, stop
 
 
 # ---------------------------------------------------------------------- laws in each call
@@ -342,6 +353,9 @@ def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> Pen
     """The law with global nodes, and the element's value (nan: none)."""
     quantity = _QUANTITY[spec.code]
     cells = elaborator.number(spec.multiplier, frame) * frame.multiplier if quantity is Quantity.CURRENT else 1.0
+    if spec.details:
+        own = {word: elaborator.number(value, frame) for word, value in spec.details.items()}
+        cells *= resistance_factor(own, {}, elaborator.temperatures)
     if spec.expression is not None:
         found = affine_value(spec.expression.code, frame.environment, elaborator.evaluator)
         fixed = found.constant

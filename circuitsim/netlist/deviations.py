@@ -9,6 +9,7 @@ each element, one in a parameter once. `circuitsim.tolerance` makes random varia
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ class Distribution(enum.Enum):
     """The tolerance is three standard deviations; larger deviations occur."""
     TRUNCATED = "truncated"
     """Normal, without what lies beyond the tolerance."""
+    ENDS = "ends"
+    """One of the two ends of the tolerance, equally probable."""
 
 
 class Variable(NamedTuple):
@@ -146,6 +149,10 @@ FUNCTIONS: dict[tuple[str, int], Law] = {
     ("flat", 1): (Distribution.UNIFORM, lambda width: (0.0, width, 1.0)),
     ("unif", 2): (Distribution.UNIFORM, _relative),
     ("aunif", 2): (Distribution.UNIFORM, _absolute),
+    ("limit", 2): (Distribution.ENDS, _absolute),
+    ("rand", 0): (Distribution.UNIFORM, lambda: (0.5, 1.0, 0.5)),
+    ("rand", 1): (Distribution.UNIFORM, lambda _: (0.5, 1.0, 0.5)),
+    ("random", 1): (Distribution.UNIFORM, lambda _: (0.5, 1.0, 0.5)),
     ("gauss", 1): (Distribution.NORMAL, lambda deviation: (0.0, deviation, SIGMAS)),
     ("gauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _relative(x, amount * _spread(sigma))),
     ("agauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _absolute(x, amount * _spread(sigma))),
@@ -155,9 +162,13 @@ FUNCTIONS: dict[tuple[str, int], Law] = {
 FORMS = {
     "mc": "mc(value, tolerance)", "flat": "flat(width)", "unif": "unif(value, tolerance)",
     "aunif": "aunif(value, width)", "gauss": "gauss(deviation) or gauss(value, tolerance, sigmas)",
-    "agauss": "agauss(value, deviation, sigmas)",
+    "agauss": "agauss(value, deviation, sigmas)", "limit": "limit(value, width)", "rand": "rand() or rand(number)",
+    "random": "random(number)",
 }  # fmt: skip
 """How each reads."""
+
+SHARED: dict[str, Callable[[float], float]] = {"rand": math.floor, "random": float}
+"""Functions of LTspice that give one number from 0 to 1 for each integer, or number: what it depends on."""
 
 
 class Draws:
@@ -170,6 +181,8 @@ class Draws:
         self.waiting: list[RandomValue] = []
         """Random results of expressions that no element's value has taken yet."""
         self.lots: dict[int, int] = {}
+        self.shared: dict[tuple[str, float], int] = {}
+        """Function of LTspice and what it depends on → its variable."""
         self.cards: dict[tuple[str, int], tuple[Card, int]] = {}
         """Function and line → its place, for the note."""
 
@@ -191,8 +204,12 @@ class Draws:
             return RandomValue(nominal, None)
         if amount == 0.0 or slope == 0.0:
             return nominal
-        self.variables.append(Variable(f"{name}() in line {line}", abs(amount), law[0]))
-        return RandomValue(nominal, {len(self.variables) - 1: slope})
+        number = len(self.variables)
+        if name in SHARED and arguments:
+            number = self.shared.setdefault((name, SHARED[name](arguments[0])), number)
+        if number == len(self.variables):
+            self.variables.append(Variable(f"{name}() in line {line}", abs(amount), law[0]))
+        return RandomValue(nominal, {number: slope})
 
     def decided(self, condition: RandomValue, card: Card, at: int) -> None:
         """A condition reads a random value."""

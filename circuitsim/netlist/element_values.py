@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from circuitsim.circuit.elements import RESISTOR
+from circuitsim.circuit.elements import AFFINE_CURRENT, RESISTOR
+from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.netlist import physical
 from circuitsim.netlist.attributes import percent
+from circuitsim.netlist.controlled import PendingLaw
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.ranges import checked, positive
@@ -53,6 +56,8 @@ class ElementValues:
         before = len(draws.waiting)
         try:
             value, factor = self.value(frame, k, special, name)
+            if value < 0.0 and frame.scope.kind[k] == RESISTOR and special.details is None:
+                return self.negative(frame, special, position, name, value)
             value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
             self.smell_of_mega(frame, k, special)
             if special.multiplier != 1.0:
@@ -70,6 +75,18 @@ class ElementValues:
             self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
                                 self.elaborator.callers())  # fmt: skip
         return 0.0
+
+    def negative(self, frame: Frame, special: Special, position: int, name: str, value: float) -> float:
+        """A negative resistance: a current controlled by its own voltage, for a passive circuit has none."""
+        cells = frame.multiplier * self.elaborator.number(special.multiplier, frame)
+        out = self.elaborator.out
+        control = VoltageControl(cells / value, out.first[position], out.second[position])
+        law = Law(Quantity.CURRENT, 0.0, (control,), ())
+        out.kind[position] = AFFINE_CURRENT
+        out.pending[position] = PendingLaw(law, (), special.card, special.offset, name, AFFINE_CURRENT, math.nan)
+        message = "a negative resistance is read as a controlled source (%s)"
+        self.reporter.gather("altered", message, special.card, special.offset, name)
+        return math.nan
 
     def model_tolerances(self, frame: Frame, special: Special, name: str, position: int, value: float) -> None:
         """``DEV=5%`` and ``LOT=5%`` of a passive element's model: of each element, and of all that name the model."""

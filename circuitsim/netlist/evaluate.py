@@ -132,7 +132,8 @@ class Evaluator:
             owner = where.owner(name)
             if owner is None or name in owner.values:
                 if owner is None and name not in self.constants:
-                    message, hint = unknown_name(name)
+                    signal = next((a[0] for i, a, _ in user.program if i == CALL and a[0] in ("v", "i")), None)
+                    message, hint = unknown_name(name) if signal is None else unknown_function(signal)
                     raise ExpressionError("parameter", message, at, hint, user)
                 if owner is not None and owner is not where:
                     where.values[name] = owner.values[name]
@@ -274,13 +275,13 @@ class Evaluator:
             result = self.run(own.body, environment, values, stop)
             self.depth -= 1
             return result
-        if name in FORMS and self.draws is not None:
+        function, low, high = FUNCTIONS.get(name, (None, 1, 0))
+        if name in FORMS and self.draws is not None and not low <= len(values) <= high:
             draws = self.draws
             return self.apply(name, lambda *x: draws.draw(name, x, code.card, at), values, at, code)
-        if name not in FUNCTIONS:
+        if function is None:
             message, hint = unknown_function(name)
             raise ExpressionError("function", message, at, hint, code)
-        function, low, high = FUNCTIONS[name]
         if not low <= len(values) <= high:
             takes = f"{low} argument" + "s" * (low != 1) if low == high else f"at least {low} argument"
             raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}", at, "", code)

@@ -1,8 +1,8 @@
 """Expressions: text to a small program for a stack machine, never ``eval``.
 
-Precedence, from loose to tight, as ngspice reads it: ``? :``, ``||``, ``&&``, ``== != <>``, ``< <= > >=``, ``+ -``,
-``* / % \\``, unary ``- + !``, ``** ^``. Powers associate to the left (``2**3**2`` is 64) and bind tighter than a sign
-(``-2**2`` is −4).
+Precedence, from loose to tight, as ngspice reads it: ``? :``, ``||`` (also ``|``), ``&&`` (also ``&``), ``== != <>``,
+``< <= > >=``, ``+ -``, ``* / % \\``, unary ``- + !``, ``** ^``. Powers associate to the left (``2**3**2`` is 64) and
+bind tighter than a sign (``-2**2`` is −4).
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(
 _BLANK = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&|\|\||[-+*/%\\^<>!?:(),{}]")
+_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&?|\|\|?|[-+*/%\\^<>!?:(),{}]")
+_SYNONYMS = {"&": "&&", "|": "||"}
+"""Xyce and LTspice write one sign."""
+
 _SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
+OF_TIME = frozenset(("spice_pulse", "spice_sin", "spice_exp", "spice_sffm"))
+"""Functions of expressions of sources whose first argument is the time, which is not written (Xyce)."""
+
 SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
 
@@ -112,11 +118,13 @@ class _Reader:
         self.at = _BLANK.match(self.text, position, self.stop).end()  # type: ignore[union-attr]
         found = _OPERATOR.match(self.text, self.at, self.stop)
         self.token = found.group() if found else ""
+        self.width = len(self.token)
+        self.token = _SYNONYMS.get(self.token, self.token)
 
     def take(self) -> int:
         """Step over the operator; returns its offset."""
         at = self.at
-        self.end = at + len(self.token)
+        self.end = at + self.width
         self.look(self.end)
         return at
 
@@ -278,6 +286,11 @@ class _Reader:
     def call(self, name: str, at: int, depth: int) -> None:
         self.take()
         count = 0
+        if self.signals and name in OF_TIME:
+            now = Signal("time")
+            self.code.signals.append(now)
+            self.emit((SIGNAL, now, at))
+            count = 1
         if self.token == ")":
             self.take()
         else:
@@ -304,10 +317,11 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        hint = "mc, flat, gauss, agauss, unif, aunif: in values of R, L, C, V, I and .param; elsewhere write the mean"
+        hint = "random functions: in values of R, L, C, V, I and .param; elsewhere write the mean"
         return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
-        return f"{name}(…) depends on the solution", "an expression may use parameters and numbers only"
+        hint = "a value may use parameters and numbers only; sources may follow v() and i(): see docs/controlled.md"
+        return f"{name}(…) depends on the solution", hint
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
 
 

@@ -58,7 +58,7 @@ class Followers:
         if k in scope.waves:
             self.wave(frame, k, position)
         if k in scope.formulas:
-            self.formulas[position] = self.formula(frame, scope.formulas[k])
+            self.formulas[position] = self.formula(frame, scope.formulas[k])._replace(factor=self.factor(frame, k))
 
     def couple(self, frame: Frame) -> None:
         """Note the couplings of inductors in one call."""

@@ -141,6 +141,10 @@ X     R1 in 0 {1k*EXP/PI}
 NLXP  R1 in 0 {1k*(1+temp/100)}
 X     V1 a 0 {VT} // R1 a 0 1
 NLXP  R1 in 0 {gauss(1k,0.1,3)}
+NX    R1 in 0 {limit(1k,50)}
+X     R1 in 0 {1k*(1+rand()/10)}
+L     R1 in 0 {1k*(1+rand(7)/10)}
+LX    R1 in 0 {1k*(1 & 1 | 0)}
 
 Resistors, capacitors, inductors
 NLXP  R1 in 0 1k tc=0.01
@@ -162,10 +166,12 @@ L     C1 in 0 1u Rpar=1MEG
 L     L1 in a 1m Rser=0.1 Rpar=1k // R1 a 0 1
 NLXP  L1 in a 1m // L2 b 0 1m // K1 L1 L2 0.9 // R1 a 0 1 // R2 b 0 1
 NLXP  R1 in 0 -1k
+NLX   R1 in 0 R='v(out)*1k'
 
 Sources
 NLXP  V1 a 0 DC 5 AC 1 // R1 a 0 1
 NLXP  V1 a 0 SIN(0 1 1k) // R1 a 0 1
+N     .param f=1k // V1 a 0 SIN(0 1 f) // R1 a 0 1
 N     V1 a 0 SIN // R1 a 0 1
 NLXP  V1 a 0 PULSE(0 5 0 1n 1n 1u 2u) // R1 a 0 1
 NLXP  V1 a 0 EXP(0 5 1u 1u) // R1 a 0 1
@@ -177,12 +183,16 @@ N     V1 a 0 AC SIN(0 1 1k) // R1 a 0 1
 N     V1 a 0 TRNOISE(1m 1u 0 0) // R1 a 0 1
 N     V1 a 0 TRRANDOM(1 1m 0 1 2) // R1 a 0 1
 L     V1 a 0 SINE(0 1 1k) // R1 a 0 1
-L     V1 a 0 PWL file=data.txt // R1 a 0 1
+L     V1 a 0 PWL(0 0 +1m 5) // R1 a 0 1
+LX    V1 a 0 PWL file=none.txt // R1 a 0 1
 L     V1 a 0 5 Rser=1 Cpar=1n // R1 a 0 1
 NLX   B1 a 0 V={2*3} // R1 a 0 1
 NLX   B1 a 0 V=2*v(in) // R1 a 0 1
 NLX   B1 a 0 V=time*1k // R1 a 0 1
 NLX   B1 a 0 V=2*v(out) // R1 a 0 1
+N     B1 a 0 V=2*v(out) tc1=0.01 // R1 a 0 1
+X     B1 a 0 V={spice_pulse(0,5,0,1u,1u,1m)} // R1 a 0 1
+X     B1 a 0 V={tablefile("data.dat")} // R1 a 0 1
 NLXP  E1 a 0 in 0 2 // R1 a 0 1
 NLXP  E1 a 0 out 0 2 // R1 a 0 1
 NLXP  E1 a 0 VALUE={v(in)*2} // R1 a 0 1

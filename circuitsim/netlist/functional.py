@@ -15,6 +15,7 @@ from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
+from circuitsim.netlist.problems import HINTS
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 
 
 class Formula(NamedTuple):
-    """The value of a source as an expression, in its call: ``prefix`` and the nodes it may name."""
+    """The value of a source as an expression, in its call, with the nodes and elements that it may name; ``factor``
+    sources in parallel."""
 
     code: Code
     environment: Environment
     nodes: Callable[[str], str]
     elements: Callable[[str], str]
+    factor: float = 1.0
 
 
 class FollowingSources:
@@ -111,7 +114,8 @@ class FollowingSources:
         except ExpressionError as error:
             assert error.code is not None
             place = error.code.card.place(error.offset)
-            raise NetlistError([Problem(error.kind, error.message, place, error.hint)]) from None
+            hint = error.hint or HINTS.get(error.kind, "")
+            raise NetlistError([Problem(error.kind, error.message, place, hint)]) from None
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
@@ -170,7 +174,7 @@ class _Moment:
                 raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
             self.open.append(k)
             evaluator = Evaluator(self.sources.constants, lambda signal: self.signal(signal, formula))
-            self.known[k] = evaluator.value(formula.code, formula.environment)
+            self.known[k] = formula.factor * evaluator.value(formula.code, formula.environment)
             self.open.pop()
         return self.known[k]
 

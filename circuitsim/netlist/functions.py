@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from circuitsim.netlist.waveform import spice_function
 from circuitsim.units import SMALLEST
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin": 1e-12}
@@ -119,6 +120,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
         ("nint round", round, 1, 1),
         ("limit", clamp, 3, 3),
         ("ternary_fcn if", choose, 3, 3),
+        ("spice_pulse", spice_function("pulse"), 1, 10),
+        ("spice_sin", spice_function("sin"), 1, 10),
+        ("spice_exp", spice_function("exp"), 1, 10),
+        ("spice_sffm", spice_function("sffm"), 1, 10),
     )
     for name in names.split()
 }

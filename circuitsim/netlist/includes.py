@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.errors import NetlistError
+from circuitsim.errors import NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.libraries import ADVICE, base_name, is_elsewhere, may_be_missing
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import STRING, CardError, Token, delimited
-from circuitsim.units import short
+from circuitsim.units import NumberError, short
+from circuitsim.units import parse as parse_number
 
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
@@ -90,17 +92,24 @@ def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
     raise CardError("include", ".endl without its .lib section", card.start(), "remove it")
 
 
-def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:
-    """Read the file named by ``token`` in place of the card."""
+def text_of(
+    reader: DeckReader, card: Card, token: Token, section: Section | None = None
+) -> tuple[str, str, str, Problem | None] | None:
+    """Real path, key among the open files, text and warning of the file that ``token`` names; None where the text is
+    damaged, which is reported.
+
+    Raises
+    ------
+    CardError
+        It is not here, may not be read, or includes itself.
+    """
     path = token.text
-    if len(reader.open_files) > limits.INCLUDE_DEPTH:
-        raise CardError("include", f"files include each other more than {limits.INCLUDE_DEPTH} deep", token.offset)
     try:
         real = reader.files.find(path, card.source)
         key = real if section is None else f"{real}\0{section.name}"
         if key in reader.open_files:
             raise CardError("include", f"{short(path)} includes itself", token.offset, "break the loop of .include")
-        text, warning = reader.files.read(real)
+        return real, key, *reader.files.read(real)
     except OSError as error:
         reason = error.strerror or "cannot be read"
         hint = ADVICE if is_elsewhere(path) else f"the path is relative to the file it is written in; {ADVICE}"
@@ -114,7 +123,43 @@ def enter(reader: DeckReader, card: Card, token: Token, section: Section | None)
                           str(error)) from None  # fmt: skip
     except NetlistError as error:
         reader.reporter.place_error(error.problems[0], card)
+        return None
+
+
+def points(reader: DeckReader, card: Card, token: Token) -> list[float]:
+    """The numbers of a file of points (``PWL file=``): times (s) and values, with blanks, commas or line ends between.
+
+    Raises
+    ------
+    CardError
+        The file cannot be read, or holds something else than pairs of numbers.
+    """
+    found = text_of(reader, card, token)
+    numbers: list[float] = []
+    for count, line in enumerate(found[2].split("\n") if found is not None else (), 1):
+        for word in re.split(r"[\s,;()]+", re.split(r"[*#]|//", line)[0].strip()):
+            try:
+                numbers += [parse_number(word)] if word else []
+            except NumberError as error:
+                if numbers:
+                    raise CardError("number", f"{short(token.text)}:{count}: {error}", token.offset,
+                                    "a file of points holds times and values") from None  # fmt: skip
+                break  # a heading
+    if found is not None and (len(numbers) < 2 or len(numbers) % 2):
+        raise CardError("syntax", f"{short(token.text)} holds no pairs of time and value", token.offset,
+                        "write a time and a value on each line")  # fmt: skip
+    return numbers
+
+
+def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:
+    """Read the file named by ``token`` in place of the card."""
+    path = token.text
+    if len(reader.open_files) > limits.INCLUDE_DEPTH:
+        raise CardError("include", f"files include each other more than {limits.INCLUDE_DEPTH} deep", token.offset)
+    found = text_of(reader, card, token, section)
+    if found is None:
         return
+    real, key, text, warning = found
     line, column = card.where(card.start())
     name = os.path.normpath(os.path.join(os.path.dirname(card.source.name), path))
     callers = (f"included at {card.source.name}:{line}:{column}", *card.source.callers)

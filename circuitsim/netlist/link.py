@@ -54,6 +54,8 @@ class Linker:
         self.scopes: list[Scope] = []
         self.hints = 0
         self.uses_of: dict[Card, DeviceUse | None] = {}
+        self.bare: list[Model] = []
+        """Models of diodes that state nothing, not even by their name."""
         self.devices: dict[Scope, dict[int, DeviceUse]] = {}
         """Scope → position of an element → what its model makes of it, for those that are devices."""
         self.ambiguous: dict[Scope, set[int]] = {}
@@ -233,10 +235,16 @@ class Linker:
             if row is not None and row.thermal and self.ideal:
                 row = None
             self.uses_of[model.card] = None if row is None else self.checked_use(model, row)
+            if row is None and not names and "ideal" not in model.name.lower():
+                self.bare.append(model)
         return self.uses_of[model.card]
 
     def note_laws(self) -> None:
-        """Say once which laws the deck's models of diodes got, where one of them is a junction's."""
+        """Say once which laws the deck's models of diodes got, where one of them is a junction's or states nothing."""
+        for model in self.bare:
+            self.reporter.gather("diode-law", "models of diodes that state nothing are ideal diodes (%s); SPICE "
+                                 "programs take IS=1e-14 N=1 for them", model.card, model.card.start(), model.name,
+                                 f"write .model {short(model.name)} D(IS=1e-14) for a junction")  # fmt: skip
         uses = [use for use in self.uses_of.values() if use is not None]
         new = [use for use in uses if use.row.thermal]
         if not new:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Callable
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist import attributes
@@ -14,7 +15,7 @@ from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
-from circuitsim.netlist.sources import REPETITION, phasor, source_value
+from circuitsim.netlist.sources import OF_PWL, phasor, source_value
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, scale_of, short
@@ -59,10 +60,12 @@ class Parts:
     ----------
     simple_values : dict
         Numbers read before, by their text.
+    points : callable
+        The numbers of the file of points that a token of a card names.
     """
 
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
+    def __init__(self, reporter: Reporter, points: Callable[[Card, Token], list[float]]) -> None:
+        self.reporter, self.points = reporter, points
         self.simple_values: dict[str, float] = {}
 
     # ------------------------------------------------------------------ the fast path
@@ -142,7 +145,7 @@ class Parts:
         initial = attributes.initial(scope, card, code, sorted_)
         share = attributes.tolerance(sorted_)
         ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
-        own = REPETITION if code in (VOLTAGE, CURRENT) else OWN
+        own = OF_PWL if code in (VOLTAGE, CURRENT) else OWN
         multiplier, details = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored), None
         value: Value | Wave | None
         wave = amplitude = None
@@ -155,7 +158,8 @@ class Parts:
             first, second = attributes.attach(scope, card, name.text, (first, second), extra, multiplier)
         if code == VOLTAGE:
             multiplier = 1.0
-        if isinstance(value, float) and multiplier == 1.0 and details is None:
+        negative = code == RESISTOR and isinstance(value, float) and value < 0.0
+        if isinstance(value, float) and multiplier == 1.0 and details is None and not negative:
             checked(code, name.text, value, offset)
             position = scope.element(code, name.text, first, second, value, card)
         else:
@@ -230,9 +234,9 @@ class Parts:
             elif word in ignored:
                 self.no_effect(word, card, key.offset, name.text)
             else:
-                if word in ("file", "wavefile"):
-                    raise CardError("unsupported", f"{short(name.text)}: points in a file are not read", key.offset,
-                                    "write them on the card: PWL(t1 v1 t2 v2 …)")  # fmt: skip
+                if word == "wavefile":
+                    raise CardError("unsupported", f"{short(name.text)}: sound files are not read", key.offset,
+                                    "write times and values to a text file: PWL file=points.txt")  # fmt: skip
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
                                 f"known: {', '.join((*own, 'm'))}")  # fmt: skip
         sorted_.pairs[:] = others

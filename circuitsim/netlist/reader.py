@@ -44,7 +44,7 @@ class DeckReader:
     def __init__(self, files: Files) -> None:
         self.files = files
         self.reporter = Reporter()
-        self.parts = Parts(self.reporter)
+        self.parts = Parts(self.reporter, partial(includes.points, self))
         self.top = self.scope = Scope()
         self.requests: list[Card] = []
         self.tables: dict[str, Table] = {}

@@ -74,14 +74,22 @@ class Source:
 def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
     """The text of ``data``, and a warning if it is no UTF-8 and was read as Latin-1 (where µ is the byte B5).
 
+    UTF-16 is read where a byte-order mark tells it, as LTspice writes.
+
     Raises
     ------
     NetlistError
-        NUL bytes, or UTF-16.
+        NUL bytes, or damaged UTF-16.
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        hint = "save it as UTF-8"
-        raise NetlistError([Problem("encoding", "the file is UTF-16, not UTF-8", Location(name, 1), hint)])
+        try:
+            text = data.decode("utf-16")
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            hint = "save it as UTF-8"
+            raise NetlistError([Problem("encoding", "the file is damaged UTF-16", Location(name, 1), hint)])
+        return plain_lines(text), None
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
     at = data.find(b"\0")

@@ -16,8 +16,14 @@ from circuitsim.units import short
 if TYPE_CHECKING:
     from circuitsim.netlist.parts import Parts
 
-REPETITION = ("r", "td")
-"""Of PWL: where it repeats from, and its delay."""
+POINTS = "file"
+OF_PWL = ("r", "td", POINTS)
+"""Of PWL: where it repeats from, its delay, and the file of its points."""
+
+KEYWORDS = frozenset(
+    ("dc", "ac", "distof1", "distof2", "load", "noiseless", "portnum", "z0", *FUNCTIONS, *ALIASES, *EXTERNAL)
+)
+"""Words of a source's card that are no names of parameters."""
 
 SourceValue = tuple[int, Value | Wave, Wave | None]
 
@@ -33,12 +39,21 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: F
     offset = max(sorted_.end - 1, 0)
     value: Value | Wave | None = None
     again = {}
+    words = sorted_.words
+    named = next((k for k, word in enumerate(words[:-1]) if word.text.lower() == POINTS), None)
+    points = None if named is None else words[named + 1]
+    if named is not None:
+        del words[named : named + 2]
     for key, token in sorted_.pairs:
-        if key.text.lower() in REPETITION:
+        if key.text.lower() == POINTS:
+            points = token
+        elif key.text.lower() in OF_PWL:
             again[key.text.lower()] = constant(value_of(token, card, scope))
         else:
             offset, value = token.offset, _number(parts, scope, card, name, token)
     offset, value, wave = _words(parts, scope, card, name, sorted_.words, (offset, value))
+    if points is not None:
+        wave = _from_file(parts, card, name, points, wave)
     if wave is not None:
         wave = wave._replace(repeat=again.get("r"), delay=again.get("td", 0.0))
     if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
@@ -57,6 +72,14 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: F
     return offset, value, wave if varies else None
 
 
+def _from_file(parts: Parts, card: Card, name: Token, points: Token, wave: Wave | None) -> Wave:
+    """PWL with the points of a file."""
+    if wave is None or wave.name != "pwl" or wave.numbers:
+        raise CardError("syntax", f"{short(name.text)}: file= belongs to PWL without other points", points.offset,
+                        "PWL file=points.txt")  # fmt: skip
+    return wave._replace(numbers=list(parts.points(card, points)))
+
+
 def _words(
     parts: Parts, scope: Scope, card: Card, name: Token, words: list[Token], stated: tuple[int, Value | Wave | None]
 ) -> tuple[int, Value | Wave | None, Wave | None]:
@@ -70,17 +93,19 @@ def _words(
         word = ALIASES.get(word, word)
         k += 1
         if word == "dc":
-            if k < len(words) and numeric(words[k]):
+            if k < len(words) and valued(words[k]):
                 offset, value = words[k].offset, _number(parts, scope, card, name, words[k])
                 k += 1
         elif word in ("ac", "distof1", "distof2"):
-            k += len(list(takewhile(numeric, words[k : k + 2])))
+            k += len(list(takewhile(valued, words[k : k + 2])))
             parts.no_effect(word, card, token.offset, name.text, "amplitude" if word == "ac" else "no-effect")
         elif word in ("load", "noiseless"):
             parts.no_effect(word, card, token.offset, name.text)
         elif word in FUNCTIONS or word in EXTERNAL:
-            stop = next((j for j in range(k, len(words)) if not numeric(words[j])), len(words))
+            stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
             wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
+            if word == "pwl":
+                _warn_relative(parts, card, name, words[k:stop:2])
             k = stop
         elif value is None and k == 1:
             offset, value = token.offset, _number(parts, scope, card, name, token)
@@ -90,9 +115,21 @@ def _words(
     return offset, value, wave
 
 
-def numeric(token: Token) -> bool:
-    """Whether ``token`` is a number or an expression, not a keyword."""
-    return token.kind == EXPRESSION or token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+def _warn_relative(parts: Parts, card: Card, name: Token, times: list[Token]) -> None:
+    """Programs differ on ``+1u`` among the times of PWL."""
+    signed = next((token for token in times if token.text[:1] == "+"), None)
+    if signed is not None:
+        parts.reporter.warning("pwl", f"{short(name.text)}: the time {short(signed.text)} is counted from 0, as in "
+                               "ngspice; LTspice counts it from the time before", card, signed.offset,
+                               "write the time without a sign", [name.text])  # fmt: skip
+
+
+def valued(token: Token) -> bool:
+    """Whether ``token`` is a number, an expression or the bare name of a parameter, not a keyword."""
+    if token.kind != WORD:
+        return token.kind == EXPRESSION
+    number = token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+    return number or (token.text.isidentifier() and token.text.lower() not in KEYWORDS)
 
 
 def _number(parts: Parts, scope: Scope, card: Card, name: Token, token: Token) -> Value:
@@ -107,5 +144,5 @@ def phasor(scope: Scope, card: Card, words: list[Token]) -> Phasor | None:
     place = next((k for k, token in enumerate(words) if token.kind == WORD and token.text.lower() == "ac"), None)
     if place is None:
         return None
-    given = [constant(value_of(t, card, scope)) for t in takewhile(numeric, words[place + 1 : place + 3])]
+    given = [constant(value_of(t, card, scope)) for t in takewhile(valued, words[place + 1 : place + 3])]
     return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0

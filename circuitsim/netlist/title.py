@@ -67,7 +67,7 @@ def parses(card: Card, top: Scope) -> bool:
     """Whether a line is an element card, and the names in it are ones of the deck."""
     scratch = Scope()
     try:
-        Parts(Reporter()).element(scratch, card)
+        Parts(Reporter(), lambda *_: [0.0, 0.0]).element(scratch, card)
         words = [token for token in tokens(card)[3:] if token.kind == WORD]
     except (CardError, ExpressionError):
         return False

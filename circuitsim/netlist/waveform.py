@@ -128,6 +128,23 @@ FUNCTIONS: dict[str, tuple[int, int | None, Callable[[Sequence[float], float, Gr
 ALIASES = {"sine": "sin"}
 """Other names of functions; LTspice writes SINE."""
 
+_EXPLICIT = {"pulse": (6, (3, 4, 5)), "sin": (3, (2,)), "exp": (6, (3, 5)), "sffm": (5, (2, 4))}
+"""Function → numbers that an expression has to state, and places of those that may not be zero: a card takes them from
+its ``.tran``."""
+
+
+def spice_function(name: str) -> Callable[..., float]:
+    """``spice_pulse(v1, v2, …)`` of an expression, with the time (s) as its first argument (Xyce)."""
+    fewest, nonzero = _EXPLICIT[name]
+
+    def at(time: float, *numbers: float) -> float:
+        if len(numbers) < fewest or not all(numbers[k] for k in nonzero):
+            raise ValueError(f"spice_{name} needs at least {fewest} numbers, with times that are not zero")
+        return FUNCTIONS[name][2](numbers, time, STEADY)
+
+    return at
+
+
 EXTERNAL = frozenset(("external",))
 MAY_BE_EMPTY = frozenset(("sin", "pulse", "exp", "sffm", "am"))
 """Functions that old decks name without numbers beside AC: they are 0 at DC."""

@@ -45,6 +45,8 @@ def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
     """Uniform numbers in [0, 1) to deviations as shares of the tolerance."""
     if rule is Distribution.UNIFORM:
         return 2.0 * u - 1.0
+    if rule is Distribution.ENDS:
+        return np.where(u < 0.5, -1.0, 1.0)
     from scipy.special import ndtr, ndtri
 
     if rule is Distribution.TRUNCATED:

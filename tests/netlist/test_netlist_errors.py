@@ -67,8 +67,8 @@ ERRORS = [
     ("R1 a b 1e-310", "number", 2, 8, (), "1e-310 is smaller than a double can hold"),
     ("V1 a 0 1e306k", "number", 2, 8, (), "1e306k is larger than a double can hold"),
     ('R1 a b "5"', "number", 2, 8, (), "a value in double quotes"),
-    ("R1 a b -5", "range", 2, 8, (), "R1: the resistance must not be negative (-5 Ω)"),
-    ("R1 a b {2-5}", "range", 2, 9, ("R1",), "R1: the resistance must not be negative (-3 Ω)"),
+    ("R1 a b -5 tc1=1m", "range", 2, 8, ("R1",), "R1: the resistance must not be negative (-5 Ω)"),
+    ("R1 a b {2-5} tc1=1m", "range", 2, 9, ("R1",), "R1: the resistance must not be negative (-3 Ω)"),
     ("R1 a b 5 m=0", "range", 2, 12, (), "R1: the multiplier m must be positive, not 0"),
     ("R1 a b 5 m={1-3}", "range", 2, 8, ("R1",), "R1: the multiplier m must be positive, not -2"),
     ("R1 a b 1e-300 m=1e10", "number", 2, 1, ("R1",), "is out of a double's range"),
@@ -117,7 +117,8 @@ ERRORS = [
     (SUB + "X1", "syntax", 5, 2, (), "X1 names no sub-circuit"),
     (SUB + "X1 a b {s}", "syntax", 5, 9, (), "the name of a sub-circuit is expected"),
     (SUB + "X1 a b s m=0", "range", 5, 10, ("X1",), "X1: the multiplier m must be positive"),
-    (SUB + "X1 a b s r=-2", "range", 3, 9, ("X1.R1",), "X1.R1: the resistance must not be negative (-2 Ω)"),
+    (SUB.replace("{r}", "{r} tc1=0") + "X1 a b s r=-2", "range", 3, 9, ("X1.R1",),
+     "X1.R1: the resistance must not be negative (-2 Ω)"),
     (".subckt s a b\nR1 a b 1", "subcircuit", 2, 1, (), ".subckt s has no .ends"),
     ("R1 a 0 1\n.ends", "subcircuit", 3, 1, (), ".ends without its .subckt"),
     (".subckt", "subcircuit", 2, 7, (), ".subckt has no name"),
@@ -149,7 +150,7 @@ ERRORS = [
     (".func f(x) {f(x-1)}\nR1 a 0 {f(1)}", "function", 2, 13, ("R1",), "functions call each other"),
     ("R1 a 0 {g(1)}", "function", 2, 9, ("R1",), "no function is called 'g'"),
     ("R1 a 0 {sqrt(1,2)}", "function", 2, 9, ("R1",), "sqrt() takes 1 argument, not 2"),
-    ("R1 a 0 {rand(3)}", "function", 2, 9, ("R1",), "'rand' draws a random number"),
+    ("B1 a 0 V={rand(3)*time}", "function", 2, 11, (), "'rand' draws a random number"),
     ("R1 a 0 {v(1)}", "function", 2, 9, ("R1",), "v(…) depends on the solution"),
     ("R1 a 0 {time}", "parameter", 2, 9, ("R1",), "'time' has no value at an operating point"),
     ("R1 a 0 {}", "expression", 2, 8, (), "the expression ends where"),
@@ -158,7 +159,12 @@ ERRORS = [
     ("R1 a 0 {(1}", "expression", 2, 10, (), "')' expected at the end"),
     ("R1 a 0 {1?2}", "expression", 2, 11, (), "':' expected at the end"),
     ("R1 a 0 {1=2}", "expression", 2, 10, (), "'=2' does not belong"),
-    ("R1 a 0 {1 & 2}", "expression", 2, 11, (), "'&' does not belong"),
+    ("R1 a 0 {1 ~ 2}", "expression", 2, 11, (), "'~' does not belong"),
+    ("R1 a 0 {2*v(a)}", "parameter", 2, 13, ("R1",), "v(…) depends on the solution"),
+    ("B1 a 0 V={spice_pulse(0,1,0,0,1,1)}", "number", 2, 11, (), "spice_pulse needs at least 6 numbers"),
+    ("V1 a 0 SIN(0 amplitude 1k)", "parameter", 2, 14, ("V1",), "no parameter is called 'amplitude'"),
+    ("V1 a 0 SIN file=a.txt", "syntax", 2, 17, (), "V1: file= belongs to PWL"),
+    ("V1 a 0 wavefile=a.wav", "unsupported", 2, 8, (), "V1: sound files are not read"),
     ("R1 a 0 {*3}", "expression", 2, 9, (), "a number, a parameter or '(' expected before '*'"),
     ("R1 a 0 {1k5}", "number", 2, 9, (), "'1k5' is not a number"),
     ("R1 a 0 {1/0}", "number", 2, 10, ("R1",), "1 / 0: division by zero"),
@@ -203,9 +209,9 @@ ERRORS = [
     ("R1 a 0 1\n.param x=1\n.step param x list", "syntax", 4, 18, (), ".step list has no values"),
     ("R1 a 0 1\n.param x=1\n.step param x 1 0 1", "analysis", 4, 19, (), "x: a step of 1 never leads from 1 to 0"),
     # ---------------------------------------------------------------- true places
-    ("R1 a\n* comment\n\n+ b\n+ -5", "range", 6, 3, (), "must not be negative"),
+    ("R1 a\n* comment\n\n+ b\n+ 5Z5", "number", 6, 3, (), "is not a number"),
     ("R1 a b ; {\n  + 1k 2k ; }", "syntax", 3, 8, (), "'2k' is one value too many"),
-    ("\tR1 a b \t-5", "range", 2, 10, (), "must not be negative"),
+    ("\tR1 a b \t5Z5", "number", 2, 10, (), "is not a number"),
     (".param x={\n+ 1 +\n+ yy}\nR1 a 0 {x}", "parameter", 4, 3, ("R1",), "no parameter is called 'yy'"),
     ("T1 a 0 b c Z0=50", "unsupported", 2, 10, ("T1",), "with different reference nodes are an ideal transformer"),
     ("T1 a 0 b 0", "syntax", 2, 10, (), "T1 needs Z0"),
@@ -312,7 +318,7 @@ def test_notes(text, kind, line, column, names, message):
 
 
 def test_all_problems_at_once_in_the_order_of_the_deck():
-    lines = [f"R{k} a b -1" if k % 2 else f"S{k} a b c d m" for k in range(30)]
+    lines = [f"R{k} a b 1 m=0" if k % 2 else f"S{k} a b c d m" for k in range(30)]
     with pytest.raises(NetlistError) as caught:
         read_deck_text("t\n" + "\n".join(lines))
     problems = caught.value.problems
@@ -334,7 +340,7 @@ def test_text_of_an_error_points_at_the_word():
 
 
 def test_an_error_in_a_subcircuit_names_its_callers_once():
-    text = "t\n.subckt in a r=1\nR1 a 0 {r}\n.ends\n.subckt out a r=1\nXi a in r={r}\n.ends\n"
+    text = "t\n.subckt in a r=1\nR1 a 0 1 m={r}\n.ends\n.subckt out a r=1\nXi a in r={r}\n.ends\n"
     text += "Xo n out r=-1\nXp n out r=-2\n"
     with pytest.raises(NetlistError) as caught:
         read_deck_text(text, file="f.cir")

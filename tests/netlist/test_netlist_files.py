@@ -41,13 +41,13 @@ def test_an_included_file_has_no_title_and_its_end_ends_only_itself(tmp_path):
 
 
 def test_places_inside_includes(tmp_path):
-    main = write(tmp_path, main="t\n\n .include sub/b.inc\nR9 a 0 -1\n", sub__b_inc="* c\n.include c.inc\nR3 a 0 -1\n",
-                 sub__c_inc="R1 a\n+ 0 -5\n")  # fmt: skip
+    main = write(tmp_path, main="t\n\n .include sub/b.inc\nR9 a 0 1Z1\n",
+                 sub__b_inc="* c\n.include c.inc\nR3 a 0 1Z1\n", sub__c_inc="R1 a\n+ 0 5Z5\n")  # fmt: skip
     with pytest.raises(NetlistError) as caught:
         load(main)
     inner, middle, outer = caught.value.problems
     assert (inner.location.file, inner.location.line, inner.location.column) == (str(tmp_path / "sub/c.inc"), 2, 5)
-    assert inner.location.text == "+ 0 -5"
+    assert inner.location.text == "+ 0 5Z5"
     assert inner.location.callers == (f"included at {tmp_path}/sub/b.inc:2:1", f"included at {main}:3:2")
     assert (middle.location.line, outer.location.line, outer.location.callers) == (3, 4, ())
 
@@ -136,7 +136,7 @@ def test_marks_and_line_ends(tmp_path, data):
 
 @pytest.mark.parametrize(
     ("data", "line", "column", "message"),
-    [(b"t\nR1 a\0 0 1\n", 2, 5, "NUL"), ("t\nR1 a 0 1\n".encode("utf-16"), 1, 1, "UTF-16")],
+    [(b"t\nR1 a\0 0 1\n", 2, 5, "NUL"), ("t\nR1 a 0 1\n".encode("utf-16")[:-1], 1, 1, "UTF-16")],
 )
 def test_files_that_are_no_text(tmp_path, data, line, column, message):
     found = problem(write(tmp_path, main=data))
@@ -152,3 +152,36 @@ def test_the_deck_itself_must_be_a_regular_file(tmp_path):
                          (tmp_path / "pipe", "regular"), ("a\0b", "null")):  # fmt: skip
         with pytest.raises(UsageError, match=reason):
             load(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_with_its_mark_is_read(tmp_path, encoding):
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    path = tmp_path / "deck.net"
+    path.write_bytes(f"{mark}* µ\r\nR1 a 0 1µ\r\nV1 a 0 2\r\n.end\r\n".encode(encoding))
+    assert load(path)["R1"].value == 1e-6
+
+
+def test_points_of_a_file(tmp_path):
+    main = write(tmp_path, main="t\nV1 a 0 PWL file=p.txt r=0\nI1 0 b PWL FILE 'sub/q.csv'\n",
+                 p_txt="* points\n0 1\n1m, 2 # x\n2m;3\n", sub__q_csv="time value\n(0 5) (1 6)\n")  # fmt: skip
+    circuit = load(main)
+    assert (circuit["V1"].value, circuit["I1"].value) == (1.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "holds no pairs"), ("0 1 2", "holds no pairs"), ("0 1\nx 2", "'x' is not a number"), ("a b\n", "no pairs")],
+)
+def test_files_without_points_are_refused(tmp_path, text, message):
+    main = write(tmp_path, main="t\nV1 a 0 PWL file=p.txt\nR1 a 0 1\n", p_txt=text)
+    with pytest.raises(NetlistError, match=message) as caught:
+        load(main)
+    assert caught.value.problems[0].location.column == 17
+
+
+def test_points_outside_the_folder_are_refused(tmp_path):
+    (tmp_path / "secret.txt").write_text("0 1\n")
+    main = write(tmp_path / "deck", main="t\nV1 a 0 PWL file=../secret.txt\nR1 a 0 1\n")
+    with pytest.raises(NetlistError, match="outside the deck's folder"):
+        load(main)

@@ -41,6 +41,10 @@ def spread(*cards: str, own: tuple[str, ...] = ()) -> Spread:
         ("{gauss(1k,0.1,2)}", 1000.0, 0.15, 1000.0, Distribution.NORMAL),
         ("'agauss(1k,30,3)'", 1000.0, 30.0, 1.0, Distribution.NORMAL),
         ("{-2*(5-mc(505,0.01))}", 1000.0, 0.01, 1010.0, Distribution.UNIFORM),
+        ("{limit(1k,30)}", 1000.0, 30.0, 1.0, Distribution.ENDS),
+        ("{limit(1k,2k,-30)+limit(0,5)}", 1000.0, 5.0, 1.0, Distribution.ENDS),
+        ("{1k*(0.5+rand())}", 1000.0, 0.5, 1000.0, Distribution.UNIFORM),
+        ("{1k*(0.5+random(3.5))}", 1000.0, 0.5, 1000.0, Distribution.UNIFORM),
         ("{mc(1k,-0.05)/2}", 500.0, 0.05, 500.0, Distribution.UNIFORM),
         ("{mc(1k,0.05)} m=4", 250.0, 0.05, 250.0, Distribution.UNIFORM),
         ("{mc(1k,0.05)} tc1=0.01 temp=37", 1100.0, 0.05, 1100.0, Distribution.UNIFORM),
@@ -132,7 +136,7 @@ def test_what_cannot_be_drawn_is_read_at_its_nominal_value_and_refused_by_montec
         ("R1 in 0 {mc(1k)}", "write mc"),
         ("R1 in 0 {gauss(1k,2)}", "write gauss"),
         ("R1 in 0 {agauss(1k,2,0)}", "standard deviations must be positive"),
-        ("R1 in 0 {rand(3)}", "random number"),
+        ("R1 in 0 {rand(3,4)}", r"rand\(\) or rand\(number\)"),
         ("E1 x 0 in 0 {mc(10,0.1)}\nRx x 0 1", "random number"),
         ("B1 x 0 V={mc(1,0.1)*v(in)}\nRx x 0 1", "random number"),
         ("R1 in 0 1k tol=wide", "tol=wide is no percentage"),
@@ -178,3 +182,22 @@ def test_decks_pickle_with_their_deviations() -> None:
     again = pickle.loads(pickle.dumps(read))
     assert again.deviations.variables == read.deviations.variables
     assert dict(again.deviations.effects) == dict(read.deviations.effects)
+
+
+def test_rand_of_one_whole_number_is_one_variable() -> None:
+    cards = ("R1 in 0 {1k+rand(3)}", "R2 in 0 {1k+rand(3.7)}", "R3 in 0 {1k+rand(4)}", "R4 in 0 {1k+random(3.7)}")
+    found = spread(*cards, "R5 in 0 {1k+rand()}", "R6 in 0 {1k+rand()}")
+    assert len(found.variables) == 5
+    elements = np.count_nonzero(found.weights.toarray(), axis=int(found.weights.shape[0] == 5))
+    assert sorted(elements) == [1, 1, 1, 1, 2]
+
+
+def test_limit_draws_its_two_ends() -> None:
+    read = deck("R1 in a {limit(1k,100)}", "R2 a 0 1k", "R3 in b {1k+500*rand()}", "R4 b 0 1k")
+    kept: list[np.ndarray] = []
+    circuitsim.montecarlo(read, [], ["v(a)", "v(b)"], 2000, rows=lambda names, values: kept.append(values))
+    ends, between = np.concatenate(kept)[:, -2:].T
+    low, high = 10e3 / 2.1e3, 10e3 / 1.9e3
+    assert np.allclose(np.where(ends < 5.0, low, high), ends, rtol=1e-12)
+    assert abs(np.count_nonzero(ends < 5.0) - 1000) < 150
+    assert 4.0 < between.min() < 4.01 and 4.99 < between.max() < 5.0
