@@ -16,7 +16,7 @@ from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
@@ -24,8 +24,12 @@ from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import UPDATES
 from circuitsim.engine.small.samples import CLEAN
 from circuitsim.engine.small.single import NUMBERS, part
+from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
+
+COARSE = 1e-3
+"""A voltage below this share of the potentials at its ends is taken as a sum of drops instead."""
 
 LARGEST = 20_000
 """Most nodes of a circuit for which a plan is worth trying: beyond, few are sparse enough for scalar elimination."""
@@ -138,12 +142,16 @@ class SmallCircuitSolver:
             kind, first, second, _, _ = self.circuit.arrays()
             r = np.flatnonzero((kind == RESISTOR) & (out[: kind.size] != 0.0))
             current[r] = (v[first[r]] - v[second[r]]) / out[r]
-            closed[self._diode[out[self.iterations + 1 :] != IDLE]] = True
+            closed[self.conducting(out)] = True
         return UncertifiedSolution(closed, current, why)
 
     def info(self, out: np.ndarray, why: str) -> dict[str, object]:
         """The method, why it was chosen, counts of its work."""
         return {"name": "active-set", "why": why, "iterations": int(out[self.iterations])}
+
+    def conducting(self, out: np.ndarray) -> np.ndarray:
+        """The conducting diodes."""
+        return self._diode[out[self.iterations + 1 :] != IDLE]
 
     def loops(self, out: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The diodes on loops of equal potentials, and which of them carry something."""
@@ -195,9 +203,15 @@ class LazyOperatingPoint(OperatingPoint):
     def drops(self) -> np.ndarray:
         """Branch voltages, V (m,): R i of resistors, which potentials may be too coarse to resolve."""
         arrays, value = self._solver.circuit.arrays(), self.out[: self._solver.value.size]
+        reach = np.abs(self.voltages[arrays.first])
         drop = self.voltages[arrays.first] - self.voltages[arrays.second]
         drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
-        return np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
+        drop = np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
+        coarse = np.flatnonzero((arrays.kind == CURRENT) & (np.abs(drop) < COARSE * reach))
+        if coarse.size:
+            conducting = self._solver.conducting(self.out)
+            drop[coarse] = sums_of_drops(arrays._replace(value=value), conducting, self.currents, coarse)
+        return drop
 
     @Deferred
     def unique(self) -> np.ndarray:

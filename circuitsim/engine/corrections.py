@@ -72,6 +72,15 @@ class Corrections:
         self.zero = self.chords[:0]
         self._carrying = np.concatenate([self.chords, net.sources])
         self._old = self.residual
+        self._apart, self._above = self._separate()
+
+    def _separate(self) -> tuple[np.ndarray, np.ndarray]:
+        """Blocks of the elements and of the nodes' tree edges as `tree.tree_currents` takes them: one for all where
+        sources join two trees, whose net currents go through to the roots."""
+        net, made = self.net, self.made
+        if (made.root_of[net.first[net.sources]] != made.root_of[net.second[net.sources]]).any():
+            return np.zeros(net.first.size, dtype=np.int64), np.zeros(net.n_nodes, dtype=np.int64)
+        return self.block, np.where(made.edge_of >= 0, self.block[made.edge_of], -2)
 
     def follow(self, share: float = 0.0) -> bool:
         """Tree currents, potentials and blocks' largest currents that follow from the chords' currents; those of the
@@ -79,8 +88,8 @@ class Corrections:
         net, made = self.net, self.made
         tiny = kernel(tree.follow, net.first.size)(
             made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf, self._carrying, self.block,
-            self.current, self.current_low, self.need, self.need_low, self._most, share, self.v, self.v_low,
-            self.in_block,
+            self._apart, self._above, self.current, self.current_low, self.need, self.need_low, self._most, share,
+            self.v, self.v_low, self.in_block,
         )  # fmt: skip
         return bool(tiny)
 

@@ -91,13 +91,24 @@ def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> t
         The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest member,
         V: such a loop closes.
     """
-    largest, members = np.zeros(diodes.size), np.zeros(diodes.size, dtype=np.int64)
-    made, a, c = point.tree, net.first[diodes], net.second[diodes]
+    largest, members = _loop_scales(net, point, diodes)
+    share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
+    return OVERALL * largest, share * largest
+
+
+def sources_alone(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
+    """Whether the tree joins the ends of each element by sources, shorts and conducting diodes alone."""
+    return _loop_scales(net, point, elements)[1] > 0
+
+
+def _loop_scales(net: Network, point: LinearPoint, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """See `circuitsim.engine.tree.loop_scales`."""
+    largest, members = np.zeros(elements.size), np.zeros(elements.size, dtype=np.int64)
+    made, a, c = point.tree, net.first[elements], net.second[elements]
     kernel(tree.loop_scales, net.first.size)(
         made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
     )  # fmt: skip
-    share = np.maximum(OVERALL, (members + np.sign(members)) * CLOSES)
-    return OVERALL * largest, share * largest
+    return largest, members
 
 
 def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim._graphs import Tracks, choose_forest, grow_forest
+from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.program.components import component_labels
 
@@ -41,7 +44,7 @@ class Tree(NamedTuple):
 
 def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
     """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
-    if not closed.size:
+    if not closed.size and net.fixed is net.structure.voltage_edges:
         return net.resistances.tree
     return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
 
@@ -91,6 +94,26 @@ def _grow(first, second, start, preferred, edges, order, edge, parent, edge_of, 
         order[found], edge[found], parent[found] = u, e, p
         edge_of[u], parent_of[u], depth[u] = e, p, depth[p] + 1
         found += 1
+    return found
+
+
+def sums_of_drops(
+    arrays: CircuitArrays, conducting: np.ndarray, current: np.ndarray, elements: np.ndarray
+) -> np.ndarray:
+    """Voltages of ``elements``, V, as sums of drops along the spanning tree of fixed voltages, the diodes
+    ``conducting`` and the smallest resistances, at branch currents ``current`` (m,), A; zero without a path."""
+    kind, first, second, value, n_nodes = arrays
+    resistive = (kind == RESISTOR) & (value != 0.0) & np.isfinite(value)
+    ohms, emf = np.where(resistive, value, 0.0), np.where(kind == VOLTAGE, value, 0.0)
+    fixed = np.flatnonzero((kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0)))
+    ascending = np.flatnonzero(resistive)
+    ascending = ascending[np.argsort(value[ascending], kind="stable")]
+    made = grow(n_nodes, first, second, np.zeros(1, dtype=int), np.concatenate([fixed, conducting, ascending]))
+    found = np.zeros(elements.size)
+    kernel(tree.path_voltages, first.size)(
+        made.depth, made.edge_of, made.parent_of, first, ohms, emf, current, np.zeros(first.size), first[elements],
+        second[elements], found,
+    )  # fmt: skip
     return found
 
 

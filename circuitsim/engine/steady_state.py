@@ -8,10 +8,10 @@ import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
 from circuitsim.engine.active_set import solve_active_set
-from circuitsim.engine.kkt import CLOSES, forward_voltages, resolved_voltages, voltages_between
+from circuitsim.engine.kkt import CLOSES, forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import LinearPoint
+from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 
 SMALLEST, LARGEST = 1e-290, 1e290
@@ -50,8 +50,7 @@ def steady_state(
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
     point, iterations = solve_active_set(net, closed, guess, anchor, limit)
     m, d = net.first.size, net.diodes
-    forward = forward_voltages(net, point)
-    tight = _tight(net, point, forward)
+    point, forward, tight = _with_closed_loops(net, point)
     loops = loop_currents(net, point, d[tight])
     current, unique = point.current.copy(), np.ones(m, dtype=bool)
     current[loops.elements], unique[loops.elements] = loops.current, loops.unique
@@ -59,10 +58,7 @@ def steady_state(
     unique[net.fixed] &= net.first[net.fixed] != net.second[net.fixed]
     unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
-    voltages, low, zero = _without_rounding(net, point, tight)
-    idle = zero[net.first] & zero[net.second]
-    current[idle & (net.ohms > 0.0)] = 0.0
-    forward[idle[d]] = 0.0
+    voltages, low = point.v.copy(), point.v_low.copy()
     drop = _drops(net, point, forward, tight, current)
     for quantity in (current, drop, voltages):
         if not (np.abs(quantity) <= LARGEST).all():
@@ -71,40 +67,41 @@ def steady_state(
     return SteadyState(current, drop, voltages, low, unique, iterations, point.converged)
 
 
-def _without_rounding(
-    net: Network, point: LinearPoint, tight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Node potentials and what rounding them leaves over, V; nodes that resistors and diodes join without a drop.
+def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, np.ndarray, np.ndarray]:
+    """The point, the voltages of all diodes (d,), V, and which of these are zero (d,), with loops of sources closed.
 
-    Zero also at nodes that a diode or source of 0 V outside the tree joins to a node of 0 V, where the sources in this
-    loop add up to zero but for rounding; at nodes that hang on such ones without a current; and at nodes that such ones
-    lift by no more than their own rounding, with currents that are rounding of those at the tree's next node.
+    The sources of a loop through a diode or short outside the tree add up to zero but for rounding where the potentials
+    at its ends differ. Then the diode or short joins the tree in place of the largest source of the loop. So its ends
+    have one potential, and resistors across it carry nothing. Each such element joins trees of shorts and such elements
+    into one; so there are fewer turns than nodes.
     """
-    v, low, made, d = point.v.copy(), point.v_low.copy(), point.tree, net.diodes
-    shorts = net.fixed[(net.emf[net.fixed] == 0.0) & ~made.inside[net.fixed]]
-    equal = np.concatenate([d[tight & ~point.closed[d]], shorts])
-    ends = np.concatenate([net.first[equal], net.second[equal]])
-    others = np.concatenate([net.second[equal], net.first[equal]])
-    zero = set(ends[(v[ends] != 0.0) & (v[others] == 0.0)].tolist())
-    lifted = np.abs(v) <= np.abs(v[list(zero)]).max() if zero else np.zeros(v.size, dtype=bool)
-    hanging = np.flatnonzero(lifted & (made.edge_of >= 0))
-    idle, at_node = np.zeros(v.size, dtype=bool), np.zeros(v.size)
-    if zero:
-        np.maximum.at(at_node, net.first, np.abs(point.current))
-        np.maximum.at(at_node, net.second, np.abs(point.current))
-    for u in hanging[np.argsort(made.depth[hanging], kind="stable")].tolist():
-        e, parent = made.edge_of[u], made.parent_of[u]
-        if parent not in zero or net.emf[e] != 0.0:
-            continue
-        if net.ohms[e] * point.current[e] == 0.0:
-            zero.add(u)
-        elif net.ohms[e] > 0.0 and at_node[u] <= CLOSES * at_node[parent]:
-            zero.add(u)
-            idle[[u, parent]] = True
-    idle |= (v == 0.0) if idle.any() else idle
-    for u in zero:
-        v[u] = low[u] = 0.0
-    return v, low, idle
+    d = net.diodes
+    closing = np.zeros(net.first.size, dtype=bool)
+    while True:
+        forward = forward_voltages(net, point)
+        tight = _tight(net, point, forward)
+        new = _rounded(net, point, d[tight])
+        if not new.size:
+            return point, forward, tight
+        closing[new] = True
+        ascending = net.fixed[np.argsort(np.abs(net.emf[net.fixed]), kind="stable")]
+        shorts = int(np.count_nonzero(net.emf[ascending] == 0.0))
+        joining = d[closing[d]]
+        ordered = net._replace(fixed=np.concatenate([ascending[:shorts], joining, ascending[shorts:]]))
+        closed = np.concatenate([joining, np.flatnonzero(point.closed)])
+        point = solve_linear(ordered, closed, point.current, point.v)
+
+
+def _rounded(net: Network, point: LinearPoint, tight: np.ndarray) -> np.ndarray:
+    """Elements of 0 V outside the tree, the diodes ``tight`` among them, whose ends the tree joins by sources and
+    conducting diodes that add up to rounding, not to zero."""
+    made = point.tree
+    level = np.concatenate([net.fixed[net.emf[net.fixed] == 0.0], tight])
+    a, b = net.first[level], net.second[level]
+    off = ~made.inside[level] & (made.root_of[a] == made.root_of[b])
+    off &= (point.v[a] != point.v[b]) | (point.v_low[a] != point.v_low[b])
+    level = level[off]
+    return level[sources_alone(net, point, level)] if level.size else level
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:

@@ -21,8 +21,13 @@ RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
 
 
-def tree_currents(order, edge, parent, first, second, chords, current, current_low, need, need_low, most, share):
+def tree_currents(
+    order, edge, parent, first, second, chords, block, above, current, current_low, need, need_low, most, share
+):  # fmt: skip
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
+
+    A fundamental loop lies in one biconnected component. So the currents of a component add up to zero at the node that
+    holds it on the side of the root, and are left out there: they leave no rounding in the components above.
 
     Parameters
     ----------
@@ -32,10 +37,14 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
         Terminals of the elements.
     chords : int array
         Elements outside the tree that carry current.
+    block : (m,) int array
+        Biconnected component of each element; one and the same for all where chords join two trees.
+    above : (n_nodes,) int array
+        ``block`` of the tree edge to each node's parent; that of no element at roots, or of all to have ``need`` there.
     current, current_low : (m,) float arrays
         Branch currents; those of tree edges are filled in.
     need, need_low : (n_nodes,) float arrays
-        Filled: zero, but at each root the net current into its component, A.
+        Filled: zero, but at each root the net current into its component, A, if asked for by ``above``.
     most : (n_nodes,) float array
         Work space.
     share : float
@@ -56,9 +65,12 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
         c, c_low = current[e], current_low[e]
         if c != 0.0:
             a, b = first[e], second[e]
-            need[a], need_low[a] = add(need[a], need_low[a], -c, -c_low)
-            need[b], need_low[b] = add(need[b], need_low[b], c, c_low)
-            most[a], most[b] = max(most[a], abs(c)), max(most[b], abs(c))
+            if block[e] == above[a]:
+                need[a], need_low[a] = add(need[a], need_low[a], -c, -c_low)
+                most[a] = max(most[a], abs(c))
+            if block[e] == above[b]:
+                need[b], need_low[b] = add(need[b], need_low[b], c, c_low)
+                most[b] = max(most[b], abs(c))
     for k in range(order.size - 1, -1, -1):
         e = edge[k]
         if e < 0:
@@ -73,9 +85,10 @@ def tree_currents(order, edge, parent, first, second, chords, current, current_l
             current[e], current_low[e] = h, low
         else:
             current[e], current_low[e] = -h, -low
-        if h != 0.0:
-            need[p], need_low[p] = add(need[p], need_low[p], h, low)
-        most[p] = max(most[p], most[u])
+        if block[e] == above[p]:
+            if h != 0.0:
+                need[p], need_low[p] = add(need[p], need_low[p], h, low)
+            most[p] = max(most[p], most[u])
         need[u], need_low[u] = 0.0, 0.0
     return found
 
@@ -100,12 +113,13 @@ def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low,
 
 
 def follow(
-    order, edge, parent, first, second, ohms, emf, carriers, block, current, current_low, need, need_low, most, share,
-    v, v_low, in_block,
+    order, edge, parent, first, second, ohms, emf, carriers, block, apart, above, current, current_low, need, need_low,
+    most, share, v, v_low, in_block,
 ):  # fmt: skip
-    """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns what the first does."""
+    """`tree_currents` (``apart`` and ``above`` are its ``block`` and ``above``) and `tree_potentials`, and the largest
+    |current| in each block; returns what the first does."""
     found = tree_currents(
-        order, edge, parent, first, second, carriers, current, current_low, need, need_low, most, share
+        order, edge, parent, first, second, carriers, apart, above, current, current_low, need, need_low, most, share
     )
     tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low)
     block_maxima(block, current, in_block)

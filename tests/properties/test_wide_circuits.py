@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from branch_checks import examine
-from circuits import examples
+from circuits import Parts, examples, sketch_of
 from wide_circuits import LARGE, SMALL, Regime, draw
 
 
@@ -45,8 +45,42 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.CURRENT_LOOPS, 2005478), (Regime.CURRENT_LOOPS, 3072388),
         # A current within its accuracy, whose drop is all of its loop's.
         (Regime.ANYTHING, 620139),
+        # Loops of sources that close up to rounding, by a short at a node without other currents.
+        (Regime.DECIMALS, 7011932), (Regime.DECIMALS, 7062772),
+        # Currents of another biconnected component, which cancel, beside a current of 1e-28 of them.
+        (Regime.CANCELLING, 7016846),
+        # The energy of a current source across a nanoohm.
+        (Regime.ISLANDS, 4067724),
     ],
     ids=str,
 )  # fmt: skip
 def test_circuits_that_were_wrong(regime: Regime, seed: int) -> None:
     assert examine(draw(regime, seed, SMALL)) == []
+
+
+SHRUNK: dict[str, Parts] = {
+    # 0.6 − 0.1 − 0.5 = 2⁻⁵⁵: the diode at the end of a short closes a loop of sources that carry nothing.
+    "loop of sources, short, diode": [
+        ("V", 5, 2, -0.6), ("V", 0, 4, -0.1), ("V", 2, 4, 0.5), ("V", 5, 1, 0.0), ("D", 1, 0, 0.0),
+    ],
+    "loop of sources, short, diode, other signs": [
+        ("V", 6, 2, 0.8), ("V", 7, 1, 0.0), ("V", 1, 6, -0.5), ("V", 2, 0, -0.3), ("D", 7, 0, 0.0),
+    ],
+    # 2⁻⁵⁵ V across a resistor beside a diode that carries 0.6 A.
+    "resistor beside a diode that closes a loop of sources": [
+        ("R", 0, 1, 1.0), ("R", 2, 1, 1.0), ("V", 1, 3, -0.6), ("V", 0, 4, -0.1), ("V", 2, 4, 0.5), ("D", 3, 2, 0.0),
+        ("R", 3, 1, 0.1), ("D", 1, 0, 0.0),
+    ],
+    # 24,600 A that cancel between nodes 1 and 6; 1.4e-24 A through both resistors on the other side of node 1.
+    "cancelling sources beside a small current": [
+        ("R", 0, 1, 2097152.0), ("R", 1, 2, 1.7e6), ("I", 0, 2, 0.0020287794612725784),
+        ("I", 0, 2, 0.004057558922545157), ("I", 2, 0, 0.006086338383817734), ("I", 6, 1, 8200.0), ("I", 6, 1, 16400.0),
+        ("I", 1, 6, 24600.0), ("R", 1, 6, 1.0), ("R", 0, 2, 4.0),
+    ],
+    "current source across 2 nΩ at 1 V": [("R", 1, 2, 2e-9), ("I", 1, 2, 1.0), ("V", 0, 2, 1.0)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHRUNK)
+def test_shrunk_circuits(name: str) -> None:
+    assert examine(sketch_of(SHRUNK[name])) == []
