@@ -15,10 +15,13 @@ from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.controlled.block_plan import BlockPlan, block_plan, swept
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
 from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
 from circuitsim.controlled.equations import Equations, equations, least_conductance, right_side
-from circuitsim.controlled.linear import Factor, Pair, Pattern
+from circuitsim.controlled.law_arrays import LawArrays, law_arrays
+from circuitsim.controlled.linear import FINE, Factor, Pair, Pattern
 from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
@@ -28,6 +31,9 @@ from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyE
 
 KEPT = 8
 """Factors that are kept, one for each set of conducting diodes."""
+
+COARSE = 2.0**-70
+"""Share of every unknown to which it is refined where that suffices for the certificate."""
 
 NOISE = 2.0**-80
 """Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
@@ -39,9 +45,9 @@ CHANGES = 8
 class _System:
     """Equations and blocks of a circuit, for one set of values other than those of sources."""
 
-    def __init__(self, circuit: Circuit, arrays: CircuitArrays) -> None:
-        self.circuit, self.arrays, self.laws = circuit, arrays, circuit.laws
-        self.eq: Equations = equations(arrays, self.laws)
+    def __init__(self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays) -> None:
+        self.circuit, self.arrays, self.laws = circuit, arrays, laws
+        self.eq: Equations = equations(arrays, circuit.laws)
         self.pattern = Pattern(self.eq)
         self.factors: dict[bytes, Factor] = {}
 
@@ -65,9 +71,26 @@ class _System:
         return made
 
     @cached_property
+    def dense(self) -> DenseBlocks | None:
+        """The blocks as dense systems: all, or only those with diodes where others are too large."""
+        terms = self.pattern.terms(None)
+        every = dense_blocks(self.eq, terms, self.raw, every=True)
+        return dense_blocks(self.eq, terms, self.raw, every=False) if every is None else every
+
+    @cached_property
     def regular(self) -> bool:
         """Whether it is proven that there is one operating point, whatever the sources are."""
-        return all_regular(self.eq, self.pattern.terms(None), self.raw)
+        return all_regular(self.eq, self.pattern.terms(None), self.raw, self.dense)
+
+    @cached_property
+    def plan(self) -> BlockPlan | None:
+        """What kernels solve block by block; None where that does not suit."""
+        try:
+            if not self.regular or self.dense is None or (self.dense.inverse_at < 0).any():
+                return None
+        except NoOperatingPointError:
+            return None  # sections may name the reason
+        return block_plan(self.eq, self.pattern.terms(None), self.raw, self.dense)
 
     def factor(self, conducting: np.ndarray | None) -> Factor:
         """Factors of the matrix for these diodes, kept for the next time."""
@@ -138,18 +161,18 @@ class PreparedControlled:
         """
         circuit = self._with(values)
         arrays = circuit.arrays()
-        if self.sections is not None:
-            found = sectioned(circuit, self.sections, self._convex, self.tolerance)
-            if found is not None:
-                return found
         system = self.system(arrays)
-        right = right_side(arrays, circuit.laws, system.eq)
+        right = right_side(arrays, system.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            if system.regular:
+            found = _swept(system, circuit, right, start, self.tolerance)
+            if found is None and self.sections is not None:
+                found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
+            if found is None and system.regular:
                 found = _changed(system, circuit, right, start, self.tolerance)
                 if found is not None and found.certificate.certified:
                     found.uniqueness = Uniqueness.UNIQUE
-                    return found
+            if found is not None and found.certificate.certified:
+                return found
             before = None if start is None else _unknowns(system.eq, start)
             outcome = Search(system.pattern, system.order, right, before).run()
             if not outcome.choices:
@@ -165,10 +188,15 @@ class PreparedControlled:
         """
         circuit = self.circuit.with_column(column)
         system = self.system(circuit.arrays())
-        right = right_side(circuit.arrays(), circuit.laws, system.eq)
+        right = right_side(circuit.arrays(), system.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             found = _changed(system, circuit, right, start, self.tolerance)
         return self.solve(column, start) if found is None else found
+
+    @cached_property
+    def laws(self) -> LawArrays:
+        """The laws of the controlled elements as arrays."""
+        return law_arrays(self.circuit.laws)
 
     @cached_property
     def sections(self) -> Sections | None:
@@ -196,7 +224,7 @@ class PreparedControlled:
         if key not in self._known:
             if self._known:
                 self._known.pop(next(iter(self._known)))
-            self._known[key] = _System(self.circuit, arrays)
+            self._known[key] = _System(self.circuit, arrays, self.laws)
         return self._known[key]
 
 
@@ -209,15 +237,15 @@ def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
     NoOperatingPointError
         Its equations do not determine currents and voltages.
     """
-    system = _System(circuit, circuit.arrays())
-    return all_regular(system.eq, system.pattern.terms(None), system.raw, strict)
+    system = _System(circuit, circuit.arrays(), law_arrays(circuit.laws))
+    return all_regular(system.eq, system.pattern.terms(None), system.raw, system.dense, strict)
 
 
 def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
     """The circuit seen from its diodes, the resistances ρ (Ω), and the diodes' places; None where that is singular, or
     has more than ``most`` of them."""
     arrays = circuit.arrays()
-    system = _System(circuit, arrays)
+    system = _System(circuit, arrays, law_arrays(circuit.laws))
     eq = system.eq
     if eq.diode.size > most:
         return None
@@ -227,7 +255,7 @@ def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.nda
         factor = system.factor(None)
     except ArithmeticError:
         return None
-    v0, i0 = port_values(eq, chosen, factor.rough(right_side(arrays, circuit.laws, eq)))
+    v0, i0 = port_values(eq, chosen, factor.rough(right_side(arrays, system.laws, eq)))
     p, q = port_values(eq, chosen, factor.rough(unit))
     return Ports(v0, i0, p, q, np.zeros(v0.size), np.zeros(v0.size)), eq.load, eq.diode
 
@@ -297,6 +325,26 @@ def _point(
     return None
 
 
+def _swept(
+    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
+) -> OperatingPoint | None:
+    """The operating point of a circuit that has one whatever its sources are, block by block; None where its
+    certificate fails."""
+    if system.plan is None:
+        return None
+    guess = None if start is None else start.currents[system.eq.diode] > 0.0
+    for fine, share in ((COARSE, 0.0), (FINE, 0.0), (FINE, NOISE)):
+        found = swept(system.plan, right, guess, fine)
+        if found is None:
+            return None
+        point = _measured(system, circuit, *found, (tolerance, share))
+        if point.certificate.certified:
+            point.solver |= {"linear": "small blocks", "name": "block-sweep"}
+            point.uniqueness = Uniqueness.UNIQUE
+            return point
+    return None
+
+
 def _changed(
     system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
 ) -> OperatingPoint | None:
@@ -356,11 +404,12 @@ def _measured(
     drops[held] = value[held]
     drops[eq.diode[conducting]] = 0.0
     currents[eq.diode[~conducting]] = 0.0
-    least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * least_conductance(circuit.arrays()))
-    currents[np.abs(currents) < least] = 0.0
+    if noise:
+        least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * least_conductance(circuit.arrays()))
+        currents[np.abs(currents) < least] = 0.0
     ohmic = (kind == RESISTOR) & inside
     drops[ohmic] = value[ohmic] * currents[ohmic]
-    certificate = certify_controlled(circuit.arrays(), circuit.laws, voltages, currents, drops, tolerance, low)
+    certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
     info: dict[str, object] = {
         "name": "complementary-pivoting", "why": "controlled sources have no energy function",
         "blocks": len(system.raw), "iterations": 1, "linear": "sparse LU",

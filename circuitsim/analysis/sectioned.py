@@ -12,6 +12,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.sections import Hold, Section, Sections
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import NoSteadyStateError
@@ -107,7 +108,9 @@ class _Whole:
             leaving.setdefault(hold.other, []).append(total)
 
 
-def sectioned(circuit: Circuit, found: Sections, solve: Solve, tolerance: float) -> OperatingPoint | None:
+def sectioned(
+    circuit: Circuit, found: Sections, solve: Solve, tolerance: float, laws: LawArrays
+) -> OperatingPoint | None:
     """The operating point, or None where it is not certified (or a diode lies between held nodes).
 
     Raises
@@ -135,7 +138,7 @@ def sectioned(circuit: Circuit, found: Sections, solve: Solve, tolerance: float)
             return None
     low = np.zeros(whole.voltages.size)
     certificate = certify_controlled(
-        whole.arrays, circuit.laws, whole.voltages, whole.currents, whole.drops, tolerance, low
+        whole.arrays, laws, whole.voltages, whole.currents, whole.drops, tolerance, low
     )
     if not certificate.certified:
         return None

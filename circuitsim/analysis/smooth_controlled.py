@@ -225,7 +225,7 @@ class _Search:
         drops[touch], currents[touch], column[touch] = found.voltage, 0.0, found.voltage
         drops[rest], currents[rest], column[rest] = found.voltage, found.current, found.current
         made = certify_controlled(
-            arrays._replace(value=column), self.ready.expansion.circuit.laws, voltages, currents, drops,
+            arrays._replace(value=column), self.ready.inner.laws, voltages, currents, drops,
             self.ready.tolerance, low,
         )  # fmt: skip
         gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))

@@ -39,10 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compile the kernels, with one line a part on stderr, and print the seconds."""
+    from circuitsim.controlled.kernels import controlled_kernel
     from circuitsim.engine.small.kernels import load
 
     begin = time.perf_counter()
     load()
+    controlled_kernel.load()
     chosen = args.only or list(PARTS)
     for k, name in enumerate(chosen):
         print(f"{k + 1}/{len(chosen)} {name} …", file=sys.stderr, flush=True)
@@ -68,7 +70,7 @@ def _solve() -> str:
 
 DECKS = (
     ("grid", 700), ("grid-scaled", 100), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000),
-    ("grid", 20_500), ("erdos-renyi", 6_000), ("crossbar", 20_500),
+    ("grid", 20_500), ("erdos-renyi", 6_000), ("crossbar", 20_500), ("op-amp-stages", 300),
 )  # fmt: skip
 """Families and sizes (`circuitsim.bench.families`) whose solves use all kernels of the solvers."""
 

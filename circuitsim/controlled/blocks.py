@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Pattern
-from circuitsim.controlled.matrices import is_p_matrix
+from circuitsim.controlled.matrices import in_watts, is_p_matrix
 from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, hybrid, with_constant
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Block:
     def regular(self, problem: Hybrid) -> bool:
         """Whether its matrix is a P-matrix: one solution for any sources."""
         if self._regular is None:
-            self._regular = is_p_matrix(problem.matrix)
+            self._regular = is_p_matrix(in_watts(problem.matrix, self.loads))
         return self._regular
 
 

@@ -28,6 +28,7 @@ from circuitsim.circuit.elements import (
     VOLTAGE,
 )
 from circuitsim.circuit.laws import Law, Quantity
+from circuitsim.controlled.law_arrays import LawArrays
 
 SMALL = 1e-6
 """A resistor below this share of the largest one at its ends has its current as an unknown of its own."""
@@ -136,7 +137,7 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray
     return Equations(size, rows, columns, values, ohms, own, diode, a[diode], b[diode], loads, pinned)
 
 
-def right_side(arrays: CircuitArrays, laws: Mapping[int, Law], eq: Equations) -> np.ndarray:
+def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndarray:
     """Currents of sources into nodes, A, and what sources and laws hold, V or A (size,)."""
     kind, first, second, value, _ = arrays
     right = np.zeros(eq.size)
@@ -146,10 +147,14 @@ def right_side(arrays: CircuitArrays, laws: Mapping[int, Law], eq: Equations) ->
         np.add.at(right, end[inside] - 1, sign * value[inside])
     held = np.flatnonzero(kind == VOLTAGE)
     right[eq.own[held]] = value[held]
-    for k, law in laws.items():
-        gain = 1.0 if np.isnan(value[k]) else float(value[k])
-        given = [c * float(value[e]) for c, e in law.currents if kind[e] == CURRENT]
-        right[eq.own[k]] = law.constant + gain * sum(given)
+    wanted = laws.constant.copy()
+    given = np.flatnonzero(kind[laws.control] == CURRENT)
+    if given.size:
+        of = np.repeat(np.arange(wanted.size), np.diff(laws.current_ends))[given]
+        gain = value[laws.element[of]]
+        terms = laws.current_share[given] * value[laws.control[given]]
+        np.add.at(wanted, of, np.where(np.isnan(gain), 1.0, gain) * terms)
+    right[eq.own[laws.element]] = wanted
     right[eq.pinned - 1] = 0.0
     return right
 

@@ -29,6 +29,16 @@ def is_p_matrix(m: np.ndarray) -> bool:
     return dominant(scaled) or (len(m) <= MINORS and positive_minors(scaled))
 
 
+def in_watts(m: np.ndarray, load: np.ndarray) -> np.ndarray:
+    """The matrix of ports with voltages and currents times √(1/ρ) and √ρ, ρ = ``load`` (d,) in Ω, in place of 1 and ρ.
+
+    Products y z are powers then: the symmetric part of a passive circuit's matrix has no negative eigenvalue. Whether
+    it is a P-matrix is the same question.
+    """
+    root = np.sqrt(load)
+    return np.asarray(m * root / root[:, None])
+
+
 def dominant(m: np.ndarray) -> bool:
     """Whether ``m`` with positive diagonal is dominated by it after a scaling of columns: an H-matrix."""
     comparison = -np.abs(m)

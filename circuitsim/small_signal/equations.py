@@ -13,6 +13,7 @@ import numpy as np
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR
 from circuitsim.controlled.equations import Equations, equations, references, right_side
+from circuitsim.controlled.law_arrays import law_arrays
 from circuitsim.small_signal.linearized import Linearized
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class SmallSignalEquations(NamedTuple):
 
     def right_side(self, amplitudes: np.ndarray) -> np.ndarray:
         """b for complex amplitudes (m,) of the sources, V or A; zero for all other elements."""
-        arrays, laws, eq = self.linear.arrays, self.linear.laws, self.unknowns
+        arrays, laws, eq = self.linear.arrays, law_arrays(self.linear.laws), self.unknowns
         own = _direct_current(arrays)
         sources = amplitudes != 0.0
         real, imaginary = (own.value.copy() for _ in range(2))

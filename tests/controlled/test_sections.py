@@ -52,7 +52,7 @@ def test_a_chain_is_unique_and_agrees_with_exact_arithmetic() -> None:
                   f"E{k} o{k} 0 d{k} m{k} {-4 * k}"]  # fmt: skip
     circuit = circuitsim.loads("\n".join(["chain", *cards, ""]))
     point, exact = circuitsim.solve(circuit), all_points(circuit)
-    assert point.solver["name"] == "sections" and point.uniqueness is Uniqueness.UNIQUE
+    assert point.solver["name"] == "block-sweep" and point.uniqueness is Uniqueness.UNIQUE
     assert exact is not None and len(exact.points) == 1 and agrees(point, *exact.points[0])
 
 
@@ -67,9 +67,11 @@ def test_the_general_way_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
 
     text = BUFFERED.replace("C1 c 0 1u", "R9 c 0 5k").replace("D4 q 0\n", "")
     circuit = circuitsim.loads(text)
-    by_sections = circuitsim.solve(circuit)
-    monkeypatch.setattr(controlled, "sections", lambda arrays, laws: None)
-    general = circuitsim.solve(circuit)
-    assert (by_sections.solver["name"], general.solver["name"]) == ("sections", "complementary-pivoting")
-    np.testing.assert_allclose(by_sections.voltages, general.voltages, rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(by_sections.currents, general.currents, rtol=1e-9, atol=1e-18)
+    found = [circuitsim.solve(circuit)]
+    for name in ("_swept", "sections"):
+        monkeypatch.setattr(controlled, name, lambda *arguments: None)
+        found.append(circuitsim.solve(circuit))
+    assert [point.solver["name"] for point in found] == ["block-sweep", "sections", "complementary-pivoting"]
+    for point in found[:2]:
+        np.testing.assert_allclose(point.voltages, found[2].voltages, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(point.currents, found[2].currents, rtol=1e-9, atol=1e-18)

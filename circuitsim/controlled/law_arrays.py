@@ -1,0 +1,70 @@
+"""The laws of all controlled elements as arrays, for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit.laws import Law, Quantity
+
+
+class LawArrays(NamedTuple):
+    """Laws of controlled elements, in the order of a mapping.
+
+    Attributes
+    ----------
+    element : (l,) int array
+        Positions in the circuit.
+    current, nullor : (l,) bool arrays
+        Laws that determine a current; laws of nullors. The others determine a voltage.
+    constant : (l,) float array
+        V or A.
+    voltage_ends, current_ends : (l + 1,) int arrays
+        Where the controls of each law begin, and the last ones end.
+    voltage_share, current_share : float arrays
+        Coefficients of the controls.
+    plus, minus : int arrays
+        Nodes of controlling voltages.
+    control : int array
+        Positions of the elements whose currents control.
+    """
+
+    element: np.ndarray
+    current: np.ndarray
+    nullor: np.ndarray
+    constant: np.ndarray
+    voltage_ends: np.ndarray
+    voltage_share: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    current_ends: np.ndarray
+    current_share: np.ndarray
+    control: np.ndarray
+
+
+def law_arrays(laws: Mapping[int, Law]) -> LawArrays:
+    """The arrays of laws by position."""
+    found = list(laws.values())
+    by_voltage = [control for law in found for control in law.voltages]
+    by_current = [control for law in found for control in law.currents]
+
+    def whole(numbers: list[int]) -> np.ndarray:
+        return np.array(numbers, dtype=np.int64)
+
+    def ends(counts: list[int]) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    return LawArrays(
+        whole(list(laws)), np.array([law.quantity is Quantity.CURRENT for law in found], dtype=bool),
+        np.array([law.quantity is Quantity.NEITHER for law in found], dtype=bool),
+        np.array([law.constant for law in found], dtype=float),
+        ends([len(law.voltages) for law in found]), np.array([c.coefficient for c in by_voltage], dtype=float),
+        whole([c.plus for c in by_voltage]), whole([c.minus for c in by_voltage]),
+        ends([len(law.currents) for law in found]), np.array([c.coefficient for c in by_current], dtype=float),
+        whole([c.element for c in by_current]),
+    )  # fmt: skip
+
+
+__all__ = ["LawArrays", "law_arrays"]
