@@ -96,12 +96,12 @@ class Grid:
         self.cells[vertices] = places
         self.at.update(zip(places, vertices.tolist()))
 
-    def cost(self, moved: list[int] | None = None) -> float:
+    def cost(self, moved: Sequence[int] | None = None) -> float:
         """Cost of everything that concerns the vertices ``moved`` (all by default)."""
         own = np.arange(len(self.edges)) if moved is None else self._edges_of(moved)
-        return self._lengths(own) + self._conflicts(own, moved or [])
+        return self._lengths(own) + self._conflicts(own, moved or ())
 
-    def _edges_of(self, moved: list[int]) -> np.ndarray:
+    def _edges_of(self, moved: Sequence[int]) -> np.ndarray:
         return np.array(sorted({e for v in moved for e in self.incident[v]}), dtype=np.int64)
 
     def _lengths(self, own: np.ndarray) -> float:
@@ -115,7 +115,7 @@ class Grid:
         cost += GROUND_DIAGONAL * np.count_nonzero(diagonal & hangs)
         return float(cost)
 
-    def _conflicts(self, own: np.ndarray, moved: list[int]) -> float:
+    def _conflicts(self, own: np.ndarray, moved: Sequence[int]) -> float:
         """Crossings of the edges ``own`` with any, vertices under them, and ``moved`` vertices under any edge."""
         start, end = self.cells[self.edges[:, 0]] * 2, self.cells[self.edges[:, 1]] * 2
         middle = (start + end) // 2
@@ -124,11 +124,12 @@ class Grid:
         crossings = np.count_nonzero((sides[0] < 0) & (sides[1] < 0))
         struck = np.count_nonzero(_between(p, q, middle)) - own.size
         covered = np.count_nonzero(_between(p, q, self.cells * 2))
-        others = np.setdiff1d(np.arange(len(self.edges)), own)
-        if others.size:
+        others = np.ones(len(self.edges), dtype=bool)
+        others[own] = False
+        if own.size < len(self.edges):
             p, q = start[others, None], end[others, None]
             struck += np.count_nonzero(_between(p, q, middle[own]))
-            covered += np.count_nonzero(_between(p, q, self.cells[moved] * 2))
+            covered += np.count_nonzero(_between(p, q, self.cells[list(moved)] * 2))
         return CROSSING * crossings + COVERED * covered + STRUCK * struck
 
     def improve(self) -> None:
@@ -207,35 +208,39 @@ class Grid:
     def _best(self, group: list[int], options: Iterable[dict[int, tuple[int, int]] | None]) -> bool:
         """Make the best of the options if it lowers the cost. The cheap part of the cost sorts out most of them."""
         rated = []
+        base: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
         for order, moves in enumerate(options):
             if moves is not None:
-                moved = sorted({*moves, *group})
-                old = self.cells[moved].copy()
+                moved = tuple(sorted({*moves, *group}))
+                if moved not in base:
+                    edges = self._edges_of(moved)
+                    base[moved] = edges, self._lengths(edges)
+                edges, before = base[moved]
+                old = self.cells[list(moved)]
                 self.cells[list(moves)] = list(moves.values())
-                rated.append((self._lengths(self._edges_of(moved)) - self._base(moved, old), order, moves))
+                rated.append((self._lengths(edges) - before, order, moves))
+                self.cells[list(moved)] = old
+        conflicts: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
         for cheap, _, moves in sorted(rated, key=lambda item: item[:2]):
-            moved = list(moves)
             if self.tries >= BUDGET:
                 break
-            own = self._edges_of(moved)
-            before = self._conflicts(own, moved)
+            moved = tuple(moves)
+            if moved not in conflicts:
+                own = self._edges_of(moved)
+                conflicts[moved] = own, self._conflicts(own, moved)
+            own, before = conflicts[moved]
             if cheap >= before - 1e-9:
                 continue
             self.tries += 1
-            old = self.cells[moved].copy()
-            self.cells[moved] = list(moves.values())
+            old = self.cells[list(moved)]
+            self.cells[list(moved)] = list(moves.values())
             if cheap + self._conflicts(own, moved) < before - 1e-9:
                 for cell in old.tolist():
                     del self.at[tuple(cell)]
                 self.at.update({cell: v for v, cell in moves.items()})
                 return True
-            self.cells[moved] = old
+            self.cells[list(moved)] = old
         return False
-
-    def _base(self, moved: list[int], old: np.ndarray) -> float:
-        """Put ``moved`` back to their ``old`` cells; the cheap part of the cost there."""
-        self.cells[moved] = old
-        return self._lengths(self._edges_of(moved))
 
     def _close_gaps(self) -> bool:
         """Push everything beyond a row or column one cell nearer if the cells are free and the cost decreases."""
