@@ -139,7 +139,7 @@ def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[Depe
 def _change(point: OperatingPoint, k: int, parts: Sequence[int], name: str, number: float) -> Change | None:
     device, drop = point.circuit.devices[k], float(point.drops[k])
     if isinstance(device, SmoothDevice):
-        slope = _quotient(device, name, number, lambda d: (d.law(drop)[0],), abs(drop))
+        slope = quotient(device, name, number, lambda d: (d.law(drop)[0],), abs(drop))
         return None if slope is None else Change(currents=((k, slope[0]),))
     slopes = part_slopes(device, name, number, abs(drop))
     if slopes is None:
@@ -164,10 +164,10 @@ def part_slopes(device: Device, name: str, number: float, scale: float) -> tuple
     -------
     (parts,) tuple of float, or None where the device would consist of other parts
     """
-    return _quotient(device, name, number, lambda d: tuple(p.value or 0.0 for p in d.expand()), scale)
+    return quotient(device, name, number, lambda d: tuple(p.value or 0.0 for p in d.expand()), scale)
 
 
-def _quotient(
+def quotient(
     device: Device, name: str, number: float, law: Callable[[Device], tuple[float, ...]], scale: float
 ) -> tuple[float, ...] | None:
     """Derivatives of ``law`` by a parameter; None where the device would consist of other parts."""
@@ -196,4 +196,4 @@ def names_of(circuit: Circuit) -> list[str]:
     return found
 
 
-__all__ = ["DependsOn", "Numbers", "dependencies", "names_of", "part_slopes"]
+__all__ = ["DependsOn", "Numbers", "dependencies", "names_of", "part_slopes", "quotient"]

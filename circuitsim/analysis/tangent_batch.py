@@ -92,7 +92,7 @@ class TangentBatch:
             raise TopologyError(f"the start has {len(start)} samples, the batch {count}")
         found = _Found.empty(self, count)
         if start is not None:
-            own = self.value.size
+            own = start.currents.shape[1]  # the last elements, which hold outputs, may be new
             found.closed[:], found.voltages[:], found.currents[:, :own] = start.closed, start.voltages, start.currents
         if self.inner.plan is not None and stiffness >= 0.0:
             self._in_kernel(x, stiffness, start is not None, threads, found)

@@ -19,7 +19,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
-from circuitsim.netlist.roles import Roles
+from circuitsim.netlist.roles import Adjustable, Roles
 
 Analyse = Callable[..., Any]
 
@@ -93,7 +93,8 @@ class CircuitBlock:
     ----------
     parameters : dict of str to ndarray
         ``conductance`` (S) of the adjustable resistors and ``current`` (A, SPICE sign) of the adjustable sources, in
-        the order of the circuit's elements; a kind that does not occur is left out.
+        the order of the circuit's elements; ``law``, the adjustable parameters of devices, in the coordinates of
+        `circuitsim.blocks.law_parameters`; a kind that does not occur is left out.
     bounds : dict of str to (ndarray, ndarray)
         Least and largest value of each parameter; `project` clips to them.
 
@@ -133,9 +134,9 @@ class CircuitBlock:
         kind, self._first, self._second, value, self.n_nodes = circuit.arrays()
         self._kind, self._value = kind, value
         self._inputs = np.array([circuit.element_index(name) for name in roles.inputs], dtype=np.int64)
-        adjustable = np.array([circuit.element_index(a.name) for a in roles.trainable], dtype=np.int64)
-        low = np.array([a.minimum for a in roles.trainable])
-        high = np.array([a.maximum for a in roles.trainable])
+        own = self._elements()
+        adjustable = np.array([circuit.element_index(a.name) for a in own], dtype=np.int64)
+        low, high = (np.array([a[side] for a in own], dtype=np.float64) for side in (1, 2))
         ohmic = kind[adjustable] == RESISTOR
         self._resistors, self._sources = adjustable[ohmic], adjustable[~ohmic]
         self.parameters: Arrays = {}
@@ -143,7 +144,7 @@ class CircuitBlock:
         if ohmic.any():
             self.parameters["conductance"] = 1.0 / value[self._resistors]
             self.bounds["conductance"] = 1.0 / high[ohmic], 1.0 / low[ohmic]
-        if not ohmic.all():
+        if self._sources.size:
             self.parameters["current"] = value[self._sources].copy()
             self.bounds["current"] = low[~ohmic], high[~ohmic]
         self._analysed = self.analyse(circuit, list(roles.inputs), list(roles.outputs), tolerance)
@@ -162,6 +163,10 @@ class CircuitBlock:
         return len(self.roles.outputs)
 
     # ------------------------------------------------------------------ parameters
+    def _elements(self) -> tuple[Adjustable, ...]:
+        """The adjustable elements of this circuit."""
+        return self.roles.trainable
+
     def values(self) -> np.ndarray:
         """(m,) values of all elements at the present parameters: Ω, V, A."""
         value = self._value.copy()
@@ -171,10 +176,15 @@ class CircuitBlock:
             value[self._sources] = self.parameters["current"]
         return value
 
+    @property
+    def whole(self) -> Circuit:
+        """The circuit as it was given, devices included."""
+        return self.circuit
+
     def trained(self) -> Circuit:
         """The circuit at the present parameters, within the bounds of the roles to the last bit."""
         value = self.values().tolist()
-        ends = {self.circuit.element_index(a.name): a for a in self.roles.trainable}
+        ends = {self.circuit.element_index(a.name): a for a in self._elements()}
         return self.circuit.with_values({a.name: min(max(value[k], a.minimum), a.maximum) for k, a in ends.items()})
 
     def at(self, parameters: Mapping[str, np.ndarray]) -> CircuitBlock:
@@ -200,9 +210,13 @@ class CircuitBlock:
     def _current(self) -> Any:
         """The solver at the present parameters; rebuilt only after changes."""
         if self._solver is None or any((self._solved[name] != p).any() for name, p in self.parameters.items()):
-            self._solver = self._analysed.with_values(self.values())
+            self._solver = self._with_values(self._analysed, self.values())
             self._solved = {name: p.copy() for name, p in self.parameters.items()}
         return self._solver
+
+    def _with_values(self, analysed: Any, value: np.ndarray) -> Any:
+        """An analysed circuit with the element values (m,) that belong to the present parameters."""
+        return analysed.with_values(value)
 
     def stiffness_limit(self) -> float:
         """Largest β, S, up to which a negative conductance −β across every output leaves the energy convex."""
@@ -257,7 +271,7 @@ class CircuitBlock:
         cached = self.__dict__.get("_clamped_solver")
         if cached is None or cached[0] is not solver:
             value = np.concatenate([self.values(), np.zeros(self.n_outputs)])
-            self._clamped_solver = cached = solver, self._clamped_analysed.with_values(value)
+            self._clamped_solver = cached = solver, self._with_values(self._clamped_analysed, value)
         return cached[1]
 
     def _state(self, found: Any) -> CircuitState:
@@ -338,13 +352,17 @@ class CircuitBlock:
         """
         solution = state.solution  # type: ignore[attr-defined]
         adjoint, currents = self._current().adjoint(solution, cotangent)
-        parameters = self._derivatives(adjoint, state.voltages, weight)  # type: ignore[attr-defined]
+        parameters = self._responses(state, adjoint, currents, weight)
         voltage = self._kind[self._inputs] == VOLTAGE
         inputs = np.empty((len(cotangent), self.n_inputs))
         i = self._inputs[~voltage]
         inputs[:, ~voltage] = adjoint[:, self._first[i]] - adjoint[:, self._second[i]]
         inputs[:, voltage] = -currents[:, self._inputs[voltage]]
         return parameters, inputs
+
+    def _responses(self, state: State, adjoint: np.ndarray, currents: np.ndarray, weight: np.ndarray) -> Arrays:
+        """Derivatives by the parameters from potentials, V, and currents, A, of the adjoint circuit."""
+        return self._derivatives(adjoint, state.voltages, weight)  # type: ignore[attr-defined]
 
 
 def _default_solver() -> Analyse:

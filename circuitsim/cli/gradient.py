@@ -114,9 +114,13 @@ def _vector(estimate: Estimate) -> Any:
 
 
 def _names(setting: Setting) -> list[str]:
-    """Elements in the order of `_vector`: resistors (derivatives by conductance, V²/S), then sources (V²/A)."""
-    kinds = {a.name: setting.block.circuit[a.name].kind for a in setting.roles.trainable}
-    return [n for n, kind in kinds.items() if kind == "resistor"] + [n for n, k in kinds.items() if k != "resistor"]
+    """Elements in the order of `_vector`: resistors (derivatives by conductance, V²/S), sources (V²/A), parameters of
+    devices (V² per unit of their coordinate)."""
+    circuit = setting.block.circuit
+    names = [a.name for a in setting.roles.trainable]
+    kinds = {name: circuit[name].kind if name in circuit else "parameter" for name in names}
+    order = {"resistor": 0, "current source": 1, "parameter": 2}
+    return sorted(names, key=lambda name: order[kinds[name]])
 
 
 class Comparison(NamedTuple):

@@ -25,7 +25,7 @@ def draw_conductance_histogram(block: CircuitBlock, path: Path) -> Path:
     from matplotlib.figure import Figure
 
     arrays = block.circuit.arrays()
-    names = [a.name for a in block.roles.trainable]
+    names = [a.name for a in block.roles.trainable if a.name in block.circuit]
     elements = np.array([block.circuit.element_index(name) for name in names])
     before = 1.0 / arrays.value[elements[arrays.kind[elements] == RESISTOR]]
     after = np.maximum(block.parameters["conductance"], np.finfo(float).tiny)

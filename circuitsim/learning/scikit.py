@@ -19,7 +19,7 @@ from circuitsim.learning.estimate import Estimator
 from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.networks import doubled, rectifier_network
-from circuitsim.learning.start import default_beta, default_learning_rate, output_spread
+from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, read_deck_text
 from circuitsim.netlist.roles import Roles, read_roles
 from circuitsim.training import Adam, Callback, Cosine, Trainer, TrainingPlan
@@ -89,8 +89,11 @@ class _CircuitEstimator(SavedEstimator, BaseEstimator):
         loss = self._loss(x, weight)
         self.learner_ = self._learner(loss)
         rate = self.learning_rate_init or default_learning_rate(self.block_, x, "adam")
+        rates = dict.fromkeys(self.block_.parameters, rate)
+        if "law" in rates:
+            rates["law"] = default_device_rate(x, "adam")
         plan = TrainingPlan(
-            self.max_iter, self.batch_size, int(seeds.integers(2**31)), Adam(rate),
+            self.max_iter, self.batch_size, int(seeds.integers(2**31)), Adam(rates),
             Cosine(max(1, self.max_iter), 0.02),
         )  # fmt: skip
         data = (x, y) if weight is None else (x, y, weight)

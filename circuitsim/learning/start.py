@@ -57,10 +57,12 @@ def default_epsilon(block: CircuitBlock, x: np.ndarray) -> float:
 
 
 def scale_of(block: CircuitBlock) -> float:
-    """The median adjustable conductance, S; without one the median size of the adjustable currents, A (1 if zero)."""
+    """The median adjustable conductance, S; without one the median size of the adjustable currents, A; 1 if zero, and
+    where only parameters of devices are adjustable.
+    """
     values = block.parameters.get("conductance")
     if values is None:
-        values = np.abs(block.parameters["current"])
+        values = np.abs(block.parameters.get("current", np.ones(1)))
     return float(np.median(values)) or 1.0
 
 
@@ -84,3 +86,10 @@ def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) ->
     if optimizer == "adam":
         return 0.02 * g
     return g * g / (float((x[:PROBED] ** 2).mean()) or 1.0)
+
+
+def default_device_rate(x: np.ndarray, optimizer: str) -> float:
+    """A learning rate for coordinates of devices' parameters: Adam moves each by 0.02 (2 % of a value), others by 0.02
+    for an error and a derivative as large as the inputs' root mean square.
+    """
+    return 0.02 if optimizer == "adam" else 0.02 / (float((x[:PROBED] ** 2).mean()) or 1.0)

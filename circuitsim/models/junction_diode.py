@@ -48,6 +48,27 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     return -saturation * (rise - p[5]), saturation / p[4] * rise
 
 
+def by_parameters(p: Any, u: Any, out: Any) -> None:
+    """Derivatives of the current by the entries of p."""
+    saturation, vt = p[1], p[2]
+    out[0] = out[3] = out[4] = out[5] = 0.0
+    if u >= -3.0 * vt:
+        x = u / vt
+        rise = math.expm1(x) if x <= 700.0 else math.inf
+        out[1], out[2] = rise, -saturation * (1.0 + rise) * (x / vt)
+        return
+    if u >= -p[3]:
+        q = 3.0 * vt / (u * math.e)
+        cubic = q * q * q
+        out[1], out[2] = -(1.0 + cubic), -3.0 * saturation * cubic / vt
+        return
+    x = -(u + p[3]) / p[4]
+    rise = math.exp(x) if x <= 700.0 else math.inf
+    steep = saturation * rise / p[4]
+    out[1], out[2] = p[5] - rise, 0.0
+    out[3], out[4], out[5] = steep, steep * x, saturation
+
+
 class JunctionDiode(SmoothDevice):
     """Parameters of one junction diode.
 
@@ -73,7 +94,7 @@ class JunctionDiode(SmoothDevice):
         Area; devices in parallel.
     """
 
-    junction = staticmethod(junction)
+    junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
 
     n: float
     rs: float
@@ -160,12 +181,12 @@ MODEL = ElementModel(
     "{name} {first} {second} {value}",
     Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)), ((0.05, 0.17), (0.05, -0.17))), TRIANGLE),
     device=JunctionDiode, card_type="D", parameters=(
-        Parameter("is", "A", POSITIVE, "saturation current IS", 1e-14),
-        Parameter("n", "", POSITIVE, "emission coefficient N", 1.0),
-        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0),
-        Parameter("bv", "V", POSITIVE, "breakdown voltage BV"),
-        Parameter("ibv", "A", POSITIVE, "breakdown current IBV", 1e-3),
-        Parameter("nbv", "", POSITIVE, "breakdown emission coefficient NBV"),
+        Parameter("is", "A", POSITIVE, "saturation current IS", 1e-14, trainable=True),
+        Parameter("n", "", POSITIVE, "emission coefficient N", 1.0, trainable=True),
+        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
+        Parameter("bv", "V", POSITIVE, "breakdown voltage BV", trainable=True),
+        Parameter("ibv", "A", POSITIVE, "breakdown current IBV", 1e-3, trainable=True),
+        Parameter("nbv", "", POSITIVE, "breakdown emission coefficient NBV", trainable=True),
         Parameter("eg", "eV", 0.1, "activation energy EG", 1.11),
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
         Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),

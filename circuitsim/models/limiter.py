@@ -82,9 +82,9 @@ MODEL = ElementModel(
     "{name} {first} {second} {value}",
     Symbol(RADIUS, (*arrow(-0.1, 0.11), ((0.13, 0.1), (0.13, -0.1))), circle(RADIUS)),
     device=Limiter, card_type="LIMITER", parameters=(
-        Parameter("imax", "A", 0.0, "limit IMAX", 1e-3),
-        Parameter("irev", "A", 0.0, "limit IREV in reverse"),
-        Parameter("ron", "Ω", 0.0, "resistance RON", 0.0),
+        Parameter("imax", "A", 0.0, "limit IMAX", 1e-3, trainable=True),
+        Parameter("irev", "A", 0.0, "limit IREV in reverse", trainable=True),
+        Parameter("ron", "Ω", 0.0, "resistance RON", 0.0, trainable=True),
     ),
     counts=("m",), dialect="a model of circuitsim; ngspice has none",
 )  # fmt: skip

@@ -39,6 +39,32 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     return (current if u >= 0.0 else -current), slope * p[10] / p[11]
 
 
+def by_parameters(p: Any, u: Any, out: Any) -> None:
+    """Derivatives of the current by the entries of p but the numbers of cells."""
+    for k in range(12):
+        out[k] = 0.0
+    side = 2 if u >= 0.0 else 6
+    v = abs(u) / p[11]
+    current, x, rounding = v * p[1], v - p[side], p[side + 2]
+    out[1] = v
+    if 0.0 <= x < rounding:
+        share = x / rounding
+        current += 0.5 * p[side + 1] * x * share
+        out[side], out[side + 1], out[side + 2] = -p[side + 1] * share, 0.5 * x * share, -0.5 * p[side + 1] * share**2
+    elif x >= 0.0:
+        current += p[side + 1] * (x - 0.5 * rounding)
+        out[side], out[side + 1], out[side + 2] = -p[side + 1], x - 0.5 * rounding, -0.5 * p[side + 1]
+    limit = p[side + 3]
+    if limit < math.inf:
+        part = math.tanh(current / limit)
+        left = (1.0 - part) * (1.0 + part)
+        for k in range(12):
+            out[k] *= left
+        out[side + 3] = part - current / limit * left
+    for k in range(12):
+        out[k] *= p[10] if u >= 0.0 else -p[10]
+
+
 class RoundedDiode(SmoothDevice):
     """Parameters of one idealised diode with rounded knees or limits.
 
@@ -54,7 +80,7 @@ class RoundedDiode(SmoothDevice):
         Cells beside each other, cells in a row.
     """
 
-    junction = staticmethod(junction)
+    junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
 
     vfwd: float
     ron: float
@@ -101,15 +127,15 @@ MODEL = ElementModel(
     "∫ i dv", "", "{name} {first} {second} {value}",
     Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
     device=RoundedDiode, card_type="D", parameters=(
-        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0),
-        Parameter("ron", "Ω", POSITIVE, "forward resistance Ron", 1.0),
-        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev"),
-        Parameter("rrev", "Ω", POSITIVE, "breakdown resistance Rrev"),
-        Parameter("roff", "Ω", POSITIVE, "off resistance Roff"),
-        Parameter("epsilon", "V", 0.0, "width Epsilon of the forward knee", 0.0),
-        Parameter("revepsilon", "V", 0.0, "width RevEpsilon of the breakdown knee", 0.0),
-        Parameter("ilimit", "A", POSITIVE, "forward limit Ilimit"),
-        Parameter("revilimit", "A", POSITIVE, "breakdown limit RevIlimit"),
+        Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0, trainable=True),
+        Parameter("ron", "Ω", POSITIVE, "forward resistance Ron", 1.0, trainable=True),
+        Parameter("vrev", "V", 0.0, "breakdown voltage Vrev", trainable=True),
+        Parameter("rrev", "Ω", POSITIVE, "breakdown resistance Rrev", trainable=True),
+        Parameter("roff", "Ω", POSITIVE, "off resistance Roff", trainable=True),
+        Parameter("epsilon", "V", 0.0, "width Epsilon of the forward knee", 0.0, trainable=True),
+        Parameter("revepsilon", "V", 0.0, "width RevEpsilon of the breakdown knee", 0.0, trainable=True),
+        Parameter("ilimit", "A", POSITIVE, "forward limit Ilimit", trainable=True),
+        Parameter("revilimit", "A", POSITIVE, "breakdown limit RevIlimit", trainable=True),
     ),
     counts=("m", "n"), required=frozenset(("epsilon", "revepsilon", "ilimit", "revilimit")),
     dialect="an idealised diode of LTspice; ngspice has no such law",

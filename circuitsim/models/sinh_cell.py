@@ -20,6 +20,17 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     return p[1] * p[2] * math.sinh(x), p[1] * math.cosh(x)
 
 
+def by_parameters(p: Any, u: Any, out: Any) -> None:
+    """Derivatives of the current by the entries of p."""
+    x = u / p[2]
+    out[0] = 0.0
+    if abs(x) > 700.0:
+        out[1] = out[2] = math.inf
+        return
+    rise = math.sinh(x)
+    out[1], out[2] = p[2] * rise, p[1] * (rise - x * math.cosh(x))
+
+
 class SinhCell(SmoothDevice):
     """Parameters of one cell.
 
@@ -35,7 +46,7 @@ class SinhCell(SmoothDevice):
         Cells in parallel.
     """
 
-    junction = staticmethod(junction)
+    junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
 
     g: float
     v0: float
@@ -65,9 +76,9 @@ MODEL = ElementModel(
     "{name} {first} {second} {value}",
     Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.085)),
     device=SinhCell, card_type="SINH", parameters=(
-        Parameter("g", "S", POSITIVE, "conductance G at zero volts", 1e-6),
-        Parameter("v0", "V", POSITIVE, "scale of voltages V0", 0.25),
-        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0),
+        Parameter("g", "S", POSITIVE, "conductance G at zero volts", 1e-6, trainable=True),
+        Parameter("v0", "V", POSITIVE, "scale of voltages V0", 0.25, trainable=True),
+        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
     ),
     counts=("m",), dialect="a model of circuitsim; ngspice has none",
 )  # fmt: skip

@@ -23,8 +23,8 @@ class Limits(NamedTuple):
 class SmoothDevice(Device):
     """A device whose current is a smooth, monotone function of its voltage, with a resistance in series.
 
-    A subclass states the law of its junction (`junction`, see `circuitsim.models.curve`), the row of its parameters
-    (`row`), the energy of its junction and the names of its regions.
+    A subclass states the law of its junction (`junction`, see `circuitsim.models.curve`) and its derivatives by
+    parameters (`by_parameters`), the row of these (`row`), the energy of its junction and the names of its regions.
     """
 
     @staticmethod
@@ -32,6 +32,12 @@ class SmoothDevice(Device):
     def junction(p: Any, u: Any) -> tuple[Any, Any]:
         """Current (A) and slope (S) of the junction with parameters ``p`` at its voltage ``u``, V; infinite beyond the
         range of doubles."""
+
+    @staticmethod
+    @abstractmethod
+    def by_parameters(p: Any, u: Any, out: Any) -> None:
+        """Fill in the derivatives of the junction's current by the entries of ``p`` at its voltage ``u``, V; zero by
+        ``p[0]``, the resistance in series."""
 
     @abstractmethod
     def row(self) -> tuple[float, ...]:

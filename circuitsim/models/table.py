@@ -26,10 +26,24 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     return (i + slope * (u - v) if u - v <= w - u else j + slope * (u - w)), slope
 
 
+def by_parameters(p: Any, u: Any, out: Any) -> None:
+    """Derivatives of the current by the entries of p."""
+    count = int(p[1])
+    for k in range(2 * POINTS + 4):
+        out[k] = 0.0
+    k = 0
+    while k < count - 2 and u >= p[2 * k + 4]:
+        k += 1
+    v, i, w, j = p[2 * k + 2], p[2 * k + 3], p[2 * k + 4], p[2 * k + 5]
+    slope, share = (j - i) / (w - v), (u - v) / (w - v)
+    out[2 * k + 2], out[2 * k + 3] = -slope * (1.0 - share), 1.0 - share
+    out[2 * k + 4], out[2 * k + 5] = -slope * share, share
+
+
 class Table(SmoothDevice):
     """Points of one table, V and A: ``v1``, ``i1``, ``v2``, ``i2`` …, and ``m`` in parallel."""
 
-    junction = staticmethod(junction)
+    junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
 
     m: float
 

@@ -23,6 +23,14 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     return (current if u > 0.0 else -current), p[3] * current / abs(u)
 
 
+def by_parameters(p: Any, u: Any, out: Any) -> None:
+    """Derivatives of the current by the entries of p."""
+    current = junction(p, u)[0]
+    size = abs(u) / p[2]
+    out[0], out[1], out[2] = 0.0, current / p[1], -p[3] * current / p[2]
+    out[3] = current * math.log(size) if current != 0.0 else 0.0
+
+
 class Varistor(SmoothDevice):
     """Parameters of one varistor.
 
@@ -38,7 +46,7 @@ class Varistor(SmoothDevice):
         Varistors in parallel.
     """
 
-    junction = staticmethod(junction)
+    junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
 
     vnom: float
     inom: float
@@ -68,10 +76,10 @@ MODEL = ElementModel(
     "{name} {first} {second} {value}",
     Symbol(0.3, (((-0.2, -0.16), (0.2, 0.16)), ((0.2, 0.16), (0.26, 0.16))), graded=zigzag(0.3, 0.085)),
     device=Varistor, card_type="VARISTOR", parameters=(
-        Parameter("vnom", "V", POSITIVE, "nominal voltage VNOM", 1.0),
-        Parameter("inom", "A", POSITIVE, "nominal current INOM", 1e-3),
-        Parameter("alpha", "", 1.0, "exponent ALPHA", 30.0),
-        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0),
+        Parameter("vnom", "V", POSITIVE, "nominal voltage VNOM", 1.0, trainable=True),
+        Parameter("inom", "A", POSITIVE, "nominal current INOM", 1e-3, trainable=True),
+        Parameter("alpha", "", 1.0, "exponent ALPHA", 30.0, trainable=True),
+        Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
     ),
     counts=("m",), dialect="a model of circuitsim; ngspice has none",
 )  # fmt: skip

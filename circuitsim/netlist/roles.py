@@ -5,10 +5,11 @@ Roles are comment directives in a deck, which every SPICE program still runs:
     *! input V1 V2 Ibias             sources that take the values of a sample
     *! output v(out) v(p,q) x        node pairs that are read (against ground where one node is given)
     *! trainable R* min=1k max=1MEG  resistors (bounds in ohm) and current sources (bounds in ampere) that may change
+    *! trainable D*.is min=1f max=1u parameters of devices (bounds in their unit) that may change
 
 Names may hold the wildcards ``*`` and ``?``; case does not matter. A later ``trainable`` line replaces the bounds of
 the elements it names. Without bounds a resistor may go from a thousandth of the least resistance on its line to a
-thousand times the largest, a current source anywhere.
+thousand times the largest, and so may a parameter of a device; a current source may go anywhere.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CURRENT, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError
+from circuitsim.netlist.law_roles import SPAN, full_name, law_bounds, matching_parameters
 from circuitsim.units import NumberError, exact, parse, short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
-
-SPAN = 1e3
-"""Factor beyond the resistances as written that is allowed where a line states no bounds."""
 
 WIDTH = 100
 _OUTPUT = re.compile(r"v\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)|[^\s,]+", re.IGNORECASE)
@@ -37,14 +36,14 @@ _PLURAL = {"inputs": "input", "outputs": "output", "trainables": "trainable"}
 
 
 class Adjustable(NamedTuple):
-    """An element that may change.
+    """An element or a parameter of a device that may change.
 
     Attributes
     ----------
     name : str
-        A resistor or a current source, as first written.
+        A resistor or a current source, as first written; or ``D1.vfwd``.
     minimum, maximum : float
-        Bounds of its value: Ω (positive), or A (may be infinite).
+        Bounds of its value: Ω (positive), A (may be infinite), or the parameter's unit.
     """
 
     name: str
@@ -179,7 +178,7 @@ class _Collected:
         self.circuit = circuit
         self.inputs: dict[int, None] = {}
         self.outputs: dict[tuple[int, int], None] = {}
-        self.bounds: dict[int, tuple[float, float]] = {}
+        self.bounds: dict[tuple[int, str], tuple[float, float]] = {}
         self.lines: list[str] = []
 
     def take(self, text: str) -> None:
@@ -204,14 +203,14 @@ class _Collected:
         return Roles(
             tuple(names[k] for k in self.inputs),
             tuple((nodes[p], nodes[q]) for p, q in self.outputs),
-            tuple(Adjustable(names[k], *self.bounds[k]) for k in sorted(self.bounds)),
+            tuple(Adjustable(full_name(names[key[0]], key[1]), *self.bounds[key]) for key in sorted(self.bounds)),
             tuple(self.lines),
         )
 
     def _inputs(self, body: str) -> None:
         for word in _words(body):
             for k in self._elements(word, (VOLTAGE, CURRENT), "inputs are voltage or current sources"):
-                if k in self.bounds:
+                if (k, "") in self.bounds:
                     raise _Wrong(f"{self.circuit.names[k]} cannot be an input and trainable", word)
                 self.inputs[k] = None
 
@@ -244,10 +243,19 @@ class _Collected:
         if not words:
             raise _Wrong("trainable names no element", body.split()[0], "name at least one, as in 'trainable R*'")
         found: dict[int, None] = {}
+        laws: dict[tuple[int, str], None] = {}
         for word in words:
-            what = "resistors and current sources can be trained"
+            parameters = matching_parameters(self.circuit, word)
+            if parameters:
+                laws.update(dict.fromkeys(parameters))
+                continue
+            what = "resistors, current sources and parameters of devices (D1.vfwd) can be trained"
             found.update(dict.fromkeys(self._elements(word, (RESISTOR, CURRENT), what)))
         self._bound(found, options, body)
+        try:
+            self.bounds.update(law_bounds(self.circuit, list(laws), options, self.bounds))
+        except ValueError as error:
+            raise _Wrong(str(error), words[-1]) from None
 
     def _bound(self, found: Iterable[int], options: dict[str, float], body: str) -> None:
         kind, _, _, value = self.circuit.columns()
@@ -273,7 +281,7 @@ class _Collected:
                     name = self.circuit.names[k]
                     raise _Wrong(f"{name} has {value[k]:g} {unit}, outside its bounds {low:g} … {high:g} {unit}", word,
                                  "widen the bounds or change its value", [name])  # fmt: skip
-                self.bounds[k] = low, high
+                self.bounds[k, ""] = low, high
 
     def _elements(self, word: str, kinds: tuple[int, ...], what: str) -> list[int]:
         """Elements called ``word``, or those of ``kinds`` that match it."""
@@ -332,7 +340,8 @@ def directives(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequ
     """
     kind, first, second, value = circuit.columns()
     # A resistor may lie on its bound within rounding; only the matches of the patterns are used here.
-    written = Circuit.from_columns("", (kind, first, second, value), list(names), list(nodes))
+    columns = kind, first, second, value
+    written = Circuit.from_columns("", columns, list(names), list(nodes), devices=circuit.devices)
     renamed = _renamed(roles, circuit, names, nodes)
     try:
         same = make_roles(written, base=roles)[:3] == renamed[:3]
@@ -345,8 +354,14 @@ def _renamed(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequen
     return Roles(
         tuple(names[circuit.element_index(name)] for name in roles.inputs),
         tuple((nodes[circuit.node_index(p)], nodes[circuit.node_index(q)]) for p, q in roles.outputs),
-        tuple(Adjustable(names[circuit.element_index(a.name)], *a[1:]) for a in roles.trainable),
+        tuple(Adjustable(_with_names(a.name, circuit, names), *a[1:]) for a in roles.trainable),
     )
+
+
+def _with_names(name: str, circuit: Circuit, names: Sequence[str]) -> str:
+    """The name of an element or a device's parameter where elements have other names."""
+    place = circuit.device_parameter(name)
+    return names[circuit.element_index(name)] if place is None else full_name(names[place[0]], place[1])
 
 
 def _spelled(roles: Roles) -> list[str]:

@@ -11,10 +11,10 @@ from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
 from circuitsim.models import curve
-from circuitsim.newton import laws, samples, seen, steps
+from circuitsim.newton import contrasts, laws, samples, seen, steps
 
-_MODULES = (seen, steps, samples)
-KERNELS = ("project", "newton_once", "newton_samples", "newton_responses")
+_MODULES = (seen, steps, samples, contrasts)
+KERNELS = ("project", "newton_once", "newton_samples", "newton_responses", "contrasts", "responses_of_laws")
 """Functions that `newton_kernel` is asked for."""
 
 
@@ -24,6 +24,7 @@ def _register() -> None:
 
     small_kernel.compiled("solve_once")  # lets kernels call those of small circuits
     shared: list[Callable[..., Any]] = [curve.load_line, curve.point, laws.project, *laws.JUNCTIONS, *laws.CHAIN[1:]]
+    shared += [*laws.DERIVATIVES, *laws.DERIVATIVE_CHAIN[1:]]
     for function in shared:
         register_jitable(function)
     for module in _MODULES:

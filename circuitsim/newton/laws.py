@@ -1,8 +1,9 @@
-"""The laws of all smooth devices as one function, so that one kernel serves circuits with any of them."""
+"""The laws of all smooth devices as one function, so that one kernel serves circuits with any of them; their
+derivatives by parameters likewise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,16 @@ USUAL = "junction diode"
 """Name of the model whose law is tried first."""
 
 
-def _junctions() -> tuple[Junction, ...]:
-    """The laws of the junctions of all models of smooth devices, each once; that of the `USUAL` model first."""
+def _laws() -> dict[Junction, Callable[[Any, Any, Any], None]]:
+    """The laws of the junctions of all models of smooth devices, each once, with their derivatives; that of the `USUAL`
+    model first."""
     devices = [model.device for model in sorted(MODELS, key=lambda model: model.name != USUAL)]
-    laws = (device.junction for device in devices if device is not None and issubclass(device, SmoothDevice))
-    return tuple(dict.fromkeys(laws))
+    smooth = (device for device in devices if device is not None and issubclass(device, SmoothDevice))
+    return {device.junction: device.by_parameters for device in smooth}
 
 
-JUNCTIONS = _junctions()
-"""The laws, in the order of their numbers."""
+JUNCTIONS, DERIVATIVES = tuple(_laws()), tuple(_laws().values())
+"""The laws, in the order of their numbers, and their derivatives by parameters."""
 
 
 def _either(number: int, junction: Junction, rest: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -38,18 +40,31 @@ def _either(number: int, junction: Junction, rest: Callable[[Any, Any], Any]) ->
     return law
 
 
-def _chain() -> list[Callable[..., Any]]:
-    """The laws behind each other: the last one chooses among all."""
-    chain = [JUNCTIONS[-1]]
-    for number in range(len(JUNCTIONS) - 2, -1, -1):
-        chain.append(_either(number, JUNCTIONS[number], chain[-1]))
+def _either_filled(number: int, derivatives: Callable[..., None], rest: Callable[..., None]) -> Callable[..., None]:
+    """As `_either`, of functions that fill in an array."""
+
+    def by_parameters(p, u, out):
+        if p[p.size - 1] == number:
+            derivatives(p, u, out)
+        else:
+            rest(p, u, out)
+
+    return by_parameters
+
+
+def _chain(functions: Sequence[Callable[..., Any]], either: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """The functions behind each other: the last one chooses among all."""
+    chain = [functions[-1]]
+    for number in range(len(functions) - 2, -1, -1):
+        chain.append(either(number, functions[number], chain[-1]))
     return chain
 
 
-CHAIN = _chain()
+CHAIN, DERIVATIVE_CHAIN = _chain(JUNCTIONS, _either), _chain(DERIVATIVES, _either_filled)
 
-law = CHAIN[-1]
-"""Current (A) and slope (S) of a junction at a voltage u, V; its row p ends with the number of its law."""
+law, by_parameters = CHAIN[-1], DERIVATIVE_CHAIN[-1]
+"""Current (A) and slope (S) of a junction at a voltage u, V; its row p ends with the number of its law. The
+derivatives of the current by the entries of p, filled in."""
 
 
 def numbered_rows(devices: Iterable[SmoothDevice]) -> np.ndarray:
@@ -81,4 +96,6 @@ def project(rows, v, i, r, u, points):
         u[d], points[0, d], points[1, d], points[2, d], points[3, d] = found
 
 
-__all__ = ["CHAIN", "JUNCTIONS", "law", "numbered_rows", "project"]
+__all__ = [
+    "CHAIN", "DERIVATIVES", "DERIVATIVE_CHAIN", "JUNCTIONS", "by_parameters", "law", "numbered_rows", "project",
+]  # fmt: skip

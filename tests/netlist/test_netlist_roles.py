@@ -63,7 +63,7 @@ def test_bounds_where_none_are_given() -> None:
         ("*! output v(out) v(out,out)", "v(out,out) is always 0 V", 18),
         ("*! output 0", "0 is always 0 V", 11),
         ("*! output out v(out,0)", "v(out,0) is an output twice", 15),
-        ("*! trainable V1", "V1 is a voltage source; resistors and current sources can be trained", 14),
+        ("*! trainable V1", "V1 is a voltage source; resistors, current sources and parameters of devices", 14),
         ("*! trainable R1 min=1Q3", "'1Q3' is not a number", 17),
         ("*! trainable R1 low=3", "'low' is no option of trainable", 17),
         ("*! trainable R1 min=5k max=2k", "the bounds 5000 and 2000 Ω are none", 14),

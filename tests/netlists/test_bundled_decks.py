@@ -12,7 +12,7 @@ import circuitsim
 NETLISTS = Path(__file__).parents[2] / "netlists"
 # These are in test_bundled_larger.py.
 LARGER = {"mesh-10x10", "crossbar-1r", "crossbar-1d1r", "deep-resistive-network"}
-LARGER |= {"learn-iris", "learn-digits", "learn-allostery"}
+LARGER |= {"learn-iris", "learn-digits", "learn-allostery", "learn-curve"}
 
 
 def volts(x: float) -> object:

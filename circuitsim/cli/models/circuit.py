@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from circuitsim.learning import Learner
 
 DEFAULTS: dict[str, Any] = {
-    **learning.DEFAULTS, "epochs": 50, "batch": 16, "lr": None, "lr_current": None, "optimizer": "adam",
-    "momentum": 0.9, "weight_decay": 0.0, "schedule": "constant", "lr_decay": 0.99, "lr_final": 0.0,
-    "test": None, "split": None, "uncertified": "skip",
+    **learning.DEFAULTS, "epochs": 50, "batch": 16, "lr": None, "lr_current": None, "lr_device": None,
+    "optimizer": "adam", "momentum": 0.9, "weight_decay": 0.0, "schedule": "constant", "lr_decay": 0.99,
+    "lr_final": 0.0, "test": None, "split": None, "uncertified": "skip",
 }  # fmt: skip
 
 OPTIONS: dict[str, tuple[type, str, str]] = {
@@ -32,6 +32,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--lr-decay": (float, "D", "exponential schedule: factor for each epoch (0.99)"),
     "--lr-final": (float, "F", "cosine schedule: share of the rate at the end (0)"),
     "--lr-current": (float, "R", "learning rate of trainable current sources (default: as --lr)"),
+    "--lr-device": (float, "R", "learning rate of trainable parameters of devices (0.02 with Adam)"),
     "--test": (str, "FILE", "samples held out, measured after each epoch"),
     "--split": (float, "F", "hold out a random share of the samples"),
     "--uncertified": (str, "WHAT", "to do with a step of uncertified states: skip (and count) or stop"),
@@ -112,7 +113,7 @@ def _measured(learner: Learner, test: Samples) -> dict[str, float]:
 
 def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[str, Any]]:
     """The optimiser, and the learning rates that were left open."""
-    from circuitsim.learning.start import default_learning_rate
+    from circuitsim.learning.start import default_device_rate, default_learning_rate
     from circuitsim.training import SGD, Adam, Momentum
 
     name = options["optimizer"]
@@ -120,7 +121,11 @@ def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[
     if lr is None:
         lr = default_learning_rate(setting.block, setting.samples.x, name)
     other = lr if options["lr_current"] is None else options["lr_current"]
-    rates = {kind: lr if kind == "conductance" else other for kind in setting.block.parameters}
+    device = options["lr_device"]
+    if device is None:
+        device = default_device_rate(setting.samples.x, name)
+    by_kind = {"conductance": lr, "current": other, "law": device}
+    rates = {kind: by_kind[kind] for kind in setting.block.parameters}
     decay = options["weight_decay"]
     made = {
         "sgd": lambda: SGD(rates, decay),
@@ -129,7 +134,7 @@ def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[
     }
     if name not in made:
         raise UsageError(f"there is no optimizer {name!r}; there are {', '.join(made)}")
-    return made[name](), {"lr": lr}
+    return made[name](), {"lr": lr, **({"lr_device": device} if "law" in rates else {})}
 
 
 def _schedule(options: Mapping[str, Any]) -> Any:
@@ -151,7 +156,7 @@ def _fingerprint(setting: Setting) -> bytes:
 
     from circuitsim.netlist import dumps
 
-    digest = hashlib.sha256(dumps(setting.block.circuit, setting.roles).encode())
+    digest = hashlib.sha256(dumps(setting.block.whole, setting.roles).encode())
     digest.update(setting.samples.x.tobytes() + setting.samples.y.tobytes())
     return digest.digest()
 
