@@ -1,7 +1,7 @@
 """A network of diodes learns a curve of current over voltage: resistances, breakdown voltages and saturation currents.
 
-Usage: ``python benchmarks/learning/curve.py``. The deck is ``netlists/learn-curve.cir``, the targets are 1 mA (v / 2 V)²
-at 30 points. The trained curve is measured by ``circuitsim curve`` between the points, too. Writes
+Usage: ``python benchmarks/learning/curve.py``. The deck is ``netlists/learn-curve.cir``, the targets are 30 points
+of 1 mA (v / 2 V)². The trained curve is measured by ``circuitsim curve`` between the points, too. Writes
 ``benchmarks/results/learning/curve.md`` and ``docs/images/learn-curve.png``.
 """
 

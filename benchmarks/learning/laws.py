@@ -48,8 +48,8 @@ def main() -> None:
     write("laws.md", [
         "# Parameters of devices: rules against differences", "",
         f"`python benchmarks/learning/laws.py`: 30 random circuits, 60 parameters of laws each. {machine()}", "",
-        "Largest error as a share of the largest derivative; circuits in which an ideal diode changes between the phases "
-        "are counted and left out.", "",
+        "Largest error as a share of the largest derivative; circuits in which an ideal diode changes between the "
+        "phases are counted and left out.", "",
         "| rule | against | median | most | with a kink |", "|---|---|--:|--:|--:|", *rows,
     ])  # fmt: skip
 
