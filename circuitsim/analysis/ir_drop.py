@@ -20,6 +20,8 @@ from circuitsim.errors import TopologyError
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
+    import pandas
+
     from circuitsim.netlist.deck import Deck
 
 _PLACE = re.compile(r"_(-?\d{1,15})_(-?\d{1,15})$")
@@ -125,6 +127,15 @@ class IrDrop:
             if match is not None:
                 found[k] = float(match.group(1)), float(match.group(2))
         return found
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row a node of a net: its net's position, its potential and its drop, V."""
+        import pandas
+
+        at = np.flatnonzero(self.net >= 0)
+        names = self.point.circuit.node_names
+        columns = {"net": self.net[at], "voltage": self.point.voltages[at], "drop": self.drop[at]}
+        return pandas.DataFrame(columns, index=pandas.Index([names[k] for k in at.tolist()], name="node"))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: nets, pads, the ten worst nodes, and the certificate.

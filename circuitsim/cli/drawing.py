@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.formats.table import Table
     from circuitsim.tolerance import MonteCarlo, WorstCase
+    from circuitsim.tolerance.design import Design
     from circuitsim.transient import TransientResult
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -71,6 +72,13 @@ def draw_worst_case(found: WorstCase, path: str) -> None:
     from circuitsim.plotting.bars import plot_worst_case
 
     _save(plot_worst_case(found), path)
+
+
+def draw_design(found: Design, path: str) -> None:
+    """Draw the values of a design and what they reach into a file."""
+    from circuitsim.plotting.bars import plot_design
+
+    _save(plot_design(found), path)
 
 
 def draw_drops(found: IrDrop, path: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.drawing import check_drawing, draw_design
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
@@ -21,6 +22,7 @@ examples:
   circuitsim optimise ladder.cir --adjust 'R*' --target 'v(a)=8' --target 'v(b)=4'
   circuitsim optimise ladder.cir --adjust R1=100:10k --adjust R2 --target 'v(out)=2.5' --series E24
   circuitsim optimise pad.cir --adjust 'R?' --target 'v(in)=0.5' --target 'v(out)=50m' --series E96 --deck found.cir
+  circuitsim optimise ladder.cir --adjust 'R*' --target 'v(a)=8' --target 'v(b)=4' --plot ladder.png
 """
 
 
@@ -37,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the circuit with these values")
+    parser.add_argument("--plot", metavar="FILE", help="also draw errors and values (.png, .svg or .pdf)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,11 +48,15 @@ def run(args: argparse.Namespace) -> int:
 
     check_target(args.output, [args.deck])
     check_target(args.written, [args.deck], "--deck")
+    if args.plot:
+        check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     report([*deck.problems, *deck.notes])
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series)
     deliver(_formatted(found, args.format), args.output)
+    if args.plot:
+        draw_design(found, args.plot)
     if args.written:
         from circuitsim.cli.output import save
         from circuitsim.netlist import dumps

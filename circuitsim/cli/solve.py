@@ -77,8 +77,9 @@ def run(args: argparse.Namespace) -> int:
     asked = dict.fromkeys(word for analysis in deck.analyses if (word := sweeping(analysis, circuit)))
     if asked:
         print(f"note: run by circuitsim sweep {args.deck}: {', '.join(asked)}", file=sys.stderr)
-    if any(small_signal(analysis) for analysis in deck.analyses):
-        print(f"note: run by circuitsim sensitivity {args.deck}: .tf, .sens", file=sys.stderr)
+    asked = dict.fromkeys(word for analysis in deck.analyses if (word := small_signal(analysis)))
+    if asked:
+        print(f"note: run by circuitsim sensitivity {args.deck}: {', '.join(asked)}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
 
@@ -91,11 +92,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def small_signal(analysis: Analysis) -> bool:
-    """Whether it is ``.tf`` or ``.sens``."""
+def small_signal(analysis: Analysis) -> str:
+    """The card of ``.tf`` or ``.sens``; empty for others."""
     from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
 
-    return isinstance(analysis, (SensitivityRequest, TransferRequest))
+    if isinstance(analysis, TransferRequest):
+        return ".tf"
+    return ".sens" if isinstance(analysis, SensitivityRequest) else ""
 
 
 def sweeping(analysis: Analysis, circuit: Circuit) -> str:

@@ -172,9 +172,8 @@ class ElementValues:
         """Refuse a line whose ports have different reference nodes in this call."""
         nodes = {node if frame.nodes is None else frame.nodes[node] for node in details.references}
         if len(nodes) > 1:
-            raise CardError("unsupported", f"{short(name)}: the ports of a line with different reference nodes are an "
-                            "ideal transformer at DC, which is not supported", special.offset,
-                            "give both ports one reference node")  # fmt: skip
+            raise CardError("unsupported", f"{short(name)}: the ports of a lossy line have different reference nodes",
+                            special.offset, "give both ports one reference node")  # fmt: skip
 
     def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
         """Programs differ on a resistor whose card and model both state a resistance."""

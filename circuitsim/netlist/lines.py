@@ -1,15 +1,17 @@
 """Transmission lines at DC: ``T`` is a wire, ``O`` ``Y`` ``U`` are resistors between their ends; ``K`` has no effect.
 
 A lossless line is an ideal transformer 1:1 at DC, as in ngspice. Where both ports have one reference node that is a
-wire between the other two; lines with two reference nodes are refused.
+wire between the other two, else a pair of controlled sources; lossy lines with two reference nodes are refused.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from circuitsim.circuit.elements import RESISTOR
+from circuitsim.circuit.elements import BY_CURRENT_F, BY_VOLTAGE_E, RESISTOR
 from circuitsim.netlist.cards import Card
+from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.scope import Count, Coupling, Details, ModelUse, Scope, Special
 from circuitsim.netlist.tokens import WORD, CardError, Fields, Token, fields, tokens
 from circuitsim.netlist.values import constant, value_of
@@ -70,9 +72,24 @@ def line(parts: Parts, scope: Scope, card: Card) -> None:
     elif "z0" not in numbers:
         raise CardError("syntax", f"{short(name.text)} needs Z0", max(sorted_.end - 1, 0), FORMS["t"])
     references = () if letter == "u" else (nodes[1], nodes[3])
+    if not modelled and nodes[1] != nodes[3]:
+        transformer(scope, card, name, nodes)
+        return
     position = scope.element(RESISTOR, name.text, first, second, 0.0, card)
     details = Details(letter.upper(), numbers, use, references=references)
     scope.specials[position] = Special(card, offset, None, 1.0, details)
+
+
+def transformer(scope: Scope, card: Card, name: Token, nodes: list[int]) -> None:
+    """An ideal transformer 1:1 between two ports: equal voltages; the current into one leaves the other."""
+    first, first_reference, second, second_reference = nodes
+    there = Control(1.0, second, second_reference)
+    gains = Controlled(card, name.offset, 0.0, (there,), 1.0, None, 1.0, BY_VOLTAGE_E)
+    place = scope.element(BY_VOLTAGE_E, name.text, first, first_reference, math.nan, card)
+    scope.controlled[place] = gains
+    through = Control(1.0, element=name.text)
+    place = scope.element(BY_CURRENT_F, f"{name.text}.port2", second, second_reference, math.nan, card)
+    scope.controlled[place] = gains._replace(controls=(through,), gain=-1.0, code=BY_CURRENT_F)
 
 
 def own_numbers(scope: Scope, card: Card, name: Token, letter: str, sorted_: Fields) -> dict[str, Count]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.tolerance import MonteCarlo, WorstCase
+    from circuitsim.tolerance.design import Design
     from circuitsim.tolerance.result import Quantity
     from circuitsim.tolerance.worst_case import Range
 
@@ -73,6 +74,32 @@ def plot_worst_case(found: WorstCase) -> Figure:
     if len(found.ranges) > len(ranges):
         left = len(found.ranges) - len(ranges)
         figure.text(0.99, 0.005, f"and {left} more quantities", fontsize=7, ha="right", color=INK)
+    figure.tight_layout()
+    return figure
+
+
+def plot_design(found: Design) -> Figure:
+    """How far the quantities are from their targets, and where each element's value lies between its bounds."""
+    errors = [
+        (name, 100.0 * (value / target - 1.0)) for name, (value, target) in found.outputs.items() if target != 0.0
+    ]
+    ranges = [(name, value, *found.bounds[name]) for name, value in found.values.items()][:BARS]
+    figure = new_figure(7.0, 1.8 + 0.28 * (len(errors[:BARS]) + len(ranges)))
+    heights = [1 + len(errors[:BARS]), 1 + len(ranges)]
+    above, below = figure.subplots(2, 1, height_ratios=heights)
+    bars(above, errors, "difference from the target, %")
+    title(above, found.point.circuit.title)
+    for row, (_, value, low, high) in enumerate(ranges):
+        below.hlines(row, low, high, color=COLOUR, linewidth=1.2, label="bounds" if row == 0 else None)
+        below.plot([value], [row], "o", color=LIMIT, markersize=5, label="value" if row == 0 else None)
+        below.annotate(plain(f"{value:.4g}"), (value, row), (0, 5), textcoords="offset points", fontsize=7, ha="center")
+    below.set_yticks(range(len(ranges)), [plain(name) for name, *_ in ranges])
+    below.set_ylim(len(ranges) - 0.4, -0.8)
+    if all(low > 0.0 for _, _, low, _ in ranges):
+        below.set_xscale("log")
+    below.set_xlabel("value, Ω, V or A", color=INK)
+    below.tick_params(labelsize=8, colors=INK)
+    below.legend(fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     figure.tight_layout()
     return figure
 

@@ -20,6 +20,8 @@ from circuitsim.tolerance.e_series import neighbours
 from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
+    import pandas
+
     from circuitsim.netlist.deck import Deck
 
 DECADES = 3.0
@@ -63,6 +65,14 @@ class Design(NamedTuple):
     continuous_error: float
     series: str
     point: OperatingPoint
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row an element: its value (Ω, V, A) and its bounds."""
+        import pandas
+
+        rows = {name: {"value": v, "low": self.bounds[name][0], "high": self.bounds[name][1]}
+                for name, v in self.values.items()}  # fmt: skip
+        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("element")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the JSON object of ``circuitsim optimise --format json``."""

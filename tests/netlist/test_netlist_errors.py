@@ -213,7 +213,7 @@ ERRORS = [
     ("R1 a b ; {\n  + 1k 2k ; }", "syntax", 3, 8, (), "'2k' is one value too many"),
     ("\tR1 a b \t5Z5", "number", 2, 10, (), "is not a number"),
     (".param x={\n+ 1 +\n+ yy}\nR1 a 0 {x}", "parameter", 4, 3, ("R1",), "no parameter is called 'yy'"),
-    ("T1 a 0 b c Z0=50", "unsupported", 2, 10, ("T1",), "with different reference nodes are an ideal transformer"),
+    ("O1 a 0 b c lm\n.model lm LTRA(R=1 LEN=1)", "unsupported", 2, 12, ("O1",), "different reference nodes"),
     ("T1 a 0 b 0", "syntax", 2, 10, (), "T1 needs Z0"),
     ("T1 a 0 b", "syntax", 2, 8, (), "T1 needs 4 nodes"),
     ("T1 a 0 b 0 50", "syntax", 2, 12, (), "T1: '50' does not belong here"),

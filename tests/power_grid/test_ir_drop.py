@@ -122,3 +122,13 @@ def test_the_map_shows_the_largest_drop_of_each_spot(grid: Path) -> None:
     c.resistor("R1", "a", "b", 1.0)
     with pytest.raises(UsageError, match="n1_1200_350"):
         plot_drops(circuitsim.ir_drop(c))
+
+
+def test_drops_as_a_frame(grid: Path) -> None:
+    pytest.importorskip("pandas")
+    found = circuitsim.ir_drop(circuitsim.load(str(grid)))
+    frame = found.to_dataframe()
+    name, net, voltage, drop = found.worst(1)[0]
+    assert frame["drop"].idxmax() == name
+    assert frame.loc[name].tolist() == [net, voltage, drop]
+    assert len(frame) == sum(one.nodes for one in found.nets)

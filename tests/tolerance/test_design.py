@@ -101,3 +101,20 @@ def test_command(tmp_path, capsys) -> None:
     assert main([*words, "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith("name,value,low,high")
     assert main(["optimise", str(deck), "--adjust", "R1=5", "--target", "v(a)=7"]) == 2
+
+
+def test_results_as_frame_and_picture(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib")
+    found = circuitsim.optimise(circuitsim.loads(LADDER), {"R1": (100.0, 1e4), "R2": None}, ["v(a)=7"])
+    frame = found.to_dataframe()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.loc["R1"].tolist() == pytest.approx([found.values["R1"], 100.0, 1e4])
+    deck, picture = tmp_path / "ladder.cir", tmp_path / "ladder.svg"
+    deck.write_text(LADDER)
+    words = ["optimise", str(deck), "--adjust", "R1", "--adjust", "V*=-5:20", "--target", "v(a)=7"]
+    assert main([*words, "--plot", str(picture)]) == 0
+    drawn = picture.read_text()
+    assert "difference from the target" in drawn and "R1" in drawn
+    assert main([*words, "--plot", "ladder.gif"]) == 2
+    assert ".png, .svg or .pdf" in capsys.readouterr().err
