@@ -8,14 +8,14 @@ serve every other library.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
 from circuitsim._jit import jit
+from circuitsim.blocks.memory import scratch
 
 #: Bytes of copied pixels that one product works on; smaller ones lose more in BLAS than they win in the caches.
 CHUNK = 8 << 20
@@ -55,18 +55,6 @@ def convolve(images: Array, kernel: Array, window: Window, out: Array | None = N
     return out
 
 
-def convolve_and_pool(images: Array, kernel: Array, window: Window, out: Array) -> Array:
-    """Convolution and 2 × 2 maxima in one pass, into `out`; returns the switches. Numpy arrays only."""
-    rows, columns, channels = window.output(images.shape[1:], kernel.shape[1])
-    switches = np.empty(out.shape, np.uint8)
-    for part, patches in _chunks(images, window):
-        _copy_patches(images[part], *window, patches)
-        full = _scratch("full", (len(patches), channels), images.dtype)
-        np.matmul(patches, kernel, out=full)
-        _pool_max(full.reshape(-1, rows, columns, channels), out[part], switches[part])
-    return switches
-
-
 def convolve_back(above: Array, kernel: Array, window: Window, out: Array) -> None:
     """The transposed map: what `above` pulls at the images with, into `out`."""
     if not isinstance(above, np.ndarray):
@@ -90,12 +78,17 @@ def kernel_gradient(images: Array, above: Array, window: Window) -> Array:
     return total
 
 
-def max_pool(images: Array) -> tuple[Array, Array]:
+def max_pool(images: Array, out: Array | None = None) -> tuple[Array, Array]:
     """Maxima of 2 × 2 squares and where they were (0 to 3), the first of equals; an odd last line is left out."""
     if not isinstance(images, np.ndarray):
-        return plain_max_pool(images)
+        found, switches = plain_max_pool(images)
+        if out is None:
+            return found, switches
+        out[...] = found
+        return out, switches
     batch, rows, columns, channels = images.shape
-    out = np.empty((batch, rows // 2, columns // 2, channels), images.dtype)
+    if out is None:
+        out = np.empty((batch, rows // 2, columns // 2, channels), images.dtype)
     switches = np.empty(out.shape, np.uint8)
     _pool_max(images, out, switches)
     return out, switches
@@ -187,20 +180,6 @@ def _matrix(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, array.shape[-1])
 
 
-_memory = threading.local()
-
-
-def _scratch(name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """A matrix that the next call with this name overwrites: fresh pages would cost more than the copies."""
-    size = shape[0] * shape[1]
-    key = f"{name} {np.dtype(dtype).name}"
-    buffer = getattr(_memory, key, None)
-    if buffer is None or len(buffer) < size:
-        buffer = np.empty(size, dtype)
-        setattr(_memory, key, buffer)
-    return buffer[:size].reshape(shape)
-
-
 def _chunks(images: np.ndarray, window: Window) -> Iterator[tuple[slice, np.ndarray]]:
     """Slices of the batch, each with memory for its patches."""
     batch, rows, columns, channels = images.shape
@@ -208,7 +187,7 @@ def _chunks(images: np.ndarray, window: Window) -> Iterator[tuple[slice, np.ndar
     step = max(1, min(batch, CHUNK // (places * width * images.itemsize)))
     for start in range(0, batch, step):
         part = slice(start, min(start + step, batch))
-        yield part, _scratch("patches", ((part.stop - start) * places, width), images.dtype)
+        yield part, scratch("patches", (part.stop - start) * places * width, images.dtype).reshape(-1, width)
 
 
 @jit()

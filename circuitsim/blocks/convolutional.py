@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace
-from circuitsim.blocks import convolution
+from circuitsim._arrays import Array, device, namespace
+from circuitsim.blocks import convolution, winograd
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec
 from circuitsim.blocks.hopfield import HopfieldBlock, Sweeps
+from circuitsim.blocks.memory import scratch
 from circuitsim.errors import TopologyError
 
 WINDOW = Window(3, 1, 1)
@@ -40,15 +42,12 @@ class ConvolutionCoupling:
     def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
         """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
         if not self._pool:
-            convolution.convolve(below, self._kernel, WINDOW, out)
+            self._convolve(below, out)
             return None
-        if renew and isinstance(below, np.ndarray):
-            return convolution.convolve_and_pool(below, self._kernel, WINDOW, out)
-        full = convolution.convolve(below, self._kernel, WINDOW)
+        full = self._convolve(below, self._before_pooling(below))
         if renew or switches is None:
-            out[...], switches = convolution.max_pool(full)
-        else:
-            out[...] = convolution.pool_where(full, switches)
+            return convolution.max_pool(full, out)[1]
+        out[...] = convolution.pool_where(full, switches)
         return switches
 
     def backward(self, above: Array, out: Array, switches: Array | None) -> None:
@@ -58,7 +57,32 @@ class ConvolutionCoupling:
                 out[...] = 0
                 return
             above = convolution.unpool(above, switches, self._full)
-        convolution.convolve_back(above, self._kernel, WINDOW, out)
+        if isinstance(above, np.ndarray) and winograd.suits(above, out):
+            winograd.convolve(above, self._turned, out)
+        else:
+            convolution.convolve_back(above, self._kernel, WINDOW, out)
+
+    def _convolve(self, below: Array, out: Array) -> Array:
+        """θ ⋆ below, in ``out``."""
+        if isinstance(below, np.ndarray) and winograd.suits(below, out):
+            winograd.convolve(below, self._filters, out)
+            return out
+        return convolution.convolve(below, self._kernel, WINDOW, out)
+
+    def _before_pooling(self, below: Array) -> Array:
+        """Memory for the convolution of a batch."""
+        shape = (below.shape[0], *self._full)
+        if isinstance(below, np.ndarray):
+            return scratch("full", math.prod(shape), below.dtype).reshape(shape)
+        return self._xp.empty(shape, dtype=below.dtype, device=device(below))
+
+    @cached_property
+    def _filters(self) -> np.ndarray:
+        return winograd.transformed(self._kernel)
+
+    @cached_property
+    def _turned(self) -> np.ndarray:
+        return winograd.turned(self._filters)
 
 
 @dataclass(frozen=True)

@@ -104,14 +104,16 @@ def _convolution() -> str:
     """Convolutions and pooling of images, forwards and backwards, in both precisions."""
     import numpy as np
 
-    from circuitsim.blocks import convolution
+    from circuitsim.blocks import convolution, winograd
 
     window = convolution.Window()
     for dtype in (np.float32, np.float64):
         images, kernel = np.zeros((1, 4, 4, 1), dtype), np.zeros((9, 2), dtype)
         above = convolution.convolve(images, kernel, window)
-        convolution.convolve_and_pool(images, kernel, window, np.empty((1, 2, 2, 2), dtype))
+        convolution.max_pool(above)
         convolution.convolve_back(above, kernel, window, images)
+        images = np.zeros((1, 8, 8, 16), dtype)
+        winograd.convolve(images, winograd.transformed(np.zeros((9 * 16, 16), dtype)), images.copy())
     return ""
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate
 
-from circuitsim.blocks import EnergyBlock, Nudge, convolution
+from circuitsim.blocks import EnergyBlock, Nudge, convolution, winograd
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock, gaussian_orthogonal
 from circuitsim.blocks.hopfield import Sweeps
@@ -39,6 +39,30 @@ def test_convolution_is_a_correlation_and_its_transpose(
     np.testing.assert_allclose(back, twin, atol=1e-12)
     gradient = convolution.kernel_gradient(images, above, window)
     assert np.vdot(gradient, kernel) == pytest.approx(np.vdot(above, out), rel=1e-12)
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 23])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_winograds_method_is_the_same_convolution(
+    dtype: type[np.floating], chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(winograd, "CHUNK", chunk)
+    rng = np.random.default_rng(4)
+    images = rng.normal(size=(3, 6, 8, 16)).astype(dtype)
+    kernel = rng.normal(size=(9 * 16, 32)).astype(dtype)
+    out, back = np.full((3, 6, 8, 32), np.nan, dtype), np.full_like(images, np.nan)
+    assert winograd.suits(images, out) and not winograd.suits(images[:, :5], out[:, :5])
+    assert not winograd.suits(images, out[..., ::2])
+    filters = winograd.transformed(kernel)
+    winograd.convolve(images, filters, out)
+    window = Window(3, 1, 1)
+    accuracy = {"rtol": 0, "atol": 100 * np.finfo(dtype).eps * np.abs(out).max()}
+    expected = (convolution.plain_patches(images, window) @ kernel).reshape(out.shape)
+    np.testing.assert_allclose(out, expected, **accuracy)
+    above = rng.normal(size=out.shape).astype(dtype)
+    winograd.convolve(above, winograd.turned(filters), back)
+    expected = convolution.plain_add_patches(above.reshape(-1, 32) @ kernel.T, images.shape, window)
+    np.testing.assert_allclose(back, expected, **accuracy)
 
 
 def test_pooling_and_its_transpose_equal_their_twins() -> None:
@@ -111,6 +135,24 @@ def test_gradients_of_a_pooled_block(options: dict[str, object]) -> None:
         for name, array in made.parameter_difference(plus, minus, x, weight).items():
             np.testing.assert_allclose(array / (2 * beta), truncated[name], atol=1e-9, rtol=0, err_msg=name)
         np.testing.assert_allclose(made.input_difference(plus, minus, x) / (2 * beta), back, atol=1e-9, rtol=0)
+
+
+def test_wide_blocks_relax_to_the_same_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers that Winograd's method suits, beside the same sweeps by direct convolution."""
+    made = ConvolutionalHopfieldBlock(
+        (8, 8, 8), [16, 8], [True, False], [4], sweeps=Sweeps(20, 5), variance=0.01, rng=3, dtype=np.float64
+    )
+    x = np.random.default_rng(8).uniform(-0.3, 0.9, (4, made.n_inputs))
+    calls: list[int] = []
+    method = winograd.convolve
+    monkeypatch.setattr(winograd, "convolve", lambda *given: [calls.append(1), method(*given)])
+    fast = made.relax(x)
+    assert len(calls) >= 4 * 20 - 2
+    monkeypatch.setattr(winograd, "suits", lambda images, out: False)
+    direct = made.relax(x)
+    for ours, theirs in zip(fast.layers, direct.layers, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-13)
+    assert 0.1 < np.mean([layer.mean() for layer in direct.layers]) < 0.9
 
 
 def test_energy_falls_with_every_sweep() -> None:
