@@ -113,7 +113,7 @@ class EngineBatch:
             for block in blocks:
                 self._block(ready, value, batch, block, started)
             return
-        ready.solver.wiring  # noqa: B018 made once, before threads share it
+        ready.solver.resistances  # noqa: B018 made once, before threads share it
         with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
             list(pool.map(lambda block: self._block(ready, value, batch, block, started), blocks))
 

@@ -20,7 +20,7 @@ from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
-from circuitsim.engine.network import Wiring
+from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
@@ -78,6 +78,11 @@ class Prepared:
     def wiring(self) -> Wiring:
         """What the networks of all values have in common, for the engine."""
         return Wiring(self.structure)
+
+    @cached_property
+    def resistances(self) -> Resistances:
+        """What networks of the circuit's own resistances have in common."""
+        return self.wiring.at(self.structure.arrays.value)
 
     def solve(
         self,
@@ -156,7 +161,7 @@ class Prepared:
             if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
                 return prepared(circuit, self.solver, self.tolerance).solve()
             structure = structure._replace(circuit=circuit, arrays=arrays)
-        return _operating_point(self.wiring, structure, choose(self.solver), self.tolerance, why, on, guess)
+        return _operating_point(self.resistances, structure, choose(self.solver), self.tolerance, why, on, guess)
 
 
 def prepared(
@@ -248,8 +253,8 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
 
 
 def _operating_point(
-    wiring: Wiring, structure: Structure, solver: Solver | Exact, tolerance: float, why: str, on: np.ndarray,
-    guess: np.ndarray,
+    resistances: Resistances, structure: Structure, solver: Solver | Exact, tolerance: float, why: str,
+    on: np.ndarray, guess: np.ndarray,
 ) -> OperatingPoint:  # fmt: skip
     """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -262,7 +267,7 @@ def _operating_point(
             info |= {"name": solution.solver, **solution.info}
             start, stopped = _identified(structure, program, solution), solution.stopped
         try:
-            found, certificate, linear = _steady_state(wiring, structure, start, tolerance)
+            found, certificate, linear = _steady_state(resistances, structure, start, tolerance)
         except ConvergenceError as error:
             if solver is Exact.ACTIVE_SET:
                 raise
@@ -292,10 +297,10 @@ class _Start(NamedTuple):
 
 
 def _steady_state(
-    wiring: Wiring, structure: Structure, start: _Start, tolerance: float
+    resistances: Resistances, structure: Structure, start: _Start, tolerance: float
 ) -> tuple[SteadyState, Certificate, str]:
     """The steady state, its certificate, and the kind of linear solver: factors where iterations do not converge."""
-    net = wiring.network(structure)
+    net = resistances.network(structure)
     try:
         found = steady_state(net, *start)
         certificate = _certificate(structure, found, tolerance)
@@ -304,7 +309,7 @@ def _steady_state(
     except ConvergenceError:
         if net.laplacian.direct:
             raise
-    net = wiring.network(structure, direct=True)
+    net = resistances.network(structure, direct=True)
     found = steady_state(net, *start)
     return found, _certificate(structure, found, tolerance), net.laplacian.method_name
 

@@ -123,6 +123,22 @@ class Resistances:
         arrays, edges = structure.arrays, np.concatenate([structure.voltage_edges, self.ascending])
         return grow(arrays.n_nodes, arrays.first, arrays.second, roots_of(structure), edges)
 
+    def network(self, structure: Structure, direct: bool = False) -> Network:
+        """The network at the values of a structure of this topology; ``direct`` excludes iterative linear solvers."""
+        kind, first, second, value, _ = structure.arrays
+        emf, source = np.zeros((2, kind.size))
+        np.copyto(emf, value, where=kind == VOLTAGE)
+        np.copyto(source, value, where=kind == CURRENT)
+        made, r = self, structure.resistors
+        if not np.array_equal(value[r], made.ohms[r]):
+            made = self.wiring.at(value)
+        solver = made.direct if direct else made.solver
+        return Network(
+            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, made.ascending,
+            structure.diodes, np.flatnonzero((source != 0.0) & (first != second)), solver, self.wiring.branch,
+            structure.derived.grounded,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
@@ -170,43 +186,38 @@ class Wiring:
         return branch
 
     @cached_property
-    def resistances(self) -> Resistances:
-        """Those of the structure's own values."""
-        return self._resistances(self.structure.arrays.value)
-
-    @cached_property
     def blocks(self) -> np.ndarray:
         """Biconnected component of each element (m,) while no diode conducts; −1 for diodes, and loops at one node."""
         structure = self.structure
         _, first, second, _, n_nodes = structure.arrays
-        edges = np.sort(np.concatenate([structure.resistors, structure.voltage_edges, structure.currents]))
+        there = np.zeros(first.size, dtype=bool)
+        for elements in (structure.resistors, structure.voltage_edges, structure.currents):
+            there[elements] = True
+        edges = np.flatnonzero(there)
         block = np.full(first.size, -1, dtype=np.int64)
         block[edges] = block_labels(n_nodes, first[edges], second[edges])
         return block
 
-    def _resistances(self, value: np.ndarray) -> Resistances:
+    @cached_property
+    def one_block(self) -> bool:
+        """Whether `blocks` are one, of all nodes: any element more belongs to it."""
+        _, first, second, _, n_nodes = self.structure.arrays
+        inside = self.blocks == 0
+        touched = np.zeros(n_nodes, dtype=bool)
+        touched[first[inside]] = touched[second[inside]] = True
+        return bool(touched.all() and not (self.blocks > 0).any())
+
+    def at(self, value: np.ndarray) -> Resistances:
+        """What networks with the resistances among the values (m,) of all elements have in common.
+
+        It refers to the wiring and never the other way, so that large arrays go with the last use of them.
+        """
         r = self.structure.resistors
         ohms = np.zeros(value.size)
         ohms[r] = value[r]
         # Powers of two order resistances well enough for a tree, and are sorted in linear time.
         ascending = r[np.argsort(np.frexp(value[r])[1].astype(np.int16), kind="stable")]
         return Resistances(self, ohms, ascending, 1.0 / value[self.structure.derived.ends.r])
-
-    def network(self, structure: Structure, direct: bool = False) -> Network:
-        """The network at the values of a structure of this topology; ``direct`` excludes iterative linear solvers."""
-        kind, first, second, value, _ = structure.arrays
-        emf, source = np.zeros((2, kind.size))
-        np.copyto(emf, value, where=kind == VOLTAGE)
-        np.copyto(source, value, where=kind == CURRENT)
-        made, r = self.resistances, structure.resistors
-        if not np.array_equal(value[r], made.ohms[r]):
-            made = self._resistances(value)
-        solver = made.direct if direct else made.solver
-        return Network(
-            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, made.ascending,
-            structure.diodes, np.flatnonzero((source != 0.0) & (first != second)), solver, self.branch,
-            structure.derived.grounded,
-        )  # fmt: skip
 
 
 def roots_of(structure: Structure) -> np.ndarray:
@@ -215,5 +226,5 @@ def roots_of(structure: Structure) -> np.ndarray:
 
 
 def network(structure: Structure, direct: bool = False, compiled: bool = False) -> Network:
-    """`Wiring.network` for one use."""
-    return Wiring(structure, compiled).network(structure, direct)
+    """`Resistances.network` for one use."""
+    return Wiring(structure, compiled).at(structure.arrays.value).network(structure, direct)

@@ -17,13 +17,17 @@ from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.search import Change, Search
-from circuitsim.solvers.linear import ACCURACY, Factored
+from circuitsim.solvers.linear import ACCURACY, Factored, Supernodal
 
 CLEAR = 1e-9
 """A current or voltage above this share of the magnitudes that it is a sum of is clear."""
 
 EQUAL = 1e-13
 """Ends of a diode that differ by less than this share of their potentials are equal."""
+
+BETWEEN = 0.8
+"""Conductance of every diode in the first linear circuit, as a share of what meets at that of its ends where less
+does: in meshes of 10,000 nodes its drops tell 0.7 of the wrong states of those told while all diodes block."""
 
 EVEN = 1e8
 """Largest ratio of resistances for which potentials in doubles tell most of the conducting diodes."""
@@ -107,7 +111,16 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
     position = np.full(m, -1, dtype=np.int64)
     position[d] = np.arange(d.size)
     branch, on = net.branch[d], np.zeros(d.size, dtype=bool)
-    order, factored, count, search, budget = position[closed], None, 0, Search(closed.size > 0), _Accuracy(net)
+    order, count, search, budget = position[closed], 0, Search(closed.size > 0), _Accuracy(net)
+    factored: Factored | None = None
+    if not closed.size and isinstance(net.laplacian, Supernodal) and limit > 1:
+        count = 1
+        begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
+        factored = net.laplacian.between(_conductances(made.strength, tail, head)[branch >= 0])
+        state.change[:] = factored.solve(state.change[:-1])
+        finish(plan, injected, offset, state, on, v, CLEAR)
+        entering = np.flatnonzero(state.wanted)
+        order = entering[descending(v[plan.anode[entering]] - v[plan.cathode[entering]])]
     while True:
         count += 1
         begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
@@ -141,6 +154,13 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
         order = np.concatenate([entering[descending(forward)], stays])
         if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
             order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
+
+
+def _conductances(strength: np.ndarray, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """Conductances of the diodes (d,), S, in a circuit between that of none and that of all conducting."""
+    meets = strength.copy()
+    meets[-1] = np.inf  # ground takes any current
+    return BETWEEN * np.minimum(meets[tail], meets[head])
 
 
 def descending(amount: np.ndarray) -> np.ndarray:

@@ -181,6 +181,8 @@ class Supernodal:
     direct = True
     _first: list[SupernodalFactored | np.ndarray] = field(default_factory=list, init=False)
     """The first set of the solve before or, where two in turn began with the same, its factor: it has the same bits."""
+    _between: list[SupernodalFactored | None] = field(default_factory=list, init=False)
+    """The factor of `between`, once it was asked for twice."""
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -217,6 +219,20 @@ class Supernodal:
         again = isinstance(first, np.ndarray) and np.array_equal(first, closed)
         found = SupernodalFactored(closed, self.g, made, self._unit, kept=again)
         self._first[:] = [found if again else closed]
+        return found
+
+    def between(self, siemens: np.ndarray) -> SupernodalFactored:
+        """The nodal matrix with conductances ``siemens`` (d,), S, in place of all diodes; the same in every call."""
+        from circuitsim.solvers import laplacian
+
+        if self._between and self._between[0] is not None:
+            return self._between[0]
+        w = np.append(self.g, siemens) / self._unit
+        # Its conductances are not those of `factor`, which takes its memory and nothing else.
+        found = SupernodalFactored(
+            np.arange(0), w, laplacian.factor(self.pattern.symbolic, w), self._unit, kept=bool(self._between)
+        )
+        self._between[:] = [found if self._between else None]
         return found
 
 

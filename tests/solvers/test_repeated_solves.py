@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 
 import numpy as np
 import pytest
@@ -102,13 +103,27 @@ def test_a_kept_factor_gives_the_bits_of_a_fresh_one() -> None:
         return dataclasses.replace(made, small="engine")
 
     kept, first = engine(), engine().solve()
+    other_start = engine().solve(np.where(sources, -values, values))
     for scale in (1.0, 0.7, 1.3, 0.9):
         other = np.where(sources, scale * values, values)
         for start in (None, None, None, first, first, first, None):
             point, fresh = kept.solve(other, start=start), engine().solve(other, start=start)
             np.testing.assert_array_equal(point.currents, fresh.currents)
             np.testing.assert_array_equal(point.voltages, fresh.voltages)
-    solver = kept.wiring.resistances.solver
-    assert isinstance(solver, Supernodal) and isinstance(solver._first[0], np.ndarray)
-    kept.solve(values)
+    solver = kept.resistances.solver
+    assert isinstance(solver, Supernodal) and solver._between[0] is not None and solver._between[0].kept
     assert isinstance(solver._first[0], SupernodalFactored) and solver._first[0].kept
+    kept.solve(values, start=other_start)
+    assert isinstance(solver._first[0], np.ndarray)
+
+
+def test_a_large_solve_leaves_nothing_to_the_garbage_collector() -> None:
+    circuit = make("grid", 3500, 0)
+    circuitsim.solve(circuit)
+    gc.collect()
+    gc.disable()
+    try:
+        circuitsim.solve(circuit)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

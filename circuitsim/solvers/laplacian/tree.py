@@ -53,6 +53,15 @@ def postorder(parent):
     return post
 
 
+def renumbered(parent: np.ndarray, post: np.ndarray) -> np.ndarray:
+    """The same tree with node ``post[k]`` as k."""
+    place = np.empty(parent.size + 1, np.int32)
+    place[post] = np.arange(parent.size)
+    place[-1] = -1
+    found: np.ndarray = place[parent[post]]
+    return found
+
+
 @jit()
 def column_counts(ptr, idx, parent):
     """Entries of each column of the factor, diagonal included, for a postordered graph (Gilbert, Ng & Peyton 1994)."""
