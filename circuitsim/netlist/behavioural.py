@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import CALL, LOCAL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import Parts, good_name
@@ -14,7 +14,7 @@ from circuitsim.netlist.values import constant, expression, value_of
 from circuitsim.units import short
 
 LETTERS = "beg"
-_FORMULA = {"b": re.compile(r"\b([vi])\s*=\s*", re.I), "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
+_FORMULA = {"b": re.compile(r"\b([vir])\s*=\s*", re.I), "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
             "g": re.compile(r"\b(value|cur)\s*=?\s*(?=[{'])", re.I)}  # fmt: skip
 _LAPLACE = re.compile(r"\blaplace\s*=\s*", re.I)
 _TABLE = re.compile(r"\btable\s*=?\s*(?=[{'])", re.I)
@@ -57,12 +57,24 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
         code = _polygon(scope, card, pairs.end())
     else:
         code = _formula(scope, card, found.end())
+    if letter == "b" and found is not None and found[1].lower() == "r":
+        _resistor(scope, card, words[0], (first, second), code)
+        return
     current = letter == "g" or (letter == "b" and found is not None and found[1].lower() == "i")
     position = scope.element(CURRENT if current else VOLTAGE, words[0].text, first, second, 0.0, card)
     if code.signals:
         scope.formulas[position] = code
     else:
         scope.specials[position] = Special(card, code.start, constant(code), 1.0)
+
+
+def _resistor(scope: Scope, card: Card, name: Token, nodes: tuple[int, int], code: Code) -> None:
+    """``B1 a b R=…`` of LTspice: a resistor."""
+    if code.signals:
+        raise CardError("unsupported", f"{short(name.text)}: the resistance depends on the solution", code.start,
+                        "its current is a product: write a law with diodes")  # fmt: skip
+    position = scope.element(RESISTOR, name.text, *nodes, 0.0, card)
+    scope.specials[position] = Special(card, code.start, constant(code), 1.0)
 
 
 def _cut(card: Card, end: int) -> Card:

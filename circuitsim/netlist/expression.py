@@ -223,6 +223,8 @@ class _Reader:
             self.number()
         elif found := _IDENTIFIER.match(self.text, self.at, self.stop):
             self.identifier(found.group(), found.end(), depth)
+        elif character == '"':
+            self.fail("a string is no value", 'table("file") of a source reads points; other functions read none')
         elif character:
             self.fail(f"a number, a parameter or '(' expected before {character!r}")
         else:

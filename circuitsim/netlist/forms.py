@@ -187,12 +187,13 @@ L     V1 a 0 PWL(0 0 +1m 5) // R1 a 0 1
 LX    V1 a 0 PWL file=none.txt // R1 a 0 1
 L     V1 a 0 5 Rser=1 Cpar=1n // R1 a 0 1
 NLX   B1 a 0 V={2*3} // R1 a 0 1
+L     B1 in 0 R=1k
 NLX   B1 a 0 V=2*v(in) // R1 a 0 1
 NLX   B1 a 0 V=time*1k // R1 a 0 1
 NLX   B1 a 0 V=2*v(out) // R1 a 0 1
 N     B1 a 0 V=2*v(out) tc1=0.01 // R1 a 0 1
 X     B1 a 0 V={spice_pulse(0,5,0,1u,1u,1m)} // R1 a 0 1
-X     B1 a 0 V={tablefile("data.dat")} // R1 a 0 1
+X     B1 a 0 V={tablefile("none.dat")} // R1 a 0 1
 NLXP  E1 a 0 in 0 2 // R1 a 0 1
 NLXP  E1 a 0 out 0 2 // R1 a 0 1
 NLXP  E1 a 0 VALUE={v(in)*2} // R1 a 0 1

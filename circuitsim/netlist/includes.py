@@ -19,6 +19,9 @@ from circuitsim.units import parse as parse_number
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
 
+_TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re.I)
+"""A function of time whose points stand in a file, linear between them."""
+
 
 class MissingFile(CardError):
     """An included file that is not here or may not be read; ``why`` in short."""
@@ -149,6 +152,24 @@ def points(reader: DeckReader, card: Card, token: Token) -> list[float]:
         raise CardError("syntax", f"{short(token.text)} holds no pairs of time and value", token.offset,
                         "write a time and a value on each line")  # fmt: skip
     return numbers
+
+
+def with_tables(reader: DeckReader, card: Card) -> Card:
+    """The card with the points of its files of points: ``table("f")`` of Xyce is ``table(time, t1, v1, …)``.
+
+    Raises
+    ------
+    CardError
+        As `points`.
+    """
+    while (found := _TABLE.search(card.text)) is not None:
+        token = Token(found[1], found.start(1), STRING, found.end(1))
+        given = points(reader, card, token)
+        pairs = sorted(zip(given[0::2], given[1::2]))
+        numbers = ", ".join(repr(number) for pair in pairs for number in pair)
+        text = f"{card.text[: found.start()]}table(time, {numbers}){card.text[found.end() :]}"
+        card = Card(card.source, card.line, text, card.pieces)
+    return card
 
 
 def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:

@@ -153,6 +153,10 @@ class Elaboration:
         for name, value in values.items():
             if not self.has(name):
                 raise UsageError(f"no parameter of the deck is called {name!r}")
+            if name.lower() in reader.conditions.names:
+                line = reader.conditions.names[name.lower()]
+                raise UsageError(f"parameter {name} decides the .if of line {line} and cannot vary; write a deck for "
+                                 "each case")  # fmt: skip
             if not math.isfinite(value):
                 raise UsageError(f"parameter {name}: {value} is not finite")
             overrides[name.lower()] = float(value)

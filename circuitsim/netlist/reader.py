@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import controlled, definitions, includes, lines, refused, switches
+from circuitsim.netlist import conditions, controlled, definitions, includes, lines, refused, switches
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards
 from circuitsim.netlist.control import Script
@@ -54,6 +54,7 @@ class DeckReader:
         self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
+        self.conditions = conditions.Conditions()
         self.control: Card | None = None
         self.script = Script(self)
         self.section: includes.Section | None = None
@@ -76,12 +77,17 @@ class DeckReader:
 
     def open_fast_path(self, source: Source) -> None:
         """Open the fast path for plain elements, until scope or source change."""
-        skipping = self.control is not None or (self.section is not None and not self.section.inside)
+        skipping = self.control is not None or self.outside or self.conditions.skipping
         if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None:
             self.simple = _closed
         else:
             self.scope.at(source)
             self.simple = partial(self.parts.simple, self.scope)
+
+    @property
+    def outside(self) -> bool:
+        """Whether a section of a library is looked for."""
+        return self.section is not None and not self.section.inside
 
     def run(self, lines: Lines) -> bool:
         """Plain elements of a large text, from the current line on."""
@@ -91,6 +97,8 @@ class DeckReader:
         """One card; its errors are reported, and reading continues."""
         start = card.start()
         head = card.text[start].lower()
+        if not self.outside and self.conditions.skips(card, start):
+            return
         try:
             if head == "*":
                 self.directives.append(Directive(card.text[start + 2 :].strip(), card.place(start)))
@@ -98,7 +106,7 @@ class DeckReader:
                 self.scope.cards.append(normal(card.text))
             elif head == ".":
                 self.dot(card, start)
-            elif self.section is not None and not self.section.inside:
+            elif self.outside:
                 return
             elif self.control is not None:
                 self.script.command(card)
@@ -111,7 +119,7 @@ class DeckReader:
             elif head in switches.LETTERS:
                 switches.element(self, self.parts, self.scope, card)
             elif head in controlled.LETTERS:
-                controlled.source(self.parts, self.scope, card)
+                controlled.source(self.parts, self.scope, includes.with_tables(self, card))
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
@@ -159,7 +167,9 @@ class DeckReader:
             return
         if self.section is not None and includes.library_card(self, card, word, after):
             return
-        if word in definitions.CARDS:
+        if word in conditions.CARDS:
+            self.conditions.take(self, card, word, after)
+        elif word in definitions.CARDS:
             definitions.CARDS[word](self, card, after)
         elif word in includes.CARDS:
             includes.CARDS[word](self, card, after)
@@ -201,6 +211,7 @@ class DeckReader:
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        self.conditions.close(self)
         self.script.alter(self.top)
         lines.check_couplings(self)
         self.refuse_foreign()

@@ -29,10 +29,6 @@ NUMERICAL_HINT = (
 """What an element with a numerical model needs."""
 
 CARDS: dict[str, tuple[str, str]] = {
-    ".if": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),
-    ".elseif": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),
-    ".else": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),
-    ".endif": ("conditional cards are not read", "write the branch that is meant, or use {a ? b : c}"),
     ".macro": ("sub-circuits begin with .subckt", "write .subckt"),
     ".eom": ("sub-circuits end with .ends", "write .ends"),
     ".connect": ("it would join nodes", "write a resistor of 0 Ω"),

@@ -248,3 +248,11 @@ def test_title_and_notes_of_the_circuit():
     assert deck.title == deck.circuit.title == "my title"
     assert [p.kind for p in deck.circuit.notes] == ["mega", "no-effect"]
     assert [p.kind for p in deck.problems] == ["mega"] and [p.kind for p in deck.notes] == ["no-effect"]
+
+
+def test_a_parameter_that_chooses_cards_cannot_vary():
+    deck = read_deck_text("t\n.param k=2 s={k} r=1k\n.if (s == 2)\nR1 a 0 {r}\n.else\nnonsense\n.endif\nV1 a 0 1\n")
+    assert deck.elaborate({"r": 5.0})["R1"].value == 5.0
+    for name in ("s", "k"):
+        with pytest.raises(UsageError, match=f"parameter {name} decides the .if of line 3"):
+            deck.elaborate({name: 1.0})
