@@ -9,14 +9,17 @@ of the tree is off by at most √(P ΣR).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
-from circuitsim.engine.spanning import Tree
-from circuitsim.engine.tree import RESOLUTION
+from circuitsim.engine.spanning import Tree, forest_of
+from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.program.blocks import block_labels
+from circuitsim.program.incidence import by_node
 from circuitsim.solvers.linear import ACCURACY
 
 LOCAL = 1e-12
@@ -54,7 +57,8 @@ class Corrections:
         self.net, self.made, self.on = net, made, on
         self.block, self.active = active_blocks(net, on)
         chords = (net.ohms > 0.0) & ~made.inside
-        if on.any() and (made.root_of[net.first[net.sources]] == made.root_of[net.second[net.sources]]).all():
+        crossing = made.root_of[net.first[net.sources]] != made.root_of[net.second[net.sources]]
+        if on.any() and not crossing.any():
             kernel(tree.mark_live, m)(
                 n, made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf,
                 np.flatnonzero(chords & self.active), net.sources, self.active,
@@ -63,24 +67,32 @@ class Corrections:
         self.current, self.current_low = net.source.copy(), np.zeros(m)
         self.current[self.chords] = guess[self.chords]
         self.before, self.correction = np.zeros((2, m))
-        self.v, self.v_low, self.need, self.need_low, self._at_node, self._most = np.zeros((6, n))
+        self.v, self.v_low, self._need, self._need_low, self._at_node, self._most = np.zeros((6, n))
+        self.need = np.zeros(n)
         free = made.root_of == np.arange(n)
         free[net.roots] = False
         self.v[free] = anchor[free]
         self.in_block = np.zeros(self.block.max(initial=-1) + 1)
         self.injected, self.residual = np.zeros(net.structure.n + 1), np.zeros(self.chords.size)
         self.zero = self.chords[:0]
-        self._carrying = np.concatenate([self.chords, net.sources])
+        self._carrying = np.concatenate([self.chords, net.sources[~crossing]])
         self._old = self.residual
-        self._apart, self._above = self._separate()
+        self._above = np.where(made.edge_of >= 0, self.block[made.edge_of], -2)
+        self._base, self._base_low = np.zeros((2, 0))
+        if crossing.any():
+            self._balance(net.sources[crossing])
 
-    def _separate(self) -> tuple[np.ndarray, np.ndarray]:
-        """Blocks of the elements and of the nodes' tree edges as `tree.tree_currents` takes them: one for all where
-        sources join two trees, whose net currents go through to the roots."""
+    def _balance(self, crossing: np.ndarray) -> None:
+        """Find the tree currents of the sources between trees, which stay as they are, and the trees' net currents."""
         net, made = self.net, self.made
-        if (made.root_of[net.first[net.sources]] != made.root_of[net.second[net.sources]]).any():
-            return np.zeros(net.first.size, dtype=np.int64), np.zeros(net.n_nodes, dtype=np.int64)
-        return self.block, np.where(made.edge_of >= 0, self.block[made.edge_of], -2)
+        m, n = net.first.size, net.n_nodes
+        self._base, self._base_low = net.source.copy(), np.zeros(m)
+        self._base_low[crossing] = balanced_sources(net, made, crossing)
+        one, nothing = np.zeros(max(m, n), dtype=np.int64), np.zeros(0)
+        kernel(tree.tree_currents, m)(
+            made.order, made.edge, made.parent, net.first, net.second, crossing, one[:m], one[:n], nothing, nothing,
+            self._base, self._base_low, self.need, np.zeros(n), self._most, RESOLUTION,
+        )  # fmt: skip
 
     def follow(self, share: float = 0.0) -> bool:
         """Tree currents, potentials and blocks' largest currents that follow from the chords' currents; those of the
@@ -88,8 +100,8 @@ class Corrections:
         net, made = self.net, self.made
         tiny = kernel(tree.follow, net.first.size)(
             made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf, self._carrying, self.block,
-            self._apart, self._above, self.current, self.current_low, self.need, self.need_low, self._most, share,
-            self.v, self.v_low, self.in_block,
+            self._above, self._base, self._base_low, self.current, self.current_low, self._need, self._need_low,
+            self._most, share, self.v, self.v_low, self.in_block,
         )  # fmt: skip
         return bool(tiny)
 
@@ -186,3 +198,23 @@ def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     fed[block[((net.emf != 0.0) | (net.source != 0.0))]] = True
     fed[-1] = False
     return block, fed[block]
+
+
+def balanced_sources(net: Network, made: Tree, crossing: np.ndarray) -> np.ndarray:
+    """What is added to the current sources ``crossing`` between trees, A, so that net currents of trees that are
+    rounding of these sources become zero.
+
+    Trees are joined by the largest sources, without loops, and balanced from the leaves towards ground.
+    """
+    a, b = made.root_of[net.first[crossing]], made.root_of[net.second[crossing]]
+    value, low = net.source[crossing], np.zeros(crossing.size)
+    joining = forest_of(net._replace(first=a, second=b), np.argsort(-np.abs(value), kind="stable"))
+    ptr, position = by_node(net.n_nodes, np.concatenate([a, b]))
+    at, sign = position % a.size, np.where(position < a.size, -1.0, 1.0)
+    for root, k in zip(joining.order[::-1].tolist(), joining.edge[::-1].tolist()):
+        if k >= 0:
+            here, into = at[ptr[root] : ptr[root + 1]], sign[ptr[root] : ptr[root + 1]]
+            left = math.fsum([*(into * value[here]).tolist(), *(into * low[here]).tolist()])
+            if abs(left) <= here.size * CLOSES * np.abs(value[here]).max():
+                low[k] += -left if b[k] == root else left
+    return low

@@ -14,9 +14,7 @@ from circuitsim.engine import steps, tree
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import OVERALL, LinearPoint
-
-CLOSES = 2.0**-52
-"""A sum of n source values below n times this share of the largest of them is zero."""
+from circuitsim.engine.tree import CLOSES
 
 
 class Violations(NamedTuple):

@@ -8,10 +8,11 @@ import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR
 from circuitsim.engine.active_set import solve_active_set
-from circuitsim.engine.kkt import CLOSES, forward_voltages, resolved_voltages, sources_alone, voltages_between
+from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
+from circuitsim.engine.tree import CLOSES
 from circuitsim.errors import ConvergenceError
 
 SMALLEST, LARGEST = 1e-290, 1e290

@@ -13,6 +13,8 @@ import numpy as np
 from circuitsim._graphs import find
 from circuitsim.engine.double_double import add, multiply
 
+CLOSES = 2.0**-52
+"""A sum of n source values below n times this share of the largest of them is zero."""
 COARSE = 1e-18
 """A difference of potentials below this share of them is taken as a sum of drops instead."""
 ROUNDED = 2.0**-96
@@ -22,7 +24,8 @@ RESOLUTION = 1e-28
 
 
 def tree_currents(
-    order, edge, parent, first, second, chords, block, above, current, current_low, need, need_low, most, share
+    order, edge, parent, first, second, chords, block, above, base, base_low, current, current_low, need, need_low,
+    most, share,
 ):  # fmt: skip
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
 
@@ -41,6 +44,8 @@ def tree_currents(
         Biconnected component of each element; one and the same for all where chords join two trees.
     above : (n_nodes,) int array
         ``block`` of the tree edge to each node's parent; that of no element at roots, or of all to have ``need`` there.
+    base, base_low : (m,) float arrays
+        Tree currents that are added, A, or empty.
     current, current_low : (m,) float arrays
         Branch currents; those of tree edges are filled in.
     need, need_low : (n_nodes,) float arrays
@@ -85,6 +90,8 @@ def tree_currents(
             current[e], current_low[e] = h, low
         else:
             current[e], current_low[e] = -h, -low
+        if base.size > 0:
+            current[e], current_low[e] = add(current[e], current_low[e], base[e], base_low[e])
         if block[e] == above[p]:
             if h != 0.0:
                 need[p], need_low[p] = add(need[p], need_low[p], h, low)
@@ -113,14 +120,14 @@ def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low,
 
 
 def follow(
-    order, edge, parent, first, second, ohms, emf, carriers, block, apart, above, current, current_low, need, need_low,
-    most, share, v, v_low, in_block,
+    order, edge, parent, first, second, ohms, emf, carriers, block, above, base, base_low, current, current_low, need,
+    need_low, most, share, v, v_low, in_block,
 ):  # fmt: skip
-    """`tree_currents` (``apart`` and ``above`` are its ``block`` and ``above``) and `tree_potentials`, and the largest
-    |current| in each block; returns what the first does."""
+    """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns what the first does."""
     found = tree_currents(
-        order, edge, parent, first, second, carriers, apart, above, current, current_low, need, need_low, most, share
-    )
+        order, edge, parent, first, second, carriers, block, above, base, base_low, current, current_low, need,
+        need_low, most, share,
+    )  # fmt: skip
     tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low)
     block_maxima(block, current, in_block)
     return found

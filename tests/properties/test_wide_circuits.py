@@ -77,6 +77,17 @@ SHRUNK: dict[str, Parts] = {
         ("I", 0, 2, 0.004057558922545157), ("I", 2, 0, 0.006086338383817734), ("I", 6, 1, 8200.0), ("I", 6, 1, 16400.0),
         ("I", 1, 6, 24600.0), ("R", 1, 6, 1.0), ("R", 0, 2, 4.0),
     ],
+    # The same where only sources lead to node 6.
+    "cancelling sources to a node of no other elements": [
+        ("R", 0, 1, 2097152.0), ("R", 1, 2, 1.7e6), ("I", 0, 2, 0.0020287794612725784),
+        ("I", 0, 2, 0.004057558922545157), ("I", 2, 0, 0.006086338383817734), ("I", 6, 1, 8200.0), ("I", 6, 1, 16400.0),
+        ("I", 1, 6, 24600.0), ("R", 0, 2, 4.0),
+    ],
+    # 1e-18 A that sources leave over in a part without a path to ground, at the end of its resistor.
+    "sources of a free part that cancel up to rounding": [
+        ("R", 2, 4, 1.0), ("I", 0, 4, 0.0020287794612725784), ("I", 0, 4, 0.004057558922545157),
+        ("I", 4, 0, 0.006086338383817734),
+    ],
     "current source across 2 nΩ at 1 V": [("R", 1, 2, 2e-9), ("I", 1, 2, 1.0), ("V", 0, 2, 1.0)],
 }  # fmt: skip
 

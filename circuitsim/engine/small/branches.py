@@ -93,7 +93,7 @@ def correct(
         return False
     walk, ohms, emf, v_low = space.walk, np.zeros(m), np.zeros(m), np.zeros(n)
     before, residual, x, largest = np.empty(live), np.empty(live), np.empty(plan.n + 1), np.empty(n)
-    block, above = np.zeros(m, np.int64), np.zeros(n, np.int64)
+    block, above, none = np.zeros(m, np.int64), np.zeros(n, np.int64), np.empty(0)
     last = np.empty(n, np.int64)
     for e in range(m):
         if kind[e] == VOLTAGE:
@@ -110,8 +110,8 @@ def correct(
     while not done and steps < limit:
         if steps > 0:
             tree_currents(
-                walk.order, walk.edge, walk.parent, first, second, carriers, block, above, current, low, need, need_low,
-                largest, 0.0,
+                walk.order, walk.edge, walk.parent, first, second, carriers, block, above, none, none, current, low,
+                need, need_low, largest, 0.0,
             )  # fmt: skip
         tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
         loop_residuals(
@@ -126,8 +126,8 @@ def correct(
         steps += 1
         done = converged(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
     tree_currents(
-        walk.order, walk.edge, walk.parent, first, second, carriers, block, above, current, low, need, need_low,
-        largest, RESOLUTION,
+        walk.order, walk.edge, walk.parent, first, second, carriers, block, above, none, none, current, low, need,
+        need_low, largest, RESOLUTION,
     )  # fmt: skip
     return done
 
@@ -183,12 +183,12 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
         return False
     walk, chords, carriers = space.walk, space.walk.chord[:live], np.empty(kind.size, np.int64)
     low, need, need_low, largest = np.zeros(m), np.empty(n), np.empty(n), np.empty(n)
-    block, above = np.zeros(m, np.int64), np.zeros(n, np.int64)
+    block, above, none = np.zeros(m, np.int64), np.zeros(n, np.int64), np.empty(0)
     count, most = carry(kind, first, second, value, v, chords, current, carriers)
     carriers = carriers[:count]
     tree_currents(
-        walk.order, walk.edge, walk.parent, first, second, carriers, block, above, current, low, need, need_low,
-        largest, RESOLUTION,
+        walk.order, walk.edge, walk.parent, first, second, carriers, block, above, none, none, current, low, need,
+        need_low, largest, RESOLUTION,
     )  # fmt: skip
     early = signs and passive(plan, value)
     for attempt in range(3):
