@@ -139,12 +139,48 @@ def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[Depe
 def _change(point: OperatingPoint, k: int, parts: Sequence[int], name: str, number: float) -> Change | None:
     device, drop = point.circuit.devices[k], float(point.drops[k])
     if isinstance(device, SmoothDevice):
-        slope = quotient(device, name, number, lambda d: (d.law(drop)[0],), abs(drop))
-        return None if slope is None else Change(currents=((k, slope[0]),))
+        slope = law_slope(device, name, number, drop)
+        return None if slope is None else Change(currents=((k, slope),))
     slopes = part_slopes(device, name, number, abs(drop))
     if slopes is None:
         return None
     return Change(tuple((e, slope) for e, slope in zip(parts, slopes) if slope != 0.0))
+
+
+def law_slope(device: SmoothDevice, name: str, number: float, voltage: float) -> float | None:
+    """Derivative of a smooth device's current, A, by a parameter at a voltage of the device, V.
+
+    That of the law by the numbers of its row is exact; these change with the parameter nearly in proportion.
+
+    Parameters
+    ----------
+    device : SmoothDevice
+    name : str
+        The parameter.
+    number : float
+        Its value.
+    voltage : float
+        V.
+
+    Returns
+    -------
+    float, or None where no value of the parameter nearby gives a device
+    """
+
+    def row_of(other: Device) -> tuple[float, ...]:
+        assert isinstance(other, SmoothDevice)
+        return other.row()
+
+    slopes = quotient(device, name, number, row_of, abs(voltage))
+    if slopes is None:
+        return None
+    row = device.row()
+    junction_voltage, current = device.at(voltage)
+    by_row, slope = np.zeros(len(row)), type(device).junction(row, junction_voltage)[1]
+    type(device).by_parameters(row, junction_voltage, by_row)
+    by_row[0] = -current * slope
+    changed = by_row != 0.0  # a knee at infinity changes nothing
+    return float(by_row[changed] @ np.array(slopes)[changed]) / (1.0 + row[0] * slope)
 
 
 def part_slopes(device: Device, name: str, number: float, scale: float) -> tuple[float, ...] | None:
@@ -196,4 +232,4 @@ def names_of(circuit: Circuit) -> list[str]:
     return found
 
 
-__all__ = ["DependsOn", "Numbers", "dependencies", "names_of", "part_slopes", "quotient"]
+__all__ = ["DependsOn", "Numbers", "dependencies", "law_slope", "names_of", "part_slopes", "quotient"]

@@ -238,3 +238,13 @@ def test_tables() -> None:
     assert [row.name for row in found.rows("v(out)")] == ["V1", "R1", "R2"]
     assert found.to_dict()["outputs"]["v(out)"]["by"]["R1"]["per_percent"] == pytest.approx(-0.01875)
     assert "Sensitivity of v(out), i(V1) by 3 numbers" in repr(found)
+
+
+def test_parameters_of_a_steep_law() -> None:
+    """A breakdown voltage beside a thermal voltage, against central differences of operating points."""
+    circuit = circuitsim.loads("t\nV1 in 0 80\nR1 in a 1k\nD1 0 a d\n.model d D(IS=1n BV=30 IBV=1m N=1.2 RS=2 NBV=1)\n")
+    rows = {row.name: row.derivative for row in circuitsim.sensitivity(circuit, ["v(a)"]).rows()}
+    for name, step in (("bv", 1e-4), ("ibv", 1e-7), ("nbv", 1e-4), ("rs", 1e-3)):
+        value = circuit.device_of("D1").values()[name]
+        ends = [circuitsim.solve(circuit.with_values({f"D1.{name}": value + sign * step}))["a"] for sign in (1, -1)]
+        assert rows[f"D1.{name}"] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-7)
