@@ -2,8 +2,8 @@
 
 Usage: ``python benchmarks/learning/forward_drop.py [--epochs 8]``. The deck is ``netlists/learn-digits.cir`` with
 its 20 ideal diodes as junction diodes whose drop at 1 A is 0.1 V to 1.6 V (IS = 1 A e^{−drop/VT}, N = 1). A quarter of
-the samples is held out, the same for all drops. Trained with the diodes as they are; and, for comparison, with ideal diodes
-and measured with real ones. Writes
+the samples is held out, the same for all drops. Trained with the diodes as they are; and, for comparison,
+with ideal diodes and measured with real ones. Writes
 ``benchmarks/results/learning/forward_drop.md`` and ``docs/images/learning-forward-drop.png``.
 """
 
