@@ -21,9 +21,12 @@ OF_PWL = ("r", "td", POINTS)
 """Of PWL: where it repeats from, its delay, and the file of its points."""
 
 KEYWORDS = frozenset(
-    ("dc", "ac", "distof1", "distof2", "load", "noiseless", "portnum", "z0", *FUNCTIONS, *ALIASES, *EXTERNAL)
+    ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
 )
 """Words of a source's card that are no names of parameters."""
+
+FOREVER = ["repeat", "forever"]
+"""Between PWL and its points in LTspice, which end with ENDREPEAT: they repeat from the time 0."""
 
 SourceValue = tuple[int, Value | Wave, Wave | None]
 
@@ -55,7 +58,7 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: F
     if points is not None:
         wave = _from_file(parts, card, name, points, wave)
     if wave is not None:
-        wave = wave._replace(repeat=again.get("r"), delay=again.get("td", 0.0))
+        wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
     if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
         message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
         parts.reporter.gather("no-effect", message, card, wave.offset, name.text)
@@ -102,11 +105,16 @@ def _words(
         elif word in ("load", "noiseless"):
             parts.no_effect(word, card, token.offset, name.text)
         elif word in FUNCTIONS or word in EXTERNAL:
+            forever = word == "pwl" and [w.text.lower() for w in words[k : k + 2]] == FOREVER
+            k += 2 * forever
             stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
             wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
             if word == "pwl":
                 _warn_relative(parts, card, name, words[k:stop:2])
             k = stop
+            if forever:
+                wave = wave._replace(repeat=0.0)
+                k += k < len(words) and words[k].text.lower() == "endrepeat"
         elif value is None and k == 1:
             offset, value = token.offset, _number(parts, scope, card, name, token)
         else:

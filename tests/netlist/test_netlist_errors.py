@@ -171,6 +171,7 @@ ERRORS = [
     ("B1 a 0 V={spice_pulse(0,1,0,0,1,1)}", "number", 2, 11, (), "spice_pulse needs at least 6 numbers"),
     ("V1 a 0 SIN(0 amplitude 1k)", "parameter", 2, 14, ("V1",), "no parameter is called 'amplitude'"),
     ("V1 a 0 SIN file=a.txt", "syntax", 2, 17, (), "V1: file= belongs to PWL"),
+    ("V1 a 0 PWL REPEAT FOR 3 (0 0 1 1) ENDREPEAT", "syntax", 2, 12, (), "V1: 'REPEAT' does not belong here"),
     ("V1 a 0 wavefile=a.wav", "unsupported", 2, 8, (), "V1: sound files are not read"),
     ("R1 a 0 {*3}", "expression", 2, 9, (), "a number, a parameter or '(' expected before '*'"),
     ("R1 a 0 {1k5}", "number", 2, 9, (), "'1k5' is not a number"),
