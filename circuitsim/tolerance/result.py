@@ -191,7 +191,7 @@ def _quantity(
         name, unit, nominal, float(moments.mean[q]), deviation / math.sqrt(moments.count), deviation, sketch.least,
         sketch.most, {p: sketch.quantile(p, confidence) for p in QUANTILES},
         tuple((spread.variables[v], float(shares[v])) for v in order.tolist()),
-        max(0.0, 1.0 - float(shares.sum())), *sketch.histogram(),
+        max(0.0, 1.0 - float(shares.sum())) if deviation else 0.0, *sketch.histogram(),
     )  # fmt: skip
 
 

@@ -201,3 +201,9 @@ def test_limit_draws_its_two_ends() -> None:
     assert np.allclose(np.where(ends < 5.0, low, high), ends, rtol=1e-12)
     assert abs(np.count_nonzero(ends < 5.0) - 1000) < 150
     assert 4.0 < between.min() < 4.01 and 4.99 < between.max() < 5.0
+
+
+def test_what_does_not_vary_has_no_unexplained_share() -> None:
+    found = circuitsim.montecarlo(deck("R1 in a 1k tol=5", "R2 a 0 1k"), [], ["v(in)", "v(a)"], 500)
+    assert (found["v(in)"].deviation, found["v(in)"].unexplained) == (0.0, 0.0)
+    assert found["v(a)"].unexplained < 0.02
