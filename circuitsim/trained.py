@@ -265,20 +265,35 @@ def load_run(path: str | Path) -> TrainedModel:
     CheckpointError
         A damaged model file.
     """
+    path, options = run_options(path)
+    if options.get("over_time"):
+        raise UsageError(f"{path} was fitted over time; circuitsim tran {path}/trained.cir shows its waveforms")
+    try:
+        model: TrainedModel = _FAMILIES[str(options["model"]).split("-")[0]](path, options)
+        return model
+    except KeyError as problem:
+        raise UsageError(f"{path / 'config.json'} lacks {problem}: the run is of another version") from problem
+
+
+def run_options(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """The directory of a run and the options that it was trained with.
+
+    Raises
+    ------
+    UsageError
+        No run there, or a damaged ``config.json``.
+    """
     path = Path(path)
     config = path / "config.json"
     if not config.is_file():
         raise UsageError(f"there is no run in {str(path)!r} (no config.json)")
     try:
         options = json.loads(config.read_text(encoding="utf-8"))["options"]
-        family = _FAMILIES[str(options["model"]).split("-")[0]]
+        if str(options["model"]).split("-")[0] not in _FAMILIES:
+            raise ValueError(f"there is no model {options['model']!r}")
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise UsageError(f"{config} is damaged and cannot be read ({problem!r})") from problem
-    try:
-        model: TrainedModel = family(path, options)
-        return model
-    except KeyError as problem:
-        raise UsageError(f"{config} lacks {problem}: the run is of another version") from problem
+    return path, dict(options)
 
 
 def _file(path: Path, name: str) -> Path:

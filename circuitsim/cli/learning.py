@@ -95,7 +95,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.cli.deck import read
     from circuitsim.datasets.samples import read_samples
-    from circuitsim.netlist.roles import make_roles, read_roles
+    from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
 
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
@@ -105,7 +105,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     ))  # fmt: skip
     stated, notes = read_roles(deck)
     roles = make_roles(
-        deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated
+        deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated, numbers_of(deck)
     ).require()
     samples = amplified(read_samples(options["data"], roles), options["gain"])
     block = CircuitBlock(deck.circuit, roles, options["tolerance"])

@@ -6,6 +6,7 @@ Roles are comment directives in a deck, which every SPICE program still runs:
     *! output v(out) v(p,q) x        node pairs that are read (against ground where one node is given)
     *! trainable R* min=1k max=1MEG  resistors (bounds in ohm) and current sources (bounds in ampere) that may change
     *! trainable D*.is min=1f max=1u parameters of devices (bounds in their unit) that may change
+    *! trainable C1 L* S1.vt         on waveforms also capacitors, inductors and numbers of switches
 
 Names may hold the wildcards ``*`` and ``?``; case does not matter. A later ``trainable`` line replaces the bounds of
 the elements it names. Without bounds a resistor may go from a thousandth of the least resistance on its line to a
@@ -17,17 +18,21 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.circuit.elements import CURRENT, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.law_roles import SPAN, full_name, law_bounds, matching_parameters
 from circuitsim.units import NumberError, exact, parse, short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
+
+TRAINABLE = (RESISTOR, CURRENT, CAPACITOR, INDUCTOR)
+"""Kinds of elements that may change; the last two on waveforms alone."""
 
 WIDTH = 100
 _OUTPUT = re.compile(r"v\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)|[^\s,]+", re.IGNORECASE)
@@ -41,9 +46,9 @@ class Adjustable(NamedTuple):
     Attributes
     ----------
     name : str
-        A resistor or a current source, as first written; or ``D1.vfwd``.
+        A resistor or a current source, as first written; ``D1.vfwd``; on waveforms a capacitor, an inductor, ``S1.vt``.
     minimum, maximum : float
-        Bounds of its value: Ω (positive), A (may be infinite), or the parameter's unit.
+        Bounds of its value: Ω, F, H (positive), A (may be infinite), or the parameter's unit.
     """
 
     name: str
@@ -112,7 +117,7 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
     """
     errors: list[Problem] = []
     warnings: list[Problem] = []
-    collected = _Collected(deck.circuit)
+    collected = _Collected(deck.circuit, numbers_of(deck))
     for directive in deck.directives:
         try:
             collected.take(directive.text)
@@ -132,6 +137,7 @@ def make_roles(
     outputs: str | Sequence[str] | None = None,
     trainable: str | Sequence[str] | None = None,
     base: Roles | None = None,
+    numbers: Mapping[str, float] = MappingProxyType({}),
 ) -> Roles:
     """Roles from text, in the syntax of the directives; missing ones are taken from ``base``.
 
@@ -144,6 +150,8 @@ def make_roles(
         ``"R* min=1k max=1MEG"``, or several such lines.
     base : Roles, optional
         The deck's own roles.
+    numbers : mapping of str to float
+        Of the deck's switches (`numbers_of`).
 
     Raises
     ------
@@ -151,7 +159,7 @@ def make_roles(
         A name that the circuit does not have, an element that cannot play the role, bounds that are none.
     """
     given = {"input": inputs, "output": outputs, "trainable": trainable}
-    collected = _Collected(circuit)
+    collected = _Collected(circuit, numbers)
     lines = [
         line for line in (base.lines if base else ()) if given[_PLURAL.get(w := line.split()[0].lower(), w)] is None
     ]
@@ -174,8 +182,9 @@ class _Unknown(_Wrong):
 class _Collected:
     """Roles while directives come in."""
 
-    def __init__(self, circuit: Circuit) -> None:
+    def __init__(self, circuit: Circuit, numbers: Mapping[str, float]) -> None:
         self.circuit = circuit
+        self.numbers = {name.lower(): value for name, value in numbers.items()}
         self.inputs: dict[int, None] = {}
         self.outputs: dict[tuple[int, int], None] = {}
         self.bounds: dict[tuple[int, str], tuple[float, float]] = {}
@@ -249,18 +258,36 @@ class _Collected:
             if parameters:
                 laws.update(dict.fromkeys(parameters))
                 continue
-            what = "resistors, current sources and parameters of devices (D1.vfwd) can be trained"
-            found.update(dict.fromkeys(self._elements(word, (RESISTOR, CURRENT), what)))
+            what = (
+                "resistors, current sources and parameters of devices (D1.vfwd) can be trained, on waveforms also "
+                "capacitors, inductors and numbers of switches (S1.vt)"
+            )
+            if word.lower() in self.numbers and word not in self.circuit:
+                self._number(word, options)
+                continue
+            # A pattern takes what acts at the operating point, if there is any such element.
+            at_rest = set("*?") & set(word) and self._matches(word, (RESISTOR, CURRENT))
+            found.update(dict.fromkeys(self._elements(word, (RESISTOR, CURRENT) if at_rest else TRAINABLE, what)))
         self._bound(found, options, body)
         try:
             self.bounds.update(law_bounds(self.circuit, list(laws), options, self.bounds))
         except ValueError as error:
             raise _Wrong(str(error), words[-1]) from None
 
+    def _number(self, word: str, options: dict[str, float]) -> None:
+        """The bounds of one number of a switch."""
+        element, _, number = word.rpartition(".")
+        value, k = self.numbers[word.lower()], self.circuit.element_index(element)
+        low, high = _defaults([value], RESISTOR if value > 0.0 else CURRENT)
+        low, high = options.get("min", low), options.get("max", high)
+        if not low < high or not low <= value <= high:
+            raise _Wrong(f"{word} is {value:g}, its bounds are {low:g} and {high:g}", word, "min=… max=… around it")
+        self.bounds[k, number.lower()] = low, high
+
     def _bound(self, found: Iterable[int], options: dict[str, float], body: str) -> None:
         kind, _, _, value = self.circuit.columns()
         word = body.split()[0]
-        for code in (RESISTOR, CURRENT):
+        for code in TRAINABLE:
             chosen = [k for k in found if kind[k] == code]
             if not chosen:
                 continue
@@ -273,9 +300,9 @@ class _Collected:
             low, high = _defaults([value[k] for k in chosen], code)
             low, high = options.get("min", low), options.get("max", high)
             unit = ELEMENTS[code].unit
-            if not low < high or (code == RESISTOR and low <= 0.0):
+            if not low < high or (code != CURRENT and low <= 0.0):
                 raise _Wrong(f"the bounds {low:g} and {high:g} {unit} are none", word,
-                             "min must be below max" + ", and above 0" * (code == RESISTOR))  # fmt: skip
+                             "min must be below max" + ", and above 0" * (code != CURRENT))  # fmt: skip
             for k in chosen:
                 if not low <= value[k] <= high:
                     name = self.circuit.names[k]
@@ -298,11 +325,16 @@ class _Collected:
                 circuit.element_index(word)
             except TopologyError as error:
                 raise _Wrong(str(error), word) from None
-        pattern = re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE)
-        found = [k for k, name in enumerate(circuit.names) if kind[k] in kinds and pattern.fullmatch(name)]
+        found = self._matches(word, kinds)
         if not found:
             raise _Wrong(f"no element matches {short(word)!r}", word, what)
         return found
+
+    def _matches(self, word: str, kinds: tuple[int, ...]) -> list[int]:
+        """Elements of ``kinds`` that a pattern matches."""
+        kind = self.circuit.columns()[0]
+        pattern = re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE)
+        return [k for k, name in enumerate(self.circuit.names) if kind[k] in kinds and pattern.fullmatch(name)]
 
 
 def _words(body: str) -> list[str]:
@@ -317,7 +349,14 @@ def _number(text: str, word: str) -> float:
 
 
 def _defaults(values: list[float], code: int) -> tuple[float, float]:
-    return (min(values) / SPAN, max(values) * SPAN) if code == RESISTOR else (-math.inf, math.inf)
+    return (min(values) / SPAN, max(values) * SPAN) if code != CURRENT else (-math.inf, math.inf)
+
+
+def numbers_of(deck: Deck) -> dict[str, float]:
+    """Thresholds, hystereses and resistances of a deck's switches, by ``S1.vt`` and the like."""
+    names = deck.circuit.names
+    return {f"{names[k]}.{name}": value for k, law in deck.following.switches.items()
+            for name, value in law.numbers.items()}  # fmt: skip
 
 
 def _at(place: Location, word: str) -> Location:
@@ -354,14 +393,16 @@ def _renamed(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequen
     return Roles(
         tuple(names[circuit.element_index(name)] for name in roles.inputs),
         tuple((nodes[circuit.node_index(p)], nodes[circuit.node_index(q)]) for p, q in roles.outputs),
-        tuple(Adjustable(_with_names(a.name, circuit, names), *a[1:]) for a in roles.trainable),
+        tuple(Adjustable(_called(a.name, circuit, names), *a[1:]) for a in roles.trainable),
     )
 
 
-def _with_names(name: str, circuit: Circuit, names: Sequence[str]) -> str:
-    """The name of an element or a device's parameter where elements have other names."""
-    place = circuit.device_parameter(name)
-    return names[circuit.element_index(name)] if place is None else full_name(names[place[0]], place[1])
+def _called(name: str, circuit: Circuit, names: Sequence[str]) -> str:
+    """What the deck calls an element, or a number of one."""
+    if name in circuit:
+        return names[circuit.element_index(name)]
+    element, _, number = name.rpartition(".")
+    return f"{names[circuit.element_index(element)]}.{number}"
 
 
 def _spelled(roles: Roles) -> list[str]:

@@ -16,6 +16,7 @@ from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.roles import Roles
+    from circuitsim.netlist.timed import Timed
 
 # What ngspice 39 takes in a name, found by trying each sign; @ and $ are left out, they mean something elsewhere.
 _LEGAL = re.compile(r"[A-Za-z0-9_.:\[\]<>#%!~/|^+*?-]+")
@@ -124,8 +125,8 @@ def with_letter(name: str, letter: str) -> str:
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 
 
-def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
-    """The deck; see `circuitsim.netlist.dumps`."""
+def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None) -> str:
+    """The deck; see `circuitsim.netlist.dumps`. With ``timed``, what acts over time too."""
     nodes, changed = node_names(circuit)
     written, names, renamed = element_names(circuit)
     lines = [safe_title(circuit.title)]
@@ -134,7 +135,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
     if roles is not None:
         from circuitsim.netlist.roles import directives
 
-        lines += directives(roles, circuit, names, nodes)
+        lines += directives(roles, circuit, names if timed is None else timed.names(names), nodes)
     cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
     cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
     kind, first, second, values = circuit.columns()
@@ -142,6 +143,10 @@ def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
     for k, value in enumerate(values):
         if k in circuit.laws:
             lines += controlled_writer.lines(circuit, k, names, nodes)
+            continue
+        own = None if timed is None else timed.card(k, names, nodes)
+        if own is not None:
+            lines.append(own)
             continue
         device = circuit.devices.get(k)
         card, last = (cards[written[k]], exact(value)) if device is None else (device.model.spice, models.words(device))
@@ -151,7 +156,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None) -> str:
     lines += models.lines
     if circuit.amplified:
         lines += DEFINITION.splitlines()
-    lines += [".op", ".end", ""]
+    lines += [*([".op"] if timed is None else timed.closing(names, nodes)), ".end", ""]
     return "\n".join(lines)
 
 

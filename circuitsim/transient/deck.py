@@ -48,6 +48,54 @@ def run_deck(
     UsageError
         No card and no ``stop``; sources that are formulas of the time, or frequency modulated.
     """
+    own = setting(deck, step, stop, initial)
+    count = round((own.grid.stop - own.begin) / own.grid.step) + 1
+    if count > LARGEST_POINTS:
+        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
+    return transient(
+        deck.circuit, own.grid.stop, own.waves, own.initial, max(count, 2), tolerance, own.switches,
+        deck.following.couplings, progress, own.begin, own.held,
+    )  # fmt: skip
+
+
+class DeckSetting(NamedTuple):
+    """What a deck says about a run through time.
+
+    Attributes
+    ----------
+    grid : Grid
+        Distance of the output times and end of the run, s.
+    begin : float
+        First output time, s.
+    initial : dict of str to float or None
+        As `circuitsim.transient.transient` takes it.
+    waves, switches, held : dict
+        As `circuitsim.transient.transient` takes them.
+    """
+
+    grid: Grid
+    begin: float
+    initial: dict[str, float] | None
+    waves: dict[str, Waveform]
+    switches: dict[str, Switch]
+    held: dict[str, float]
+
+
+def setting(
+    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None
+) -> DeckSetting:
+    """What a deck's ``.tran`` and its other cards say about a run.
+
+    Parameters
+    ----------
+    deck, step, stop, initial
+        See `run_deck`.
+
+    Raises
+    ------
+    UsageError
+        No card and no ``stop``; sources that are formulas of the time, or frequency modulated.
+    """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     if len(cards) > 1:
         raise UsageError("the deck has more than one .tran card; leave one")
@@ -59,13 +107,7 @@ def run_deck(
         initial = _stated(deck) | dict(initial or {})
     waves, switches = _moving(deck, grid)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
-    count = round((grid.stop - begin) / grid.step) + 1
-    if count > LARGEST_POINTS:
-        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
-    return transient(
-        deck.circuit, grid.stop, waves, initial, max(count, 2), tolerance, switches, deck.following.couplings,
-        progress, begin, _held(deck),
-    )  # fmt: skip
+    return DeckSetting(grid, begin, None if initial is None else dict(initial), waves, switches, _held(deck))
 
 
 def steady_deck(

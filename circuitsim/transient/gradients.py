@@ -114,6 +114,12 @@ class _Sweep:
         self.one = result.origin.problem.system.shape[0] - 1
         for functional in functionals:
             check(result, functional)
+        self.at: dict[float, list[int]] = {}
+        for f, own in enumerate(functionals):
+            if isinstance(own, Value):
+                self.at.setdefault(own.time, []).append(f)
+        ends = [t for own in functionals if isinstance(own, Integral) for t in (own.begin, own.end)]
+        self.cuts = np.unique([*self.at, *ends])
         none = np.zeros((2, self.modes.voltage.shape[1]))
         self.of = [none if isinstance(f, EventTime) else branch_weights(result, f.quantity) for f in functionals]
         self.jumps = JumpSweep(result.origin)
@@ -217,9 +223,8 @@ class _Sweep:
         """Through one segment, cut at the times of values and at the ends of integrals."""
         seg = self.segments
         start, last = float(seg.start[k]), k + 1 == seg.start.size
-        cuts = [own.time for own in self.functionals if isinstance(own, Value)]
-        cuts += [t for own in self.functionals if isinstance(own, Integral) for t in (own.begin, own.end)]
-        times = sorted({start, end, *(t for t in cuts if start < t < end)})
+        cuts = self.cuts[np.searchsorted(self.cuts, start, "right") : np.searchsorted(self.cuts, end)]
+        times = sorted({start, end, *cuts.tolist()})
         states = [propagator(self.modes, m, t - start) @ seg.state[k] for t in times]
         for at in range(len(times) - 1, -1, -1):
             if times[at] < end or last:
@@ -241,10 +246,9 @@ class _Sweep:
     def _values(self, m: int, time: float, state: np.ndarray) -> np.ndarray:
         """What values at this time contribute, and their derivative by the state."""
         found = np.zeros(self.n)
-        for f, own in enumerate(self.functionals):
-            if isinstance(own, Value) and own.time == time:
-                row = self.row(f, m)
-                self.values[f] = float(row @ state)
-                self.add_row(f, m, self.weights[f] * state)
-                found += self.weights[f] * row
+        for f in self.at.get(time, ()):
+            row = self.row(f, m)
+            self.values[f] = float(row @ state)
+            self.add_row(f, m, self.weights[f] * state)
+            found += self.weights[f] * row
         return found

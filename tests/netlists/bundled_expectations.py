@@ -35,6 +35,11 @@ HIGH, LOW = 325 * sin(radians(140)), -325 * cos(radians(10))
 EXPECTED: dict[str, dict[str, Any]] = {
     "divider": {"V": {"in": 6, "out": 4}, "I": {"R1": 6 / 3000, "V1": -6 / 3000}},
     # Both branches halve 1 V; the diode between them sees nothing.
+    "learn-filter": {"V": {"in": 0, "a": 0, "b": 0}, "I": {"L1": 0, "R2": 0}, "ON": set()},
+    "learn-ripple": {
+        "V": {"a": 0, "b": 0, "s": 0}, "I": {"D1": 0, "R1": 0, "V1": 0}, "ON": set(),
+        "FREE": {"p": (-0.7, 0.7), "m": (-0.7, 0.7), "o": (-0.7, 0.7)},
+    },
     "learn-divider": {"V": {"out": 1 / 2, "b": 1 / 2}, "I": {"R5": 0, "D1": 0, "V1": -1e-3}, "ON": set()},
     "wheatstone-balanced": {"V": {"a": 20 / 3, "b": 20 / 3}, "I": {"Rmeter": 0}},
     "wheatstone-unbalanced": {

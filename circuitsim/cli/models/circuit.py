@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULTS: dict[str, Any] = {
     **learning.DEFAULTS, "epochs": 50, "batch": 16, "lr": None, "lr_current": None, "lr_device": None,
     "optimizer": "adam", "momentum": 0.9, "weight_decay": 0.0, "schedule": "constant", "lr_decay": 0.99,
-    "lr_final": 0.0, "test": None, "split": None, "uncertified": "skip",
+    "lr_final": 0.0, "test": None, "split": None, "uncertified": "skip", "steady": False,
 }  # fmt: skip
 
 OPTIONS: dict[str, tuple[type, str, str]] = {
@@ -44,6 +44,12 @@ examples:
   circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --epochs 300 --out run
   circuitsim train circuit my.cir --data samples.csv --split 0.25 --method implicit
   circuitsim train circuit --config my.toml --out run
+  circuitsim train circuit netlists/learn-filter.cir --data netlists/learn-filter.csv --epochs 200 --out run
+  circuitsim train circuit netlists/learn-ripple.cir --data netlists/learn-ripple.csv --steady --epochs 200 --out run
+
+Data with a column time are waveforms, with a column measurement values of .meas (docs/waveform-targets.md): then the
+gradient is exact, capacitors, inductors, numbers of diodes and switches (D1.vfwd, S1.vt) may change too, and the
+learning rate is relative (0.05 of each value a step).
 """
 
 
@@ -53,21 +59,30 @@ def add_arguments(group: Any) -> None:
     learning.add_learning(group)
     for name, (kind, metavar, words) in OPTIONS.items():
         learning.add_option(group, name, kind, metavar, words)
+    group.add_argument(
+        "--steady", action="store_true", default=argparse.SUPPRESS,
+        help="data over time: fit the periodic steady state, times count within its period",
+    )  # fmt: skip
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
     """A run from options (see `DEFAULTS`)."""
+    from circuitsim.datasets.over_time import is_over_time
     from circuitsim.learning import Learner
     from circuitsim.training import TrainingPlan
 
     if options["deck"] is None:
         raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
+    if options["steady"] or (options["data"] is not None and is_over_time(options["data"])):
+        from circuitsim.cli.models.waveforms import build as build_waveforms
+
+        return build_waveforms(options, DEFAULTS)
     setting = learning.setting_of(options)
     estimator, chosen = learning.estimator_of(options, setting)
     train, test = _sets(options, setting)
     optimizer, rates = _optimizer(options, setting)
     plan = TrainingPlan(
-        options["epochs"], options["batch"], options["seed"], optimizer, _schedule(options),
+        options["epochs"], options["batch"], options["seed"], optimizer, schedule_of(options),
         evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
     )  # fmt: skip
     learner = Learner(setting.block, estimator, setting.loss, options["uncertified"], _fingerprint(setting))
@@ -114,7 +129,6 @@ def _measured(learner: Learner, test: Samples) -> dict[str, float]:
 def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[str, Any]]:
     """The optimiser, and the learning rates that were left open."""
     from circuitsim.learning.start import default_device_rate, default_learning_rate
-    from circuitsim.training import SGD, Adam, Momentum
 
     name = options["optimizer"]
     lr = options["lr"]
@@ -126,7 +140,14 @@ def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[
         device = default_device_rate(setting.samples.x, name)
     by_kind = {"conductance": lr, "current": other, "law": device}
     rates = {kind: by_kind[kind] for kind in setting.block.parameters}
-    decay = options["weight_decay"]
+    return optimizer_of(options, rates), {"lr": lr, **({"lr_device": device} if "law" in rates else {})}
+
+
+def optimizer_of(options: Mapping[str, Any], rates: Any) -> Any:
+    """The optimiser that the options name, with one rate or one for each parameter."""
+    from circuitsim.training import SGD, Adam, Momentum
+
+    name, decay = options["optimizer"], options["weight_decay"]
     made = {
         "sgd": lambda: SGD(rates, decay),
         "momentum": lambda: Momentum(rates, options["momentum"], decay),
@@ -134,10 +155,10 @@ def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[
     }
     if name not in made:
         raise UsageError(f"there is no optimizer {name!r}; there are {', '.join(made)}")
-    return made[name](), {"lr": lr, **({"lr_device": device} if "law" in rates else {})}
+    return made[name]()
 
 
-def _schedule(options: Mapping[str, Any]) -> Any:
+def schedule_of(options: Mapping[str, Any]) -> Any:
     from circuitsim.training import Constant, Cosine, Exponential
 
     made = {

@@ -1,0 +1,166 @@
+"""``circuitsim train circuit DECK`` with data over time: waveforms or measurements as targets."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.errors import UsageError
+from circuitsim.training.experiment import Experiment
+from circuitsim.training.history import History
+
+if TYPE_CHECKING:
+    from circuitsim.fitting import TimedDeck, WaveformFit
+    from circuitsim.fitting.targets import Targets
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.roles import Roles
+
+RATE = 0.05
+"""Learning rate: relative change of a number in one step of Adam."""
+OTHER = (
+    "gain", "loss", "low", "high", "temperature", "method", "variant", "nudge", "beta", "kink_share", "eta", "gamma",
+    "times", "epsilon", "outputs", "lr_current", "lr_device", "uncertified",
+)  # fmt: skip
+"""Options that belong to data at rest."""
+
+
+def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment:
+    """A run from the options of ``train circuit``."""
+    import numpy as np
+
+    from circuitsim.cli.models.circuit import optimizer_of, schedule_of
+    from circuitsim.fitting import MeasureTarget, WaveformFit
+    from circuitsim.training import TrainingPlan
+
+    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if options[name] != defaults[name]]
+    if wrong:
+        raise UsageError(f"{', '.join(wrong)}: for data at rest; the data have a column time or measurement")
+    deck, roles, notes = _deck(options)
+    targets, test = _targets(options, deck, roles)
+    fit = WaveformFit(_timed(options, deck, roles, targets), targets)
+    if options["scatter"]:
+        fit.scatter(options["scatter"], np.random.default_rng((options["seed"], 3)))
+    held = None if test is None else WaveformFit(_timed(options, deck, roles, test), test)
+    if held is not None:
+        held.parameters = fit.parameters
+    rate = RATE if options["lr"] is None else options["lr"]
+    plan = TrainingPlan(
+        options["epochs"], options["batch"], options["seed"], optimizer_of(options, rate), schedule_of(options),
+        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
+    )  # fmt: skip
+    measures = [own for own in targets if isinstance(own, MeasureTarget)]
+    waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
+    what = f"{len(measures)} measurement{'s' * (len(measures) != 1)}" if measures else waves
+    count = f"{len(fit.timed.names)} number{'s' * (len(fit.timed.names) != 1)}"
+    first = fit.values()
+    return Experiment(
+        fit, (fit.samples,), plan,
+        title=f"{deck.circuit.title or options['deck']}: {count} to fit, {what}"
+        + f"{', periodic steady state' * bool(options['steady'])}",
+        evaluate=None if held is None else lambda rng: _held_out(held),
+        notes=notes,
+        save=lambda directory: _save(fit, directory),
+        draw=lambda directory, history: _draw(fit, first, directory, history),
+        summary=lambda history: _summary(fit, first, history),
+        chosen={"lr": rate, "over_time": True},
+    )  # fmt: skip
+
+
+def _deck(options: Mapping[str, Any]) -> tuple[Deck, Roles, list[str]]:
+    """The deck, its roles, and notes."""
+    from circuitsim.cli.deck import read
+    from circuitsim.cli.over_time import acts_over_time
+    from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
+
+    deck = read(argparse.Namespace(
+        deck=options["deck"], allow_include=options["allow_include"], no_title=False, lib=[], search=[], rkm=False,
+        diodes="models",
+    ))  # fmt: skip
+    stated, notes = read_roles(deck)
+    roles = make_roles(deck.circuit, options["inputs"], None, options["trainable"], stated, numbers_of(deck))
+    shown = [note for note in [*deck.problems, *deck.notes] if note.kind != "tran" and not acts_over_time(note)]
+    return deck, roles, [str(note) for note in [*shown, *notes]]
+
+
+def _targets(options: Mapping[str, Any], deck: Deck, roles: Roles) -> tuple[Targets, Targets | None]:
+    """Targets to fit, and those held out."""
+    import numpy as np
+
+    from circuitsim.fitting import WaveTarget, read_targets
+
+    if options["data"] is None:
+        raise UsageError("no data: give --data FILE with a column time or measurement")
+    targets = read_targets(options["data"], deck, roles.inputs)
+    if options["test"] is not None and options["split"] is not None:
+        raise UsageError("either --test FILE or --split F, not both")
+    if options["test"] is not None:
+        return targets, read_targets(options["test"], deck, roles.inputs)
+    if options["split"] is None:
+        return targets, None
+    waves = [own for own in targets if isinstance(own, WaveTarget)]
+    held = round(options["split"] * len(waves))
+    if not 0 < held < len(waves):
+        raise UsageError(f"{len(waves)} waveforms cannot be split with a share of {options['split']:g} held out")
+    order = np.random.default_rng((options["seed"], 5)).permutation(len(waves)).tolist()
+    return [waves[k] for k in sorted(order[held:])], [waves[k] for k in sorted(order[:held])]
+
+
+def _timed(options: Mapping[str, Any], deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:
+    """The deck, run as far as its targets ask."""
+    from circuitsim.fitting import TimedDeck, WaveTarget
+
+    ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
+    stop = max(ends) if ends and not options["steady"] else None
+    return TimedDeck(deck, roles, options["steady"], stop, options["tolerance"])
+
+
+def _held_out(held: WaveformFit) -> dict[str, float]:
+    return {f"test_{name}": value for name, value in held.measured(held.samples.tolist()).items()}
+
+
+def _save(fit: WaveformFit, directory: Path) -> list[Path]:
+    """The fitted deck."""
+    from circuitsim._files import atomic_write
+
+    deck = directory / "trained.cir"
+    atomic_write(deck, fit.timed.text(fit.values()).encode())
+    return [deck]
+
+
+def _draw(fit: WaveformFit, first: Any, directory: Path, history: History) -> list[Path]:
+    """The learning curve, and the waveforms before and after with their targets."""
+    from circuitsim.fitting.pictures import draw_fit
+    from circuitsim.training.curves import draw_history
+
+    written = []
+    if history.rows:
+        names = list(history.rows[0])
+        columns = ("epoch", "updates", "skipped", "rate_factor", "seconds")
+        panels = {"loss": [n for n in ("loss", "test_loss") if n in names]}
+        measured = [n for n in names if n not in (*columns, *panels["loss"]) and not n.startswith("test_")]
+        written.append(draw_history(history, directory / "learning.png", panels | {n: [n] for n in measured[:5]}))
+    return [*written, draw_fit(fit, first, directory / "waveforms.png")]
+
+
+def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:
+    """The numbers and measurements before and after, as columns."""
+    from circuitsim.fitting import MeasureTarget
+    from circuitsim.formats.columns import table
+
+    if not history.rows:
+        return ["nothing was trained (0 epochs)"]
+    rows = [
+        [name, f"{old:.6g}", f"{new:.6g}", "" if low < new < high else "on its bound"]
+        for name, old, new, low, high in zip(
+            fit.timed.names, first.tolist(), fit.values().tolist(), fit.timed.low.tolist(), fit.timed.high.tolist()
+        )
+    ]
+    before, after = fit.loss(0, fit.run(0, first)), fit.measured(fit.samples.tolist())
+    rows.append(["loss", f"{history.rows[0]['loss']:.6g}", f"{after['loss']:.6g}", ""])
+    asked = {own.name: own.asked() for own in fit.targets if isinstance(own, MeasureTarget)}
+    rows += [[name, f"{before.measured[name]:.6g}", f"{after[name]:.6g}", word] for name, word in asked.items()]
+    if not asked:
+        rows.append(["rms", f"{before.measured['rms']:.6g}", f"{after['rms']:.6g}", "of the deviations"])
+    return list(table(["number", "before", "after", ""], rows))

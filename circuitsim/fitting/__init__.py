@@ -1,0 +1,7 @@
+"""Decks fitted to waveforms: what values make a circuit follow a target over time, or meet measurements."""
+
+from circuitsim.fitting.fit import WaveformFit
+from circuitsim.fitting.numbers import TimedDeck
+from circuitsim.fitting.targets import MeasureTarget, WaveTarget, read_targets
+
+__all__ = ["MeasureTarget", "TimedDeck", "WaveTarget", "WaveformFit", "read_targets"]

@@ -1,0 +1,119 @@
+"""`TimedDeck`: a deck that acts over time, with values that may change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from circuitsim.circuit import Circuit
+from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import Deck, Transient
+from circuitsim.netlist.roles import Roles
+from circuitsim.netlist.timed import Timed, timed_text
+from circuitsim.transient import Switch, TransientResult, Waveform, steady_state_periodic, transient
+from circuitsim.transient.deck import setting
+
+NUMBERS = {"vt": "threshold", "vh": "hysteresis", "ron": "on", "roff": "off"}
+"""The numbers of a switch in decks and in `circuitsim.transient.Switch`."""
+
+
+class TimedDeck:
+    """A deck with adjustable numbers.
+
+    Parameters
+    ----------
+    deck : Deck
+    roles : Roles
+        Its adjustable elements and numbers.
+    steady : bool
+        Whether a run is one period of the periodic steady state.
+    stop : float, optional
+        End of a run, s; without it that of ``.tran``.
+    tolerance : float
+        Of each run's certificate.
+
+    Attributes
+    ----------
+    names : list of str
+        The adjustable numbers.
+    start, low, high : (n,) float arrays
+        Their values in the deck and their bounds.
+
+    Raises
+    ------
+    UsageError
+        Nothing is adjustable; no ``.tran`` and no ``stop``.
+    """
+
+    def __init__(
+        self, deck: Deck, roles: Roles, steady: bool = False, stop: float | None = None, tolerance: float = 1e-9
+    ) -> None:
+        if not roles.trainable:
+            raise UsageError("nothing may change: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
+        self.deck, self.roles, self.steady, self.tolerance = deck, roles, steady, tolerance
+        # The step of the card is the default of rise times: it stays as it is.
+        steps = [card.step for card in deck.analyses if isinstance(card, Transient) and card.step > 0.0]
+        self.setting = setting(deck, steps[0] if steps else None, stop)
+        self.names = [a.name for a in roles.trainable]
+        self.low, self.high = (np.array([getattr(a, end) for a in roles.trainable]) for end in ("minimum", "maximum"))
+        self.start = np.array([self._value(name) for name in self.names])
+
+    def _value(self, name: str) -> float:
+        """A number as the deck has it."""
+        circuit = self.deck.circuit
+        place = circuit.device_parameter(name)
+        if place is not None:
+            return circuit.devices[place[0]].parameters()[place[1]]
+        if name in circuit:
+            return float(circuit.arrays().value[circuit.element_index(name)])
+        element, _, number = name.rpartition(".")
+        return float(self.deck.following.switches[circuit.element_index(element)].numbers[number.lower()])
+
+    def at(self, values: Sequence[float] | np.ndarray) -> tuple[Circuit, dict[str, Switch]]:
+        """The circuit and its switches with values (n,) of the adjustable numbers."""
+        circuit, switches = self.deck.circuit, dict(self.setting.switches)
+        plain = {}
+        for name, value in zip(self.names, np.asarray(values, dtype=float).tolist()):
+            element, _, number = name.rpartition(".")
+            if name in circuit or circuit.device_parameter(name) is not None:
+                plain[name] = value
+            else:
+                own = circuit.names[circuit.element_index(element)]
+                switches[own] = switches[own]._replace(**{NUMBERS[number.lower()]: value})
+        return circuit.with_values(plain), switches
+
+    def run(
+        self, values: Sequence[float] | np.ndarray, inputs: Mapping[str, Waveform] = MappingProxyType({}),
+        points: int = 2,
+    ) -> TransientResult:  # fmt: skip
+        """The waveforms with values (n,) of the adjustable numbers.
+
+        Parameters
+        ----------
+        values : (n,) float array
+        inputs : mapping of str to Waveform
+            Of sources, in place of the deck's own.
+        points : int
+            Number of output times.
+        """
+        circuit, switches = self.at(values)
+        own, couplings = self.setting, self.deck.following.couplings
+        waves = {**own.waves, **inputs}
+        if self.steady:
+            return steady_state_periodic(
+                circuit, waves, None, own.initial, points, self.tolerance, switches, couplings
+            )  # fmt: skip
+        return transient(
+            circuit, own.grid.stop, waves, own.initial, points, self.tolerance, switches, couplings, held=own.held
+        )
+
+    def text(self, values: Sequence[float] | np.ndarray) -> str:
+        """The deck with values (n,) of the adjustable numbers, its roles and all that acts over time."""
+        circuit, switches = self.at(values)
+        numbers = {}
+        for k in self.deck.following.switches:
+            switch = switches[circuit.names[k]]
+            numbers[k] = {number: float(getattr(switch, own)) for number, own in NUMBERS.items()}
+        return timed_text(Timed(self.deck, circuit, numbers), self.roles)

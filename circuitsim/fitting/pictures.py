@@ -1,0 +1,63 @@
+"""Waveforms before and after a fit, with their targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from circuitsim.analysis.probes import VALUE, Formula, parse_probes
+from circuitsim.errors import UsageError
+from circuitsim.fitting.fit import WaveformFit
+from circuitsim.fitting.targets import WaveTarget
+from circuitsim.plotting.figure import measured, new_figure, plain, title
+from circuitsim.training.curves import save_figure
+from circuitsim.transient.table import columns
+
+POINTS = 1001
+PANELS = 4
+"""Most quantities that are drawn."""
+
+
+def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
+    """Draw the first sample: one panel a quantity, before (dashed), after, target (dots).
+
+    Parameters
+    ----------
+    fit : WaveformFit
+    first : (n,) float array
+        The numbers before.
+    path : Path
+        PNG to write.
+    """
+    own = fit.targets[0]
+    names = list(own.outputs) if isinstance(own, WaveTarget) else _measured(fit)
+    runs = [fit.run(0, values, POINTS) for values in (first, fit.values())]
+    figure = new_figure(8.0, 1.0 + 2.4 * len(names[:PANELS]))
+    axes = np.atleast_1d(figure.subplots(max(len(names[:PANELS]), 1), 1, sharex=True))
+    for panel, name in zip(axes, names):
+        probes = parse_probes(name, runs[0].circuit)
+        for run, label, style, colour in zip(runs, ("before", "after"), ("--", "-"), ("#8a919c", "#b5367a")):
+            panel.plot(run.times, columns(run, probes, {}, run.times)[0], style, color=colour, label=label)
+        if isinstance(own, WaveTarget):
+            panel.plot(own.times, own.outputs[name], ".", color="#1f6f8b", markersize=4, label="target")
+        measured(panel.yaxis, plain(name), probes[0].unit)
+        panel.grid(True, linewidth=0.4, alpha=0.6)
+        panel.legend(fontsize=7, frameon=False)
+    title(axes[0], fit.timed.deck.circuit.title)
+    measured(axes[-1].xaxis, "time", "s")
+    figure.tight_layout()
+    return save_figure(figure, path)
+
+
+def _measured(fit: WaveformFit) -> list[str]:
+    """Voltages and currents that the measurements read."""
+    found: dict[str, None] = {}
+    for own in fit.targets:
+        for word in () if isinstance(own, WaveTarget) else own.text.split()[1:]:
+            try:
+                probes = parse_probes(word.partition("=")[0], fit.timed.deck.circuit)
+            except UsageError:
+                continue
+            found.update({str(p): None for p in probes if not isinstance(p, Formula) and p.kind != VALUE})
+    return list(found)
