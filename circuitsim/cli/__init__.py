@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ir-drop": ("circuitsim.cli.ir_drop", "voltage drops, worst nodes and pad currents of a power grid"),
     "tran": ("circuitsim.cli.tran", "waveforms over time of circuits with capacitors, inductors and diodes"),
     "steady": ("circuitsim.cli.steady", "one period of the periodic steady state"),
+    "energy": ("circuitsim.cli.energy", "settling time and energy after steps of the inputs, worst over samples"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),

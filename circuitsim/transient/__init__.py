@@ -11,11 +11,13 @@ from circuitsim.transient.measure_gradients import measure_gradient
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import Event, TransientResult
 from circuitsim.transient.run import transient
+from circuitsim.transient.settling import Settling, SettlingResult, StepCircuit, settling_energy
 from circuitsim.transient.steady import PeriodicResult, Shooting, steady_state_periodic
 from circuitsim.transient.waveforms import Exponential, PiecewiseLinear, Pulse, Sine, Waveform
 
 __all__ = [
     "Event", "EventTime", "EventValue", "Exponential", "Integral", "Measurement", "PeriodicResult", "PiecewiseLinear",
-    "Pulse", "Shooting", "Sine", "Switch", "TransientResult", "Value", "Waveform", "WaveformGradient", "measure",
-    "measure_gradient", "steady_state_periodic", "transient", "waveform_gradient",
+    "Pulse", "Settling", "SettlingResult", "Shooting", "Sine", "StepCircuit", "Switch", "TransientResult", "Value",
+    "Waveform", "WaveformGradient", "measure", "measure_gradient", "settling_energy", "steady_state_periodic",
+    "transient", "waveform_gradient",
 ]  # fmt: skip

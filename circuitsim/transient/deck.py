@@ -159,12 +159,18 @@ def _moving(deck: Deck, grid: Grid) -> tuple[dict[str, Waveform], dict[str, Swit
         )
     names = deck.circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    return waves, switches_of(deck)
+
+
+def switches_of(deck: Deck) -> dict[str, Switch]:
+    """The switches of a deck, by name."""
+    following, names = deck.following, deck.circuit.names
     nodes, switches = deck.circuit.node_names, {}
     for k, law in following.switches.items():
         control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
         n = law.numbers
         switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
-    return waves, switches
+    return switches
 
 
 def requested(deck: Deck) -> list[str]:

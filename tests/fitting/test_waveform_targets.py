@@ -67,7 +67,7 @@ b,3e-3,4,2,
 def test_the_gradient_of_waveforms_against_differences(tmp_path: Path) -> None:
     """Two samples with inputs of their own, cells without a target, numbers of a diode and a switch."""
     fit = fit_of(LOWPASS, written(tmp_path, "waves.csv", WAVES))
-    assert fit.timed.names == ["R1", "C1", "D1.vfwd", "S1.ron"]
+    assert fit.timed.names == ["R1", "D1.vfwd", "C1", "S1.ron"]
     assert [own.wanted for own in fit.targets if isinstance(own, WaveTarget)] == [4, 2]
     gradients, metrics = fit.gradient((fit.samples,), np.random.default_rng(0))
     assert gradients is not None and set(gradients) == {"logarithm"}

@@ -1,0 +1,152 @@
+"""Settling time and energy: closed forms, an integrator of order 5, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from circuitsim import Circuit
+from circuitsim.cli import main
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.transient import StepCircuit, Switch, settling_energy
+
+NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
+
+
+def low_pass(capacitance: float | None = 1e-6) -> Circuit:
+    circuit = Circuit("low-pass")
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.resistor("R1", "in", "out", 1e3)
+    if capacitance is not None:
+        circuit.add("C", "C1", "out", "0", capacitance)
+    return circuit
+
+
+@pytest.mark.parametrize("volts", [5.0, -3.0, 1e-3])
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_low_pass_in_closed_form(volts: float, share: float) -> None:
+    """RC ln(1/share); the source delivers C V² (1 − share), half of C V² (1 − share²) of it is dissipated."""
+    step = StepCircuit(low_pass(), ["V1"], ["v(out)"], share=share)
+    row = settling_energy(step, np.array([[volts]])).rows[0]
+    whole = 1e-6 * volts**2
+    assert row.time == pytest.approx(1e-3 * math.log(1.0 / share), rel=1e-9)
+    assert row.delivered == pytest.approx(whole * (1.0 - share), rel=1e-9)
+    assert row.dissipated == pytest.approx(0.5 * whole * (1.0 - share**2), rel=1e-9)
+    assert row.stored == pytest.approx(0.5 * whole * (1.0 - share) ** 2, rel=1e-9)
+    assert row.lost == 0.0 and row.final == pytest.approx((volts,), rel=1e-9)
+
+
+def test_capacitances_at_nodes_and_steps_from_the_sample_before() -> None:
+    """A capacitance at the source charges at once: C V² more, half of it lost."""
+    step = StepCircuit(low_pass(None), ["V1"], ["v(out)"], {"in": 2e-6, "out": 1e-6})
+    first = settling_energy(step, np.array([[4.0]])).rows[0]
+    assert first.time == pytest.approx(1e-3 * math.log(100.0), rel=1e-9)
+    assert first.delivered == pytest.approx(16e-6 * 0.99 + 32e-6, rel=1e-9)
+    assert first.lost == pytest.approx(16e-6, rel=1e-9)
+    found = settling_energy(step, np.array([[4.0], [3.0], [3.0]]), previous=True)
+    # From 3 V to 4 V, from 4 V to 3 V, and no step at all.
+    assert found.column("time")[:2] == pytest.approx([1e-3 * math.log(100.0)] * 2, rel=1e-9)
+    assert found.rows[0].delivered == pytest.approx(4.0 * (0.99e-6 + 2e-6), rel=1e-9)
+    assert found.rows[1].delivered == pytest.approx(-3.0 * (0.99e-6 + 2e-6), rel=1e-9)
+    assert found.rows[2].time == 0.0 and abs(found.rows[2].delivered) < 1e-15
+    assert (found.slowest, found.hungriest) == (int(found.column("time").argmax()), 0)
+
+
+def test_an_oscillation_settles_with_its_last_crossing() -> None:
+    """R L C of quality 5: the last time beyond 1 % by an integrator, the energy by its quadrature."""
+    circuit = Circuit("ringing")
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.resistor("R1", "in", "a", 20.0)
+    circuit.add("L", "L1", "a", "out", 1e-3)
+    circuit.add("C", "C1", "out", "0", 1e-7)
+    row = settling_energy(StepCircuit(circuit, ["V1"], ["v(out)"]), np.array([[2.0]])).rows[0]
+
+    def rates(_: float, y: np.ndarray) -> list[float]:
+        return [(2.0 - 20.0 * y[0] - y[1]) / 1e-3, y[0] / 1e-7, 2.0 * y[0], 20.0 * y[0] ** 2]
+
+    run = solve_ivp(rates, (0.0, 1e-3), [0.0] * 4, rtol=1e-11, atol=1e-15, dense_output=True)
+    times = np.linspace(0.0, 1e-3, 2_000_001)
+    outside = np.flatnonzero(np.abs(run.sol(times)[1] - 2.0) > 0.02)
+    assert row.time == pytest.approx(times[outside[-1]], abs=1e-9)
+    delivered, dissipated = run.sol(row.time)[2:]
+    assert row.delivered == pytest.approx(delivered, rel=1e-7)
+    assert row.dissipated == pytest.approx(dissipated, rel=1e-7)
+
+
+def test_a_network_of_diodes_against_an_integrator() -> None:
+    """Two outputs behind diodes; the integrator knows the diodes as functions of the voltages (smooth to 1e-9 A)."""
+    circuit = Circuit("diodes")
+    for name in ("1", "2"):
+        circuit.voltage_source(f"V{name}", f"in{name}", "0", 0.0)
+        circuit.resistor(f"R{name}", f"in{name}", f"x{name}", 1e3)
+        circuit.diode(f"D{name}", f"x{name}", "out")
+        circuit.resistor(f"Rx{name}", f"x{name}", "0", 4e3)
+    circuit.resistor("R3", "out", "0", 2e3)
+    nodes = {"x1": 1e-9, "x2": 2e-9, "out": 3e-9}
+    step = StepCircuit(circuit, ["V1", "V2"], ["v(out)", "v(x1,x2)"], nodes)
+    samples = np.array([[5.0, 1.0], [1.0, 4.0], [3.0, 3.2]])
+    found = settling_energy(step, samples)
+    for (v1, v2), row in zip(samples.tolist(), found.rows):
+
+        def rates(_: float, y: np.ndarray, v1: float = v1, v2: float = v2) -> list[float]:
+            d1, d2 = max(y[0] - y[2], 0.0) / 1e-2, max(y[1] - y[2], 0.0) / 1e-2
+            i1, i2 = (v1 - y[0]) / 1e3, (v2 - y[1]) / 1e3
+            return [(i1 - y[0] / 4e3 - d1) / 1e-9, (i2 - y[1] / 4e3 - d2) / 2e-9, (d1 + d2 - y[2] / 2e3) / 3e-9,
+                    v1 * i1 + v2 * i2]  # fmt: skip
+
+        run = solve_ivp(rates, (0.0, 6e-5), [0.0] * 4, method="Radau", rtol=1e-9, atol=1e-13, dense_output=True)
+        times = np.linspace(0.0, 6e-5, 60_001)
+        y = run.sol(times)
+        outputs = np.stack([y[2], y[0] - y[1]])
+        band = 0.01 * np.abs(outputs[:, -1]).max()
+        outside = np.flatnonzero((np.abs(outputs - outputs[:, -1:]) > band).any(axis=0))
+        last = float(times[outside[-1]])
+        assert row.time == pytest.approx(last, rel=1e-3)
+        assert row.delivered == pytest.approx(float(run.sol(row.time)[3]), rel=1e-3)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deck, data = str(NETLISTS / "learn-divider.cir"), str(NETLISTS / "learn-divider.csv")
+    run = str(tmp_path / "run")
+    assert main(["train", "circuit", deck, "--data", data, "--epochs", "2", "--out", run, "--no-pictures"]) == 0
+    words = ["--data", data, "--capacitance", "1p", "--capacitance", "out=5p"]
+    capsys.readouterr()
+    picture = tmp_path / "energy.png"
+    assert main(["energy", run, *words, "--format", "json", "--plot", str(picture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert picture.stat().st_size > 10_000
+    assert len(found["samples"]) == 4 and found["outputs"] == ["v(out)"]
+    times = [row["time"] for row in found["samples"]]
+    assert found["worst"]["time"] == {"sample": times.index(max(times)), "value": max(times)}
+    assert 1e-9 < max(times) < 1e-7
+    # The energy of a sample that is k times as large is k² times as large.
+    energies = [row["delivered"] for row in found["samples"]]
+    assert energies[0] == pytest.approx(4.0 * energies[1], rel=1e-9)
+    assert main(["energy", run, *words, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [float(row["time"]) for row in rows] == times
+    assert main(["energy", deck, *words, "--previous"]) == 0
+    assert "settling time" in capsys.readouterr().out
+    for extra, said in ((["--capacitance", "0=1p"], "ground"), (["--capacitance", "-1p"], "positive"),
+                        (["--share", "2"], "between 0 and 1"), (["--outputs", "i(R1)"], "i(R1)")):  # fmt: skip
+        assert main(["energy", deck, *words, *extra]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["energy", deck, "--data", data]) == 2
+    assert "nothing stores energy" in capsys.readouterr().err
+
+
+def test_what_never_settles() -> None:
+    circuit = low_pass()
+    circuit.resistor("S1", "out", "0", 1.0)
+    step = StepCircuit(circuit, ["V1"], ["v(out)"], switches={"S1": Switch(("out", "0"), 2.0, 1.0, 10.0, 1e9)})
+    with pytest.raises(ConvergenceError, match="still moves"):
+        settling_energy(step, np.array([[5.0]]))
+    with pytest.raises(UsageError, match="samples are"):
+        settling_energy(StepCircuit(low_pass(), ["V1"], ["v(out)"]), np.zeros((2, 3)))
