@@ -18,7 +18,10 @@ def meant(message: str, parser: argparse.ArgumentParser) -> str:
         return _question(choice[1], re.findall(r"[^\s,'\"]+", choice[2]))
     unknown = _UNKNOWN.match(message)
     wrong = next((word for word in unknown[1].split() if word.startswith("-")), "") if unknown else ""
-    return _question(wrong.partition("=")[0], options_of(parser)) if wrong else ""
+    name, known = wrong.partition("=")[0], options_of(parser)
+    if name in known:
+        return f"{name} is an option of another sub-command;"
+    return _question(name, known) if wrong else ""
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[str]:

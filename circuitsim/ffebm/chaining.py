@@ -38,8 +38,8 @@ class Chaining:
     ----------
     method : {"ep", "bp", "implicit"}
         ``ep``: blocks are relaxed with the error as nudge of either sign at their outputs (equilibrium propagation).
-        ``id``: backpropagation through as many free sweeps of relaxed blocks as a nudged phase makes (Algorithm 12);
-        a block without sweeps gives its exact limit. ``adjoint``: that limit for all blocks.
+        ``bp``: backpropagation through as many free sweeps of relaxed blocks as a nudged phase makes (Algorithm 12);
+        a block without sweeps gives its exact limit. ``implicit``: that limit for all blocks.
     beta : float
         Strength of the nudge, of either sign, relative to the block's own stiffness (`unit`): about how far the output
         moves that moves furthest.

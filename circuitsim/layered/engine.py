@@ -94,7 +94,7 @@ class Engine:
         self.samples = -(-batch // 4) * 4
         self.layout = lay_out(architecture.units)
         self.memory = allocate(self.layout, self.samples, self.dtype)
-        self.pending = False
+        self.pending, self.changed = False, True
         lower, upper = learning.variant != "positive", learning.variant != "negative"
         self.rule = steps.Rule(
             self.samples, learning.sweeps, learning.nudged_sweeps, learning.tolerance, learning.beta, lower, upper,
@@ -168,9 +168,9 @@ class Engine:
         metrics = np.full((-(-len(rows) // self.batch), 4), np.nan)
         done, status, layer, unit = self._threaded(
             steps.train, self.memory, self.layout, self.rule, np.array([gain, *rates], self.dtype),
-            np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics,
+            np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics, self.changed,
         )  # fmt: skip
-        self.pending = True
+        self.pending, self.changed = True, False
         if status == steps.ZERO_CONDUCTANCE:
             raise ConvergenceError(
                 f"unit {unit + 1} of layer {layer} has no conductance left after {done} more steps; "
@@ -255,10 +255,8 @@ class Engine:
         return found | {f"bias{i}": self.biases(i) for i in range(1, depth + 1)}
 
     def refresh(self) -> None:
-        """Sums over the inner matrices again, after they were changed from outside."""
-        self.memory.diff[:] = 0
-        zeros = np.zeros(self.architecture.depth + 1, self.dtype)
-        steps.update_inner(self.memory, self.layout, zeros, self.samples, None)
+        """The inner matrices were changed from outside: the next training step sums them again."""
+        self.changed = True
 
     def _forget_pending(self) -> None:
         self.memory.slot[0] = -1

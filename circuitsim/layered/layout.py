@@ -42,6 +42,8 @@ class Layout(NamedTuple):
         Where the shares of `blocks` begin.
     updates, update_parts
         The same for the blocks of all inner matrices: matrix and first row; one part where there are few.
+    several : None or True
+        None for one hidden layer. It is another type: kernels of such networks need not contain the sweeps of others.
     """
 
     units: np.ndarray
@@ -57,6 +59,7 @@ class Layout(NamedTuple):
     parts: np.ndarray
     updates: np.ndarray
     update_parts: np.ndarray
+    several: bool | None
 
 
 def lay_out(units: tuple[int, ...]) -> Layout:
@@ -85,7 +88,7 @@ def lay_out(units: tuple[int, ...]) -> Layout:
     return Layout(
         vector(units), vector(width), vector(at), sum(width), vector(matrix), vector(stride), vector(rows),
         vector(columns), size, table(sweeping), _shares(len(sweeping), PARTS), table(updating),
-        _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
+        _shares(len(updating), PARTS if size > WORTH_SHARING else 1), None if last == 2 else True,
     )  # fmt: skip
 
 

@@ -377,7 +377,7 @@ def contrast(memory, layout, rule, count):
 
 
 @kernel()
-def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, metrics, threads):
+def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, metrics, changed, threads):
     """Steps on mini-batches of ``batch`` rows in order; the last may be smaller.
 
     Parameters
@@ -387,11 +387,13 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     images : (N, D) ndarray of uint8, labels : (N,) ndarray of int64
     rows : (n,) ndarray of int64
         Which images, in which order.
+    metrics : (steps, 4) ndarray
+        Written: cost and share of wrong answers at the free state, its relative residual, and `kinks` as a share.
+    changed : bool
+        Whether the inner matrices were changed from outside, so that their sums are wrong.
     threads : None or True
         True shares the large matrices among numba's threads. None is another type: a program without threads need not
         compile what they run.
-    metrics : (steps, 4) ndarray
-        Written: cost and share of wrong answers at the free state, its relative residual, and `kinks` as a share.
 
     Returns
     -------
@@ -399,6 +401,11 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
         Steps made, status, and the first failing unit.
     """
     size, bounded = rule.samples * layout.total, max(1, layout.units[1:-1].sum())
+    if changed:
+        # A step of zero, which sums.
+        memory.diff[:] = 0
+        memory.mean[:] = 0
+        update_inner(memory, layout, rates, rule.samples, threads)
     for i in range(len(metrics)):
         some = rows[i * batch : (i + 1) * batch]
         count = some.size

@@ -257,9 +257,20 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
         Units of the returned number, which costs divisions. A nudge moves the outputs at once, independently of the
         error of the state before it.
     """
-    n, last = layout.total, layout.units.size - 1
-    if last == 2:
+    return sweep_of(
+        layout.several, layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase,
+        threads, measured,
+    )  # fmt: skip
+
+
+@kernel()
+def sweep_of(
+    several, layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, threads, measured
+):
+    """`sweep`, for one hidden layer (``several`` is None) or for more."""
+    if several is None:
         return sweep_pair(layout, inner, base, v, inverse, low, high, lanes, samples, phase, measured)
+    n, last = layout.total, layout.units.size - 1
     reset(layout, base, sums, samples, 1)
     if last % 2 == 0:
         outputs_to_hidden(layout, inner, v, sums, samples)

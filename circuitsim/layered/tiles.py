@@ -127,18 +127,17 @@ def _multiplying(lanes: int) -> Callable[..., Any]:
     return multiply_rows
 
 
-def _passing(lanes: int, four: bool) -> Callable[..., Any]:
+def _passing(lanes: int) -> Callable[..., Any]:
     """The pass over one tile of ``lanes`` columns: update with the last mini-batch, sum, multiply with the next.
 
-    The kernel's arguments are those of `all_tiles`, after the number of the tile's first column. With ``four``, there
-    are four samples whatever the argument: a constant of compilation removes each row's branches for further samples, a
-    tenth of the time.
+    The kernel's arguments are those of `all_tiles`, after the number of the tile's first column. It is part of its
+    caller, where a number of samples that is a constant removes each row's branches for further samples, a tenth of the
+    time.
     """
     rest = _multiplying(lanes)
 
-    @kernel()
-    def tile(column, tiles, width, given, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
-        samples = 4 if four else given
+    @kernel(forceinline=True)
+    def tile(column, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
         zero = splat(tiles.dtype.type(0), lanes)
         depth = slot.size
         base = 2 * depth * column
@@ -203,25 +202,24 @@ def _passing(lanes: int, four: bool) -> Callable[..., Any]:
     return tile
 
 
-tile_pass, half_pass = _passing(TILE, False), _passing(HALF, False)
-tile_pass_of_four, half_pass_of_four = _passing(TILE, True), _passing(HALF, True)
+tile_pass, half_pass = _passing(TILE), _passing(HALF)
 
 
 @kernel()
 def any_tile(t, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product):
     """The pass over one tile, whole or half, for batches of four or others; see `all_tiles`."""
-    run = (width, samples, slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
+    run = (slot, pixels, next_slot, next_pixels, shift, drop, unit, sums, product)
     column = t * TILE
     whole = 2 * slot.size * (column + TILE) <= tiles.size
     if samples == 4:
         if whole:
-            tile_pass_of_four(column, tiles, *run)
+            tile_pass(column, tiles, width, 4, *run)
         else:
-            half_pass_of_four(column, tiles, *run)
+            half_pass(column, tiles, width, 4, *run)
     elif whole:
-        tile_pass(column, tiles, *run)
+        tile_pass(column, tiles, width, samples, *run)
     else:
-        half_pass(column, tiles, *run)
+        half_pass(column, tiles, width, samples, *run)
 
 
 @kernel()
