@@ -217,8 +217,16 @@ def quotient(
         if any([p[:4] for p in d.expand()] != shape for d in near):
             continue
         rows = [law(d) for d in near]
-        return tuple(sum(w * row[c] for (_, w), row in zip(rule, rows)) / step for c in range(len(rows[0])))
+        weights = [weight for _, weight in rule]
+        return tuple(_weighted(weights, column) / step for column in zip(*rows))
     return None
+
+
+def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
+    """Σ weight · value with weights that sum to zero; equal values, infinite ones too, have none."""
+    if all(value == values[0] for value in values):
+        return 0.0
+    return sum(weight * value for weight, value in zip(weights, values))
 
 
 def names_of(circuit: Circuit) -> list[str]:
