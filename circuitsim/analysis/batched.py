@@ -73,8 +73,9 @@ def _elementary(
     """`batched` for a circuit of elementary elements."""
     if circuit.laws:
         from circuitsim.analysis.controlled_batch import controlled_batch
+        from circuitsim.analysis.sectioned_batch import sectioned_batch
 
-        return controlled_batch(circuit, inputs, outputs, tolerance)
+        return sectioned_batch(controlled_batch(circuit, inputs, outputs, tolerance))
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
     kind, first, second, value, n_nodes = circuit.arrays()

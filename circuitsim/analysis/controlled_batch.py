@@ -45,6 +45,15 @@ class ControlledBatch:
         changed = circuit.with_values(values) if isinstance(values, Mapping) else circuit.with_column(values)
         return ControlledBatch(prepared_controlled(changed, self.ready.tolerance), self.inputs, self.outputs)
 
+    def rows(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
+        """(batch, inputs) source values; those of the circuit where none are given."""
+        own = self.circuit.arrays().value[self.inputs]
+        count = len(values) if values is not None else (1 if injected is None else len(injected))
+        rows = np.asarray(np.broadcast_to(own, (count, own.size)) if values is None else values, dtype=float)
+        if rows.shape != (count, own.size) or not np.isfinite(rows).all():
+            raise TopologyError(f"a batch needs finite values of shape (samples, {own.size})")
+        return rows
+
     def solve(
         self,
         values: np.ndarray | None = None,
@@ -64,12 +73,8 @@ class ControlledBatch:
 
         if stiffness or (injected is not None and np.any(injected)):
             raise UsageError(no_energy(self.circuit))
-        own = self.circuit.arrays()
-        count = len(values) if values is not None else (1 if injected is None else len(injected))
-        rows = np.broadcast_to(own.value[self.inputs], (count, self.inputs.size)) if values is None else values
-        rows = np.asarray(rows, dtype=float)
-        if rows.shape != (count, self.inputs.size) or not np.isfinite(rows).all():
-            raise TopologyError(f"a batch needs finite values of shape (samples, {self.inputs.size})")
+        own, rows = self.circuit.arrays(), self.rows(values, injected)
+        count = len(rows)
         v, current = np.zeros((count, own.n_nodes)), np.zeros((count, own.kind.size))
         relative, iterations = np.full(count, np.inf), np.zeros(count, dtype=np.int64)
         for s, row in enumerate(rows):
@@ -141,7 +146,8 @@ def no_energy(circuit: Circuit) -> str:
     names = [circuit.names[k] for k in circuit.laws]
     listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return (
-        f"{listed}: controlled sources have no energy function, which equilibrium propagation and its relatives need; "
+        f"{listed}: controlled sources have no energy function, which equilibrium propagation and its relatives need "
+        "(nudges go through controls by voltages without a loop, such as buffers between passive sections); "
         "use implicit differentiation (method implicit)"
     )
 

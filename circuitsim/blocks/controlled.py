@@ -1,6 +1,7 @@
 """Circuits with controlled sources as blocks: solved, and differentiated by the transposed equations.
 
-They have no energy: what needs one (nudged phases, clamps) is refused by name.
+They have no energy: what needs one (nudged phases, clamps) is refused by name. Where controls by voltages form no loop
+(buffers between passive sections) each section has an energy, and nudged phases go section by section.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from circuitsim.analysis.controlled_batch import no_energy
+from circuitsim.analysis.sectioned_batch import SectionedBatch
 from circuitsim.blocks.circuit import Analyse, CircuitBlock, CircuitState
 from circuitsim.blocks.protocol import Nudge, State
 from circuitsim.certificate import TOLERANCE
@@ -45,11 +47,16 @@ class ControlledBlock(CircuitBlock):
         Raises
         ------
         UsageError
-            A nudge.
+            A nudge, where controls form a loop or are currents; a nudge by a conductance.
         """
-        if nudge is not None:
+        if nudge is not None and not isinstance(self._analysed, SectionedBatch):
             self._refuse()
-        return super().relax(x)
+        return super().relax(x, nudge)
+
+    @property
+    def has_energy(self) -> bool:
+        """No: only its sections have, if any."""
+        return False
 
     def clamp(self, x: np.ndarray, output: np.ndarray, start: State | None = None) -> CircuitState:
         """Refused: clamped outputs are half of a rule that rests on energies.

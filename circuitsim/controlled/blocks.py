@@ -80,18 +80,43 @@ class Block:
         self._hybrid: Hybrid | None = None
         self._regular: bool | None = None
 
-    def linear(self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The unknowns for z = 0, given those of earlier blocks in ``x`` (size,), and their possible rounding.
+    def linear(
+        self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The unknowns for given z (d,) of its ports, V, or zero, given those of earlier blocks in ``x`` (size,), and
+        their possible rounding.
 
         ``rounding`` (size,) is the possible rounding of earlier unknowns.
         """
-        known = x.copy()
+        known, given = x.copy(), right[self.rows]
         known[self.columns] = 0.0
-        wanted = right[self.rows] - self.whole @ known
+        if z is not None:
+            given[self.rows_of_diodes] += z
+        wanted = given - self.whole @ known
         found = self.inverse @ wanted
         found += self.inverse @ (wanted - self.inner @ found)
-        terms = np.abs(right[self.rows]) + self.size @ np.abs(known) + self.inner_size @ np.abs(found)
+        terms = np.abs(given) + self.size @ np.abs(known) + self.inner_size @ np.abs(found)
         return found, self.inverse_size @ (ROUNDING * terms + self.size @ rounding)
+
+    def in_states(
+        self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray, conducting: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The unknowns for given states of its diodes (d,), near those for ``z``; see `linear`."""
+        p, q = self._matrices
+        here, own = x.copy(), rounding.copy()
+        own[self.columns] = 0.0
+        try:
+            back = np.linalg.inv(np.where(conducting[:, None], p, q))
+        except np.linalg.LinAlgError:
+            back = np.zeros_like(p)
+        for _ in range(2):
+            here[self.columns], possible = self.linear(here, own, right, z)
+            v, i = port_values(self.eq, self.diodes, here)
+            z = z - back @ np.where(conducting, v, i)
+        here[self.columns], possible = self.linear(here, own, right, z)
+        own[self.columns] = possible
+        dv, di = port_values(self.eq, self.diodes, own, 1.0)
+        return here[self.columns], possible + np.abs(self.response) @ (np.abs(back) @ np.where(conducting, dv, di))
 
     def ports(self, x: np.ndarray, rounding: np.ndarray) -> Ports:
         """The ports, given earlier unknowns and the block's own for z = 0, in ``x``, with their possible rounding."""

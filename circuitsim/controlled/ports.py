@@ -111,20 +111,13 @@ def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
     return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any(), rounding=rounding)
 
 
-def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """z of the ports where these z of the base are basic (the others are zero), and its possible rounding.
-
-    None where the basis is singular.
-    """
-    z, dz = np.zeros(basic.size), np.zeros(basic.size)
+def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> np.ndarray | None:
+    """z of the ports where these z of the base are basic (the others are zero); None where the basis is singular."""
+    z = np.zeros(basic.size)
     if basic.any():
-        block = found.matrix[np.ix_(basic, basic)]
         try:
-            z[basic] = np.linalg.solve(block, -found.constant[basic])
-            dz[basic] = np.abs(np.linalg.inv(block)) @ found.rounding[basic]
+            z[basic] = np.linalg.solve(found.matrix[np.ix_(basic, basic)], -found.constant[basic])
         except np.linalg.LinAlgError:
             return None
     near0 = np.where(found.base, ports.v0, ports.i0)
-    rounding = dz + np.where(found.base, ports.dv, ports.di) + ROUNDING * (np.abs(z) + np.abs(near0))
-    moved = np.where(found.base, -z, z) - near0
-    return found.inverse @ moved, np.abs(found.inverse) @ rounding
+    return np.asarray(found.inverse @ (np.where(found.base, -z, z) - near0))

@@ -47,15 +47,18 @@ class _State(NamedTuple):
     def copy(self) -> _State:
         return _State(self.x.copy(), self.rounding.copy(), self.conducting.copy(), self.jumped)
 
-    def taken(self, block: Block, problem: Hybrid, ports: Ports, basic: np.ndarray, jump: bool) -> _State:
+    def taken(
+        self, block: Block, problem: Hybrid, ports: Ports, basic: np.ndarray, jump: bool, right: np.ndarray
+    ) -> _State:
         """With these states of a block's diodes."""
-        found = ports_from_base(problem, ports, basic)
-        assert found is not None
-        z, rounding = found
-        state = self.copy()
-        state.x[block.columns] += block.response @ z
-        state.rounding[block.columns] += np.abs(block.response) @ rounding
-        state.conducting[block.diodes] = problem.conducting(basic)
+        z = ports_from_base(problem, ports, basic)
+        assert z is not None
+        state, conducting = self.copy(), problem.conducting(basic)
+        state.rounding[block.columns] = 0.0
+        state.x[block.columns], state.rounding[block.columns] = block.in_states(
+            state.x, state.rounding, right, z, conducting
+        )
+        state.conducting[block.diodes] = conducting
         return state._replace(jumped=(*self.jumped, block)) if jump else state
 
 
@@ -125,14 +128,14 @@ class Search:
                 self.failed = max(self.failed, k - 1)
                 return
             if len(solutions) == 1:
-                state = state.taken(block, problem, ports, solutions[0], jump)
+                state = state.taken(block, problem, ports, solutions[0], jump, self.right)
                 continue
             for number, basic in enumerate(solutions):
                 self.tried += 1
                 if self.tried > TRIED:
                     self.proven = False
                     return
-                yield from self._from(k, state.taken(block, problem, ports, basic, jump and not number))
+                yield from self._from(k, state.taken(block, problem, ports, basic, jump and not number, self.right))
             return
         yield Choice(state.conducting, state.x, state.jumped)
 

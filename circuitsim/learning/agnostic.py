@@ -59,6 +59,11 @@ class AgnosticPropagation:
             A block that cannot be relaxed at other parameters than its own.
         """
         block: Any = problem.block
+        if not getattr(block, "has_energy", True):
+            raise UsageError(
+                "agnostic propagation needs one energy of parameters and voltages, which a circuit "
+                "with controlled sources has not: use equilibrium propagation or implicit differentiation"
+            )
         if not hasattr(block, "at"):
             raise UsageError("agnostic propagation needs a block that relaxes at trial parameters: a circuit")
         here = {name: theta.copy() for name, theta in block.parameters.items()}

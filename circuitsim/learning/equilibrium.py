@@ -96,9 +96,11 @@ class EquilibriumPropagation:
         block, x, target, loss, free, _ = problem
         return self.nudging.relax(block, x, free, loss, target, beta)
 
-    def _contrast(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray:
-        """(batch,) L_β = (G(β) − G(0))/β."""
+    def _contrast(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray | None:
+        """(batch,) L_β = (G(β) − G(0))/β; None for a block whose sections have energies, but not the whole."""
         block, x, target, loss, free, _ = problem
+        if not getattr(block, "has_energy", True):
+            return None
         raised = block.energy(state, x) - block.energy(free, x)
         return raised / beta + self.nudging.cost(free, loss, target, state.output)
 

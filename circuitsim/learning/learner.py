@@ -138,6 +138,8 @@ class Learner:
 
     def _brackets(self, name: str) -> bool:
         """Whether the estimator measures this side of the bracket; the columns must be the same on every call."""
+        if not getattr(self.block, "has_energy", True):
+            return False
         variant = getattr(self.estimator, "variant", None)
         return variant == "centred" or variant == {"lower": "positive", "upper": "negative"}[name]
 

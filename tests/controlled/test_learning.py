@@ -10,7 +10,12 @@ from circuitsim.blocks import Nudge
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Chaining, Stage
+from circuitsim.learning.agnostic import AgnosticPropagation
+from circuitsim.learning.equilibrium import EquilibriumPropagation
+from circuitsim.learning.estimate import GradientProblem
+from circuitsim.learning.frequency import FrequencyPropagation
 from circuitsim.learning.losses import SquaredError
+from circuitsim.learning.nudges import CONSTANT
 from circuitsim.netlist import read_deck_text
 from circuitsim.netlist.roles import read_roles
 
@@ -151,3 +156,101 @@ def test_equilibrium_propagation_goes_through_buffers_section_by_section() -> No
     share = found[0] / exact["conductance"][0]  # the two losses differ by a constant factor
     np.testing.assert_allclose(found, share * exact["conductance"], rtol=1e-5, atol=1e-6 * np.abs(found).max())
     assert share in (pytest.approx(1.0, rel=1e-4), pytest.approx(2.0, rel=1e-4), pytest.approx(0.5, rel=1e-4))
+
+
+SEVERAL = (
+    ROLES.format(title="sections in a diamond", inputs="V1 I1", outputs="v(c) v(d,a) v(x)")
+    + """*! trainable IB min=-1m max=1m
+V1 x 0 0
+R1 x a 1k
+I1 0 a 0
+D1 0 a
+R2 a 0 2k
+E1 p x a 0 -3
+R3 p b 1k
+R4 b 0 3k
+D2 b m
+R5 m 0 1k
+IB 0 b 0.2m
+G1 0 c b a 1m
+R6 c 0 2k
+R7 c p 5k
+E2 q 0 b 0 2
+R8 q d 1k
+R9 d 0 1k
+D3 d c
+R10 p q 1k
+"""
+)
+
+
+def samples(count: int, seed: int, scale: tuple[float, ...]) -> tuple[np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(count, len(scale))) * np.array(scale), rng
+
+
+@pytest.mark.parametrize(("text", "scale"), [(WHOLE, (1.0, 1.0)), (SEVERAL, (1.0, 1e-3))])
+def test_nudges_go_through_buffers_of_one_deck(text: str, scale: tuple[float, ...]) -> None:
+    """Equilibrium and frequency propagation on the whole deck: implicit differentiation and finite differences."""
+    made = block(text)
+    x, rng = samples(24, 1, scale)
+    x = x[made.kinks(made.relax(x))[0] == 0]
+    free = made.relax(x)
+    y, weight = free.output + rng.normal(size=free.output.shape), np.full(len(x), 1.0 / len(x))
+    assert free.certified.all() and len(x) >= 8 and 0 < free.closed.sum() < free.closed.size
+    problem = GradientProblem(made, x, y, SquaredError(), free, weight)
+    exact, by_input = made.implicit(free, x, SquaredError().gradient(free.output, y), weight)
+    for estimator in (EquilibriumPropagation(beta=1e-8), FrequencyPropagation(gamma=1e-8)):
+        found = estimator.estimate(problem)
+        assert found.certified.all() and found.inputs is not None
+        for name, array in exact.items():
+            np.testing.assert_allclose(found.parameters[name], array, rtol=1e-6, atol=1e-7 * np.abs(array).max())
+        np.testing.assert_allclose(found.inputs, by_input, rtol=1e-6, atol=1e-7 * np.abs(by_input).max())
+
+    def loss() -> float:
+        return float(weight @ SquaredError().value(made.relax(x).output, y))
+
+    for name, array in made.parameters.items():
+        for k in range(array.size):
+            old, values = array[k], []
+            for sign in (1.0, -1.0):
+                array[k] = old * (1.0 + 1e-6 * sign)
+                values.append(loss())
+            array[k] = old
+            slope = (values[0] - values[1]) / (2e-6 * old)
+            assert exact[name][k] == pytest.approx(slope, rel=1e-4, abs=1e-6 * np.abs(exact[name]).max())
+
+
+def test_sections_in_batches_are_the_operating_points_of_the_circuit() -> None:
+    made = block(SEVERAL)
+    x, _ = samples(6, 3, (1.0, 1e-3))
+    found = circuitsim.batched(made.circuit, ["V1", "I1"], [("c", "0")]).solve(x)
+    assert found.certified.all()
+    for s, (v, i) in enumerate(x):
+        point = circuitsim.solve(made.circuit.with_values({"V1": v, "I1": i}))
+        np.testing.assert_allclose(found.voltages[s], point.voltages, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(found.currents[s], point.currents, rtol=1e-11, atol=1e-17)
+
+
+def test_other_gains_of_buffers_are_followed() -> None:
+    made = block(SEVERAL)
+    x, _ = samples(4, 4, (1.0, 1e-3))
+    ready = circuitsim.batched(made.circuit, ["V1", "I1"], [("c", "0")])
+    changed = ready.with_values({"E2": -1.5, "R1": 700.0, "IB": 1e-4})
+    fresh = circuitsim.batched(changed.circuit, ["V1", "I1"], [("c", "0")])
+    np.testing.assert_array_equal(changed.solve(x).voltages, fresh.solve(x).voltages)
+
+
+def test_what_buffers_do_not_allow_is_refused_by_name() -> None:
+    made, x = block(WHOLE), np.array([[1.0, -0.5]])
+    free = made.relax(x)
+    with pytest.raises(UsageError, match="nudged by constant currents"):
+        made.relax(x, Nudge(np.ones((1, 1)), 1e-3), free)
+    with pytest.raises(UsageError, match="EA, EB: controlled sources have no energy"):
+        made.clamp(x, np.ones((1, 1)))
+    problem = GradientProblem(made, x, np.ones((1, 1)), SquaredError(), free, np.ones(1))
+    with pytest.raises(UsageError, match="needs one energy"):
+        AgnosticPropagation(nudging=CONSTANT).estimate(problem)
+    sensed = block(WHOLE.replace("EB q 0 b 0 2", "VS s 0 0\nRS b s 9k\nFB 0 q VS 2m\nRQ q 0 1k"))
+    with pytest.raises(UsageError, match="EA, FB: controlled sources have no energy"):
+        sensed.relax(x, Nudge(np.ones((1, 1))))
