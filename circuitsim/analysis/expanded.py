@@ -110,19 +110,42 @@ class PreparedExpanded:
             if self.controlled is not None:
                 return self.controlled.solve(circuit, smooth, column, start)
             near = None if start is None or inner is None else smooth.start(start, inner)
-            solved = None if self._small is None else self._small.solve(smooth, column, near)
-            if isinstance(solved, Start):
-                try:
-                    return self._from(circuit, smooth, column, solved)
-                except ConvergenceError:
-                    solved = None  # rounding at the start: the steps from elsewhere may end with more digits
-            if solved is None:
-                return self._from(circuit, smooth, column, near)
-            if smooth.elements.size == len(circuit.devices):
-                return SmoothPoint(circuit, self.expansion, smooth, solved)
-            return assembled(circuit, self.expansion, smooth, solved.found(), self.tolerance)
+            return self._smooth_point(circuit, smooth, column, near)
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
+
+    def solve_next(self, value: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
+        """`solve` for the values of all elements (m,), beside an operating point of this circuit: one of many that
+        follow each other, each within the tolerance. The result's own circuit keeps its former values.
+        """
+        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
+        np.copyto(column[: own.size], value, where=own == own)
+        inner, smooth = None if start is None else start.elementary, self.smooth
+        try:
+            if smooth is None:
+                return collapsed(self.circuit, self.expansion, self.inner.solve(column, inner), self.tolerance)
+            if self.controlled is not None:
+                return self.controlled.solve(self.circuit, smooth, column, start)
+            near = None if start is None or inner is None else smooth.start(start, inner)
+            return self._smooth_point(self.circuit, smooth, column, near, few=True)
+        except NoSteadyStateError as error:
+            raise self.expansion.restated(error) from None
+
+    def _smooth_point(
+        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, near: Start | None, few: bool = False
+    ) -> OperatingPoint:
+        """The operating point with smooth devices, for the values of all elementary elements."""
+        solved = None if self._small is None else self._small.solve(smooth, column, near, few)
+        if isinstance(solved, Start):
+            try:
+                return self._from(circuit, smooth, column, solved)
+            except ConvergenceError:
+                solved = None  # rounding at the start: the steps from elsewhere may end with more digits
+        if solved is None:
+            return self._from(circuit, smooth, column, near)
+        if smooth.elements.size == len(circuit.devices):
+            return SmoothPoint(circuit, self.expansion, smooth, solved)
+        return assembled(circuit, self.expansion, smooth, solved.found(), self.tolerance)
 
     def _from(
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None

@@ -44,7 +44,9 @@ class SmallNewton:
         self._nodes = small.circuit.arrays().n_nodes
         self._smooth = smooth
 
-    def solve(self, smooth: Smooth, column: np.ndarray, start: Start | None) -> Solved | Start | None:
+    def solve(
+        self, smooth: Smooth, column: np.ndarray, start: Start | None, few: bool = False
+    ) -> Solved | Start | None:
         """The certified solution for element values (m,); as a start where it has no certificate; None where the kernel
         has none, and for few nodes, of which refined steps give all digits.
 
@@ -54,8 +56,10 @@ class SmallNewton:
             The devices with the parameters that are meant.
         start : Start, optional
             A solution nearby.
+        few : bool
+            Whether the kernel takes circuits of few nodes too: all within the tolerance, not all digits.
         """
-        if self._nodes <= FEW:
+        if self._nodes <= FEW and not few:
             return None
         if start is not None:
             guess = _NO_GUESS if start.point is None else start.point.currents

@@ -12,9 +12,11 @@ from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.errors import UsageError
 
 EPILOG = """\
-Circuits of R, C, L, ideal diodes and sources (DC, PULSE, PWL, SIN, EXP, AM). Between two events the circuit is linear
-and its waveforms are matrix exponentials; the times at which diodes change are roots of them. So there is no time step
-to choose: --step is the distance of the output times alone.
+Circuits of R, C, L, diodes, switches and sources (DC, PULSE, PWL, SIN, EXP, AM, SFFM). Where diodes are ideal or
+piecewise linear, waveforms are exact: between two events the circuit is linear and its waveforms are matrix
+exponentials; the times at which diodes change are roots of them. So there is no time step to choose: --step is the
+distance of the output times alone. Devices with curves (junction diodes, LEDs, varistors), controlled sources and more
+than 60 capacitors and inductors get the implicit method, with steps of the stated --accuracy; --method asks for one.
 
 The run begins at the operating point of time 0; .tran … UIC begins at the ic= of capacitors and inductors (0 without
 one), --initial states them on the command line. .ic holds nodes and inductors at the operating point.
@@ -29,6 +31,7 @@ examples:
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
   circuitsim tran netlists/buck-converter.cir --events
   circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m' --measure 'top MAX i(L1)'
+  circuitsim tran netlists/clipper-1n4148.cir --accuracy 1e-6 --plot clipper.png
   circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table
 """
 
@@ -43,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--initial", metavar="NAME=VALUE", action="append", default=[],
         help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
     )  # fmt: skip
+    parser.add_argument(
+        "--method", choices=("exact", "implicit"), help="default: exact where it applies (see above)"
+    )
+    parser.add_argument(
+        "--accuracy", type=float, default=1e-5, metavar="X",
+        help="of the implicit method: largest local error of a step, of each state's largest value; default: 1e-5",
+    )  # fmt: skip
     add_shown(parser)
 
 
@@ -55,7 +65,10 @@ def run(args: argparse.Namespace) -> int:
     line = LateProgress("tran")
     with Interrupt() as interrupt:
         try:
-            found = run_deck(deck, step, stop, initial_values(args.initial), args.tolerance, interrupt.watch(line))
+            found = run_deck(
+                deck, step, stop, initial_values(args.initial), args.tolerance, interrupt.watch(line),
+                args.method, args.accuracy,
+            )  # fmt: skip
         finally:
             line.close()
     show(args, deck, probes, found, [*requested(deck), *args.measure], {})

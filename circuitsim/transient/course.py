@@ -98,7 +98,7 @@ class Course:
             self.begins, self.held = Beginning.HELD if held else Beginning.OPERATING_POINT, dict(held)
         else:
             walk.conducting[problem.diodes.size :] = closed
-            initial = from_held(problem, held) | dict(initial)
+            initial = from_held(problem.circuit, held) | dict(initial)
         for name, level in (initial or {}).items():
             k = problem.circuit.element_index(name)
             if k not in storing:

@@ -6,18 +6,21 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, InitialValues, MeasurementRequest, Transient
+from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.transient.problem import Switch
 from circuitsim.transient.result import TransientResult
-from circuitsim.transient.run import LARGEST_POINTS, transient
+from circuitsim.transient.run import ACCURACY, LARGEST_POINTS, transient
 from circuitsim.transient.steady import PeriodicResult, steady_state_periodic
 from circuitsim.transient.waveforms import (
     AmplitudeModulation,
     Exponential,
+    FrequencyModulation,
     PiecewiseLinear,
     Pulse,
     Sine,
@@ -28,6 +31,7 @@ from circuitsim.transient.waveforms import (
 def run_deck(
     deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
     tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
+    method: str | None = None, accuracy: float = ACCURACY,
 ) -> TransientResult:  # fmt: skip
     """The waveforms of a deck, from its ``.tran`` card.
 
@@ -42,19 +46,23 @@ def run_deck(
         See `circuitsim.transient.transient`.
     progress : callable, optional
         Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
+    method : str, optional
+    accuracy : float
+        See `circuitsim.transient.transient`.
 
     Raises
     ------
     UsageError
-        No card and no ``stop``; sources that are formulas of the time, or frequency modulated.
+        No card and no ``stop``; sources that are formulas of the time.
     """
     own = setting(deck, step, stop, initial)
     count = round((own.grid.stop - own.begin) / own.grid.step) + 1
     if count > LARGEST_POINTS:
         raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
+    circuit, following = deck.all_controlled()
     return transient(
-        deck.circuit, own.grid.stop, own.waves, own.initial, max(count, 2), tolerance, own.switches,
-        deck.following.couplings, progress, own.begin, own.held,
+        circuit, own.grid.stop, own.waves, own.initial, max(count, 2), tolerance, own.switches, following.couplings,
+        progress, own.begin, own.held, method, accuracy,
     )  # fmt: skip
 
 
@@ -103,9 +111,10 @@ def setting(
         raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
+    circuit, following = deck.all_controlled()
     if cards and cards[0].uic:
-        initial = _stated(deck) | dict(initial or {})
-    waves, switches = _moving(deck, grid)
+        initial = _stated(circuit, following) | dict(initial or {})
+    waves, switches = _moving(circuit, following, grid), switches_of(deck)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     return DeckSetting(grid, begin, None if initial is None else dict(initial), waves, switches, _held(deck))
 
@@ -130,36 +139,35 @@ def steady_deck(
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
     if any(card.uic for card in cards):
-        initial = _stated(deck) | dict(initial or {})
-    waves, switches = _moving(deck, grid)
+        initial = _stated(deck.circuit, deck.following) | dict(initial or {})
+    waves, switches = _moving(deck.circuit, deck.following, grid), switches_of(deck)
     return steady_state_periodic(
         deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
     )
 
 
-def _stated(deck: Deck) -> dict[str, float]:
+def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:
     """The initial values of elements (``ic=``)."""
-    return {deck.circuit.names[k]: value for k, value in deck.following.initials.items()}
+    return {circuit.names[k]: value for k, value in following.initials.items()}
 
 
-def _moving(deck: Deck, grid: Grid) -> tuple[dict[str, Waveform], dict[str, Switch]]:
-    """Waveforms of sources and the switches.
+def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[str, Waveform]:
+    """Waveforms of sources.
 
     Raises
     ------
     UsageError
-        Sources that are formulas of the time, or frequency modulated.
+        Sources that are formulas of the time.
     """
-    following = deck.following
     if following.formulas:
-        name = deck.circuit.names[min(following.formulas)]
+        name = circuit.names[min(following.formulas)]
         raise UsageError(
             f"{name} follows other sources or a formula, which is not done in time yet; circuitsim tran takes DC, "
-            "PULSE, PWL, SIN, EXP and AM"
+            "PULSE, PWL, SIN, EXP, AM and SFFM"
         )
-    names = deck.circuit.names
+    names = circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
-    return waves, switches_of(deck)
+    return waves
 
 
 def switches_of(deck: Deck) -> dict[str, Switch]:
@@ -227,10 +235,16 @@ def _modulated(n: _Numbers, _: Card) -> Waveform:
     return AmplitudeModulation(n.size(0), n.x[1], n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4))
 
 
+def _frequency(n: _Numbers, _: Card) -> Waveform:
+    carrier, signal = n.at(2, 1.0 / n.grid.stop), n.at(4, 1.0 / n.grid.stop)
+    return FrequencyModulation(n.size(0), n.size(1), carrier, n.at(3), signal, n.at(5), n.at(6))
+
+
 BUILDERS: dict[str, Callable[[_Numbers, Card], Waveform]] = {
     "pulse": _pulse, "sin": _sine, "exp": _exponential, "pwl": _corners, "am": _modulated,
+    "sffm": _frequency,
 }  # fmt: skip
-"""Time functions that linear systems generate."""
+"""Time functions of sources."""
 
 
 def from_card(name: str, card: Card, grid: Grid) -> Waveform:
@@ -239,10 +253,10 @@ def from_card(name: str, card: Card, grid: Grid) -> Waveform:
     Raises
     ------
     UsageError
-        SFFM: it is the output of no linear system. Numbers that make no function.
+        Noise; numbers that make no function.
     """
     if card.name not in BUILDERS:
-        raise UsageError(f"{name}: {card.name.upper()} is not the output of a linear system and is not done in time")
+        raise UsageError(f"{name}: {card.name.upper()} is not done in time")
     try:
         card.at(grid.stop, grid)
     except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table
 from circuitsim.transient.result import TransientResult
-from circuitsim.transient.roots import NODES, POINTS, TO_COEFFICIENTS
 from circuitsim.transient.table import columns
 from circuitsim.units import parse
 
@@ -41,7 +41,7 @@ class Measurement(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """A signal on stretches of time: their ends (p, 2), s, and its Chebyshev coefficients there (p, POINTS)."""
+    """A signal on stretches of time: their ends (p, 2), s, and its Chebyshev coefficients there (p, points)."""
 
     ends: np.ndarray
     coefficients: np.ndarray
@@ -65,8 +65,9 @@ class Signal:
         inside = starts[(starts > begin) & (starts < end)]
         bounds = np.concatenate([[begin], inside, [end]])
         ends = np.stack([bounds[:-1], bounds[1:]], axis=1)
-        times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + NODES)
-        return _Pieces(ends, self.at(times.ravel()).reshape(times.shape) @ TO_COEFFICIENTS.T)
+        nodes, to_coefficients = _interpolation(self.result.points)
+        times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
+        return _Pieces(ends, self.at(times.ravel()).reshape(times.shape) @ to_coefficients.T)
 
     def slope(self, time: float) -> float:
         """The derivative at a time; at a corner that after it, at the end of the run that before it."""
@@ -87,7 +88,7 @@ class Signal:
         times = times[np.append(True, np.diff(times) > NEAREST * self.result.stop)]
         values, crossings, last = self.at(0.5 * (times[:-1] + times[1:])), [], 0.0
         # A signal that touches zero does not cross it by its rounding.
-        size = abs(self.level) + float(np.abs(c + self.level * (np.arange(POINTS) == 0)).sum(axis=1).max())
+        size = abs(self.level) + float(np.abs(c + self.level * (np.arange(c.shape[1]) == 0)).sum(axis=1).max())
         signs = np.where(np.abs(values) > ROUNDING * size, np.sign(values), 0.0)
         for time, sign in zip(times.tolist(), signs.tolist()):
             if sign and last and sign != last:
@@ -113,12 +114,19 @@ class Signal:
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """∫ of the signal or its square."""
         ends, c = self.pieces(begin, end)
-        k = np.arange(POINTS)
         if power == 2:
-            values = (c @ np.linalg.inv(TO_COEFFICIENTS).T) ** 2
-            c = values @ TO_COEFFICIENTS.T
+            nodes, to_coefficients = _interpolation(2 * c.shape[1])
+            c = (c @ chebyshev.chebvander(nodes, c.shape[1] - 1).T) ** 2 @ to_coefficients.T
+        k = np.arange(c.shape[1])
         weights = np.where(k % 2 == 0, 2.0 / (1.0 - k * k + (k == 1)), 0.0)
         return float((0.5 * (ends[:, 1] - ends[:, 0]) * (c @ weights)).sum())
+
+
+@lru_cache(maxsize=8)
+def _interpolation(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chebyshev nodes in (−1, 1), and the matrix from values there to coefficients."""
+    nodes = np.sort(chebyshev.chebpts1(points))
+    return nodes, np.linalg.inv(chebyshev.chebvander(nodes, points - 1))
 
 
 def _roots(c: np.ndarray) -> np.ndarray:

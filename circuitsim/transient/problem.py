@@ -13,11 +13,12 @@ from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, IN
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.transient.couplings import mutual_inductances
 from circuitsim.transient.library import Rows
 from circuitsim.transient.loop import Fixed
 from circuitsim.transient.modes import Mode, Parts, Role, mode_of
 from circuitsim.transient.terminals import terminals_of
-from circuitsim.transient.waveforms import Constant, Waveform
+from circuitsim.transient.waveforms import Constant, FrequencyModulation, Waveform
 
 STATES = 60
 """Most capacitors and inductors: matrix exponentials cost the cube of their number."""
@@ -165,8 +166,9 @@ def _expansion(circuit: Circuit) -> Expansion:
     other = [*smooth, *circuit.laws, *amplifiers]
     if other:
         raise UsageError(
-            f"{circuit.names[min(other)]} is not done in time yet: only R, C, L, V, I, switches, ideal and "
-            "piecewise-linear diodes are (--diodes ideal takes junction diodes for ideal ones)"
+            f"{circuit.names[min(other)]} has no exact waveforms: only R, C, L, V, I, switches, ideal and "
+            "piecewise-linear diodes have (--method implicit takes other devices, --diodes ideal makes junction diodes "
+            "ideal)"
         )
     return expanded(circuit)
 
@@ -180,27 +182,7 @@ def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Part
         raise UsageError(f"{circuit.names[int(np.argmin(size))]} is negative: its energy is not bounded below")
     role[(size == 0.0) & ((kind == RESISTOR) | (kind == INDUCTOR))] = Role.VOLTAGE
     role[(size == 0.0) & (kind == CAPACITOR)] = Role.CURRENT
-    return Parts(n_nodes, first, second, role, size, _coupling(circuit, size, couplings))
-
-
-def _coupling(circuit: Circuit, value: np.ndarray, couplings: Mapping[tuple[str, str], float]) -> np.ndarray | None:
-    """Mutual inductances k √(L₁ L₂), H."""
-    if not couplings:
-        return None
-    found = np.zeros((value.size, value.size))
-    for (first, second), factor in couplings.items():
-        a, b = circuit.element_index(first), circuit.element_index(second)
-        if not (circuit[first].kind == circuit[second].kind == "inductor" and a != b):
-            raise UsageError(f"{first} and {second} are not two inductors: they have no coupling")
-        if not abs(factor) < 1.0:
-            raise UsageError(f"the coupling of {first} and {second} is {factor:g}: it must lie between -1 and 1")
-        found[a, b] = found[b, a] = factor * np.sqrt(value[a] * value[b])
-    coils = np.flatnonzero(found.any(axis=0))
-    scale = 1.0 / np.sqrt(value[coils])
-    factors = found[np.ix_(coils, coils)] * scale * scale[:, None] + np.eye(coils.size)
-    if np.linalg.eigvalsh(factors)[0] <= 1e-12:
-        raise UsageError("the couplings of the inductors store negative energy; make them smaller")
-    return found
+    return Parts(n_nodes, first, second, role, size, mutual_inductances(circuit, size, couplings))
 
 
 def _with_controls(
@@ -236,5 +218,7 @@ def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, W
     for k in given:
         if kind[k] not in (VOLTAGE, CURRENT):
             raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
+        if isinstance(given[k], FrequencyModulation):
+            raise UsageError(f"{circuit.names[k]} is frequency modulated: that needs the implicit method")
     own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in sources.tolist()}
     return [given.get(k, Constant(level)) for k, level in own.items()]

@@ -11,6 +11,7 @@ import numpy as np
 from circuitsim.errors import UsageError
 from circuitsim.transient.exponentials import evaluate as evaluate_states
 from circuitsim.transient.library import Modes
+from circuitsim.transient.roots import POINTS
 
 if TYPE_CHECKING:
     from circuitsim.transient.problem import Problem
@@ -173,6 +174,9 @@ class TransientResult:
         End of the run, s.
     origin : Origin
     """
+
+    points = POINTS
+    """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
 
     def __init__(
         self, terminals: Terminals, times: np.ndarray, segments: Segments, events: tuple[Event, ...],

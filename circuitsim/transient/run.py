@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from types import MappingProxyType
 
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.transient.course import Course
-from circuitsim.transient.problem import Problem, Switch
+from circuitsim.transient.implicit import Implicit
+from circuitsim.transient.implicit_result import implicit_run
+from circuitsim.transient.problem import STATES, Problem, Switch
 from circuitsim.transient.proof import certify
 from circuitsim.transient.result import TransientResult, evaluate
-from circuitsim.transient.waveforms import Waveform
+from circuitsim.transient.waveforms import FrequencyModulation, Waveform
 
 LARGEST_POINTS = 1_000_000
 """Most output times."""
+ACCURACY = 1e-5
+"""Of the implicit method, where none is stated."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})
+
+
+class Method(Enum):
+    """How a run goes through time."""
+
+    EXACT = "exact"
+    IMPLICIT = "implicit"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Method:
+        raise UsageError(f"{value!r} is no method: there are exact and implicit")
+
+
+def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Method:
+    """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
+    and more than `STATES` capacitors and inductors.
+    """
+    kind = circuit.arrays().kind
+    states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
+    smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
+    modulated = any(isinstance(wave, FrequencyModulation) for wave in waveforms.values())
+    return Method.EXACT if not smooth and not modulated and not circuit.laws and states <= STATES else Method.IMPLICIT
 
 
 def transient(
@@ -32,8 +61,10 @@ def transient(
     progress: Callable[[float, float], bool | None] | None = None,
     begin: float = 0.0,
     held: Mapping[str, float] = MappingProxyType({}),
+    method: Method | str | None = None,
+    accuracy: float = ACCURACY,
 ) -> TransientResult:
-    """The waveforms of a circuit of R, C, L, ideal diodes, switches and sources from 0 to ``stop`` s.
+    """The waveforms of a circuit of R, C, L, convex devices, switches and sources from 0 to ``stop`` s.
 
     Parameters
     ----------
@@ -60,10 +91,15 @@ def transient(
     held : mapping of str to float, optional
         Potentials of nodes, V, and currents of inductors, A, that the operating point at time 0 is held at (SPICE's
         ``.ic``). With `initial` they are the initial values of inductors and of capacitors that it does not name.
+    method : Method or str, optional
+        ``exact`` or ``implicit``; without it exact where it applies (`method_for`).
+    accuracy : float
+        Largest local error of an implicit step, of the largest values of each state.
 
     Returns
     -------
     TransientResult
+        An `ImplicitResult` of the implicit method.
 
     Raises
     ------
@@ -80,6 +116,10 @@ def transient(
         raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
     if not 2 <= points <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
+    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
+    if chosen is Method.IMPLICIT:
+        steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
+        return implicit_run(steps, np.linspace(begin, stop, points), initial, held, tolerance, progress)
     problem = Problem(circuit, waveforms, switches, couplings)
     run = Course(problem, stop)
     run.begin(initial, held)

@@ -347,6 +347,44 @@ class AmplitudeModulation:
         return np.where(begun[:, None], state, 0.0), np.where(begun[:, None], sizes, 0.0)
 
 
+class FrequencyModulation:
+    """SPICE's SFFM(offset amplitude carrier index signal): the output of no linear system, so not for exact waveforms.
+
+    Its value is offset + amplitude · sin(2πf_c t + φ_c + index · sin(2πf_s t + φ_s)).
+
+    Parameters
+    ----------
+    offset, amplitude : float
+        V or A.
+    carrier : float
+        Hz.
+    index : float
+    signal : float
+        Hz.
+    carrier_phase, signal_phase : float
+        Degrees.
+    """
+
+    def __init__(
+        self, offset: float, amplitude: float, carrier: float, index: float, signal: float,
+        carrier_phase: float = 0.0, signal_phase: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.offset, self.amplitude, self.index = offset, amplitude, index
+        self.carrier, self.signal = 2.0 * math.pi * carrier, 2.0 * math.pi * signal
+        self.phases = math.radians(carrier_phase), math.radians(signal_phase)
+        self.system, self.row = np.zeros((1, 1)), np.ones(1)
+
+    def corners(self, after: float, until: float, most: int) -> np.ndarray:
+        """None."""
+        return np.zeros(0)
+
+    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The value."""
+        angle = self.carrier * times + self.phases[0] + self.index * np.sin(self.signal * times + self.phases[1])
+        state = (self.offset + self.amplitude * np.sin(angle))[:, None]
+        return state, np.full_like(state, abs(self.offset) + abs(self.amplitude))
+
+
 class Schedule(NamedTuple):
     """What all sources' states become at their corners, up to a time.
 

@@ -52,6 +52,19 @@ EXPECTED: dict[str, dict[str, Any]] = {
     # At time 0; over time: tests/transient.
     "half-wave-smoothed": {"V": {"in": 0, "out": 0}, "I": {"D1": 0}, "ON": set()},
     "buck-converter": {"V": {"sw": -1, "a": 0, "out": 0}, "I": {"L1": 0}, "ON": set()},
+    "rectifier-bridge-smoothed": {"V": {"a": 0, "b": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
+    "voltage-doubler": {"V": {"in": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
+    "cockcroft-walton": {"V": {"in": 0, "b3": 0}, "I": {"R1": 0}, "ON": set()},
+    "clamp-capacitor": {"V": {"in": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
+    "peak-detector": {"V": {"in": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
+    "clipper-1n4148": {"V": {"in": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
+    "rectifier-six-pulse-smoothed": {
+        "V": {"out": 50 * 3**0.5, "n": -50 * 3**0.5}, "I": {"L1": 5 * 3**0.5}, "ON": {"D3", "D5"},
+    },
+    # Open switches: 10 MΩ; 10 kΩ beside the coil's 100 Ω.
+    "buck-boost-converter": {"V": {"in": 12, "a": 0, "out": 0, "g": 0}, "I": {"S1": 12 / 10e6}, "ON": set()},
+    "relay-flyback": {"V": {"d": 12 * 1e4 / 10100, "g": 5}, "I": {"L1": 12 / 10100}, "ON": set()},
+    "charge-sharing": {"V": {"g": 0}, "I": {"S1": 0}, "FLOATING": {"a", "b"}},
     # Over frequency: tests/small_signal.
     "lowpass-butterworth": {"V": {"in": 1, "a": 1 / 2, "out": 1 / 2}, "I": {"L1": 1 / 1200, "C1": 0}},
     # The open switch is 10 MΩ beside the load.

@@ -1,0 +1,197 @@
+"""The implicit method against the exact one, against integrators, and its order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from random_waveforms import draw
+from scipy.integrate import quad, solve_ivp
+
+from circuitsim import Circuit
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.netlist import read_deck_text
+from circuitsim.transient import Integral, Pulse, Sine, Switch, measure, transient, waveform_gradient
+from circuitsim.transient.companion import Companion
+from circuitsim.transient.deck import run_deck
+from circuitsim.transient.implicit_step import third_order_step
+from circuitsim.transient.run import Method, method_for
+
+ACCURACY = 1e-5
+
+
+def resonant() -> Circuit:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 1.0)
+    circuit.resistor("R1", "in", "a", 0.5)
+    circuit.add("L", "L1", "a", "out", 1.0)
+    circuit.add("C", "C1", "out", "0", 0.2)
+    return circuit
+
+
+def test_order_three() -> None:
+    """Half the step, an eighth of the error."""
+    circuit, stop = resonant(), 4.0
+    run = transient(circuit, stop, initial={}, points=2)
+    exact = np.array([run.current("L1")[-1], run.voltage("out")[-1]])
+    companion, off = Companion(circuit, {}, 1e-9), []
+    for steps in (40, 80, 160):
+        h = stop / steps
+        time, x, slope, near = 0.0, np.zeros(2), np.array([1.0, 0.0]), None
+        assert companion.capacitor.tolist() == [False, True]
+        for _ in range(steps):
+            end = third_order_step(companion, lambda _: [], (time, x, slope, near), h, time + h).end
+            time, x, slope, near = end.time, end.x, end.slope, end.solved
+        off.append(float(np.linalg.norm(x - exact)))
+    assert math.log2(off[0] / off[1]) == pytest.approx(3.0, abs=0.15)
+    assert math.log2(off[1] / off[2]) == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 8, 9, 24, 31])
+def test_random_circuits_as_exact(seed: int) -> None:
+    circuit, waves, initial = draw(seed)
+    ours = transient(circuit, 2.0, waves, initial, points=41, method="implicit", accuracy=ACCURACY)
+    exact = transient(circuit, 2.0, waves, initial, points=41)
+    for kind, pick in (("C", 0), ("L", 1)):
+        own = [circuit.element_index(name) for name in circuit.names if name[0] == kind]
+        if own:
+            theirs = exact.at(exact.times)[pick][:, own]
+            assert np.abs(ours.at(ours.times)[pick][:, own] - theirs).max() <= 10.0 * ACCURACY * np.abs(theirs).max()
+    assert ours.certificate.certified and ours.energies.imbalance <= 10.0 * ACCURACY
+
+
+def test_half_wave_rectifier_with_a_junction_diode() -> None:
+    """Against scipy's Radau method on C v' = IS (exp((v_in − v) / N vt) − 1) − v / R."""
+    diode = JunctionDiode(**{"is": 1e-9, "n": 1.8})
+    thermal = 1.8 * 1.38064852e-23 * 300.15 / 1.6021766208e-19
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.device("D1", "in", "out", diode)
+    circuit.add("C", "C1", "out", "0", 1e-5)
+    circuit.resistor("R1", "out", "0", 1e3)
+    found = transient(circuit, 0.03, {"V1": Sine(0.0, 5.0, 50.0)}, points=61)
+
+    def rate(t: float, v: np.ndarray) -> list[float]:
+        current = 1e-9 * math.expm1((5.0 * math.sin(100.0 * math.pi * t) - v[0]) / thermal)
+        return [(current - v[0] / 1e3) / 1e-5]
+
+    theirs = solve_ivp(rate, (0.0, 0.03), [0.0], "Radau", found.times, rtol=1e-9, atol=1e-11)
+    assert np.abs(found.voltage("out") - theirs.y[0]).max() < 10.0 * ACCURACY * 5.0
+    assert found.certificate.certified and found.events == ()
+    # Any time is the end of a step: the diode's law holds there too.
+    i, v = found.current("D1", times=[0.00317]), found.voltage("in", "out", times=[0.00317])
+    assert i == pytest.approx(1e-9 * np.expm1(v / thermal), rel=1e-8)
+    assert method_for(circuit) is Method.IMPLICIT
+
+
+def test_switches_that_states_control() -> None:
+    """A relaxation oscillator: its events as those of the exact method."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 10.0)
+    circuit.resistor("R1", "s", "c", 1e4)
+    circuit.resistor("S1", "c", "0", 1e9)
+    circuit.add("C", "C1", "c", "0", 1e-7)
+    switches = {"S1": Switch(("c", "0"), 5.0, 1.0, on=100.0, off=1e9)}
+    ours = transient(circuit, 2e-3, initial={}, switches=switches, method="implicit", points=101)
+    exact = transient(circuit, 2e-3, initial={}, switches=switches, points=101)
+    assert [event.changed for event in ours.events] == [event.changed for event in exact.events]
+    times = [[event.time for event in run.events] for run in (ours, exact)]
+    assert times[0] == pytest.approx(times[1], abs=1e-5 * 2e-3)
+    assert [name for name, _ in ours.conduction()] == ["S1"] and len(ours.conduction()[0][1]) == 3
+    period = "period TRIG v(c) VAL=5 RISE=1 TARG v(c) VAL=5 RISE=2"
+    assert measure(ours, period).value == pytest.approx(measure(exact, period).value, rel=1e-5)
+    mean = [measure(run, "mean AVG v(c)").value for run in (ours, exact)]
+    assert mean[0] == pytest.approx(mean[1], rel=1e-5)
+
+
+def test_a_switch_that_opens_itself() -> None:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 10.0)
+    circuit.resistor("R1", "s", "c", 1e4)
+    circuit.resistor("S1", "c", "0", 1e9)
+    circuit.add("C", "C1", "c", "0", 1e-7)
+    switches = {"S1": Switch(("c", "0"), 5.0, 0.0, on=100.0, off=1e9)}
+    with pytest.raises(ConvergenceError, match="S1 would open and close without end"):
+        transient(circuit, 2e-3, initial={}, switches=switches, method="implicit", points=11)
+
+
+def test_charge_that_a_diode_carries_in_no_time() -> None:
+    """3 µF at 4 V and 1 µF at 0 V end at 3 V; of 24 µJ 6 are lost."""
+    circuit = Circuit()
+    circuit.add("C", "C1", "a", "0", 3e-6)
+    circuit.diode("D1", "a", "b")
+    circuit.add("C", "C2", "b", "0", 1e-6)
+    circuit.resistor("R1", "b", "0", 1e6)
+    found = transient(circuit, 1e-3, initial={"C1": 4.0}, points=11, method="implicit")
+    exact = transient(circuit, 1e-3, initial={"C1": 4.0}, points=11)
+    assert found.voltage("b")[0] == pytest.approx(3.0, rel=1e-6)
+    assert found.voltage("b") == pytest.approx(exact.voltage("b"), rel=1e-6)
+    assert found.energies.lost == pytest.approx(6e-6, rel=1e-6)
+
+
+def test_coupled_inductors_and_a_source_that_steps() -> None:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "s", "0", 0.0)
+    circuit.resistor("R1", "s", "a", 2.0)
+    circuit.add("L", "L1", "a", "0", 1e-3)
+    circuit.add("L", "L2", "b", "0", 4e-3)
+    circuit.resistor("R2", "b", "0", 50.0)
+    waves, k = {"V1": Pulse(0.0, 5.0, 1e-4, 0.0, 0.0, 3e-4, 1e-3)}, {("L1", "L2"): 0.9}
+    ours = transient(circuit, 1e-3, waves, couplings=k, points=51, method="implicit")
+    exact = transient(circuit, 1e-3, waves, couplings=k, points=51)
+    for name in ("L1", "L2"):
+        theirs = exact.current(name)
+        assert np.abs(ours.current(name) - theirs).max() < 10.0 * ACCURACY * np.abs(theirs).max()
+
+
+DECK = """integrator behind a frequency-modulated source
+V1 in 0 SFFM(0.1 2 1k 3 200)
+E1 out 0 in 0 4
+R1 out c 1k
+C1 c 0 1u
+.tran 10u 5m uic
+"""
+
+
+def test_frequency_modulation_and_a_controlled_source() -> None:
+    found = run_deck(read_deck_text(DECK))
+
+    def source(t: float) -> float:
+        return 0.1 + 2.0 * math.sin(2e3 * math.pi * t + 3.0 * math.sin(400.0 * math.pi * t))
+
+    assert found.voltage("in") == pytest.approx([source(t) for t in found.times], abs=1e-9)
+    for end in (0.001, 0.005):
+        exact = quad(lambda t: 4e3 * source(t) * math.exp(-(end - t) / 1e-3), 0.0, end, epsabs=1e-12, limit=200)[0]  # noqa: B023
+        assert found.voltage("c", times=[end])[0] == pytest.approx(exact, abs=1e-4)
+    with pytest.raises(UsageError, match="implicit method"):
+        run_deck(read_deck_text(DECK.replace("E1 out 0 in 0 4\n", "R2 in out 1\n")), method="exact")
+
+
+def test_a_zener_diode_as_exact() -> None:
+    deck = read_deck_text(
+        "limiter\nV1 in 0 SIN(0 12 50)\nR1 in out 100\nD1 0 out z\nC1 out 0 20u\nR2 out 0 1k\n"
+        ".model z D(Vfwd=0.7 Ron=1 Roff=1Meg Vrev=5.1 Rrev=5)\n.tran 500u 40m\n"
+    )
+    ours, exact = run_deck(deck, method="implicit"), run_deck(deck)
+    assert np.abs(ours.voltage("out") - exact.voltage("out")).max() < 10.0 * ACCURACY * 6.0
+    names = [event.changed for event in exact.events]
+    assert [event.changed for event in ours.events] == names and len(names) >= 4
+
+
+def test_the_rule_and_what_is_refused() -> None:
+    circuit = resonant()
+    assert method_for(circuit) is Method.EXACT
+    for k in range(60):
+        circuit.add("C", f"C{k + 2}", "out", "0", 1e-3)
+    assert method_for(circuit) is Method.IMPLICIT
+    with pytest.raises(UsageError, match="there are exact and implicit"):
+        transient(resonant(), 1.0, method="euler")
+    with pytest.raises(UsageError, match="accuracy must lie between"):
+        transient(resonant(), 1.0, method="implicit", accuracy=0.0)
+    found = transient(resonant(), 1.0, points=11, method="implicit", initial={})
+    with pytest.raises(UsageError, match="exact"):
+        waveform_gradient(found, [Integral("v(out)", 0.0, 1.0)], ["R1"])
+    with pytest.raises(UsageError, match="times must lie"):
+        found.voltage("out", times=[2.0])

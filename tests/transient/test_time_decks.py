@@ -1,0 +1,108 @@
+"""The bundled decks over time: their stories as numbers, and ngspice with its own devices on the same decks."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circuitsim.netlist import read_deck
+from circuitsim.transient import ImplicitResult, TransientResult, measure
+from circuitsim.transient.deck import requested, run_deck
+from circuitsim.units import parse
+
+NETLISTS = Path(__file__).parents[2] / "netlists"
+
+
+def ran(name: str) -> TransientResult:
+    return run_deck(read_deck(NETLISTS / f"{name}.cir"))
+
+
+def test_bridge_and_six_pulses() -> None:
+    """Ripple of a bridge below V / 2 f R C; six pulses have a mean of 3 √3 / π times the amplitude."""
+    ripple = measure(ran("rectifier-bridge-smoothed"), "ripple PP v(out) FROM=60m TO=100m").value
+    assert ripple is not None and 0.7 < ripple < 10.0 / (2.0 * 50.0 * 1e3 * 1e-4)
+    found = ran("rectifier-six-pulse-smoothed")
+    mean = measure(found, "mean AVG v(out,n) FROM=40m TO=60m").value
+    assert mean == pytest.approx(300.0 * math.sqrt(3.0) / math.pi, rel=1e-3)
+    assert {len(event.changed) for event in found.events} == {2}
+
+
+def test_multipliers() -> None:
+    assert measure(ran("voltage-doubler"), "top MAX v(out)").value == pytest.approx(19.5875, abs=1e-4)
+    ladder = ran("cockcroft-walton")
+    outputs = [float(ladder.voltage(node)[-1]) for node in ("b1", "b2", "b3")]
+    assert outputs == pytest.approx([193.011, 381.320, 567.808], abs=1e-3)
+
+
+def test_clamp_and_peak_detector() -> None:
+    """After the first negative half the clamp's capacitor loses 0.5 % of its 5 V in a period of 100 RC."""
+    clamp = ran("clamp-capacitor")
+    top, bottom = (measure(clamp, text).value for text in ("top MAX v(out) FROM=4m", "low MIN v(out) FROM=2m"))
+    assert top == pytest.approx(9.975, abs=1e-3) and abs(bottom or 0.0) < 1e-9
+    peak = ran("peak-detector")
+    assert peak.voltage("out", times=[1e-3, 4e-3])[1] == pytest.approx(3.0 * math.exp(-3e-3), abs=1e-12)
+    assert peak.voltage("out")[-1] == pytest.approx(5.0 * math.exp(-4e-3), abs=1e-12)
+    assert [event.changed for event in peak.events] == [("+D1",), ("-D1",), ("+D1",), ("-D1",)][-len(peak.events) :]
+
+
+def test_switched_decks() -> None:
+    """12 V · 0.4 / 0.6; half of the energy; a current that falls with 1 ms."""
+    mean = measure(ran("buck-boost-converter"), "mean AVG v(out) FROM=1.5m TO=2m").value
+    assert mean == pytest.approx(-8.0, rel=2e-3)
+    shared = ran("charge-sharing")
+    assert [shared.voltage(node)[-1] for node in ("a", "b")] == pytest.approx([5.0, 5.0], abs=1e-3)
+    assert shared.energies.dissipated == pytest.approx(25e-6, rel=1e-3)
+    relay = ran("relay-flyback")
+    now, later = relay.current("L1", times=[5.1e-3, 6.1e-3])
+    assert later / now == pytest.approx(math.exp(-1.0), rel=2e-3)
+    assert [event.changed for event in relay.events][:1] == [("+D1", "-S1")]
+
+
+def test_clipper_of_junction_diodes() -> None:
+    found = ran("clipper-1n4148")
+    assert isinstance(found, ImplicitResult) and found.certificate.certified
+    top = measure(found, "top MAX v(out)").value
+    # 5 V less the drop through 1 kΩ: i = IS exp((v − RS i) / N vt), the current in C1 is zero at the top.
+    current, thermal = (5.0 - (top or 0.0)) / 1e3, 1.752 * 1.38064852e-23 * 300.15 / 1.6021766208e-19
+    assert top == pytest.approx(0.568 * current + thermal * math.log1p(current / 2.52e-9), abs=1e-4)
+
+
+def test_cards_of_the_decks_are_measured() -> None:
+    names = ("rectifier-bridge-smoothed", "rectifier-six-pulse-smoothed", "clamp-capacitor")
+    assert [len(requested(read_deck(NETLISTS / f"{name}.cir"))) for name in names] == [1, 2, 2]
+
+
+# Deck, quantity, bound: ngspice's diodes drop N vt ln(i / IS), some millivolts here, and its steps resolve events.
+THEIRS = (
+    ("half-wave-smoothed", "out", 0.05), ("rectifier-bridge-smoothed", "out", 0.05), ("voltage-doubler", "out", 0.1),
+    ("cockcroft-walton", "b3", 2.0), ("clamp-capacitor", "out", 0.05), ("peak-detector", "out", 0.05),
+    ("buck-converter", "out", 0.05), ("boost-converter", "out", 0.1), ("buck-boost-converter", "out", 0.1),
+    ("charge-sharing", "b", 0.05), ("relay-flyback", "d", 0.12), ("clipper-1n4148", "out", 0.005),
+)  # fmt: skip
+
+
+@pytest.mark.ngspice
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@pytest.mark.parametrize(("name", "node", "bound"), THEIRS)
+def test_against_ngspice(name: str, node: str, bound: float, tmp_path: Path) -> None:
+    """The same deck, its cards unchanged; only the steps are made shorter."""
+    ours, text = ran(name), (NETLISTS / f"{name}.cir").read_text()
+    cards = [line for line in text.splitlines() if not line.startswith((".end", ".meas", ".print", ".tran"))]
+    _, step, stop, *rest = next(line for line in text.splitlines() if line.startswith(".tran")).split()
+    uic, out = " uic" if rest else "", tmp_path / "waves.txt"
+    path, shorter = tmp_path / "deck.cir", 0.1 * parse(step)
+    shown = f"set wr_singlescale\nset wr_vecnames\nrun\nlinearize v({node})\nwrdata {out} v({node})\n"
+    asked = [".options reltol=1e-4 method=gear", f".tran {step} {stop} 0 {shorter}{uic}", ".control", shown + ".endc"]
+    path.write_text("\n".join([*cards, *asked, ".end", ""]))
+    subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False, timeout=120)
+    theirs = np.loadtxt(out, skiprows=1)
+    times = theirs[:, 0]
+    inside = (times > 0.02 * ours.stop) & (times < ours.stop)
+    gap = np.abs(ours.voltage(node, times=times[inside]) - theirs[inside, 1])
+    # Beside the steps of its own sources, which it rounds off.
+    assert np.quantile(gap, 0.98) < bound
