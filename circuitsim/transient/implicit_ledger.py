@@ -86,9 +86,7 @@ class Ledger:
     def _powers(self, point: Point) -> tuple[float, float, float]:
         """Powers that sources deliver, that is lost, and that is turned over, W."""
         power = point.voltage * point.current
-        return -float(power[self._sources].sum()), float(power[self._lossy].sum()), float(
-            np.abs(power[self._sources]).sum() + np.abs(power[self._lossy]).sum()
-        )  # fmt: skip
+        return -float(power[self._sources].sum()), float(power[self._lossy].sum()), float(np.abs(power).sum())
 
     def hold(self, point: Point) -> None:
         """Take the violations of an output time."""

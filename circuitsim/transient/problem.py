@@ -163,7 +163,9 @@ def _expansion(circuit: Circuit) -> Expansion:
     """
     smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
     amplifiers = np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist()
-    other = [*smooth, *circuit.laws, *amplifiers]
+    if amplifiers:
+        raise UsageError(f"{circuit.names[amplifiers[0]]}: amplifiers are not done in time")
+    other = [*smooth, *circuit.laws]
     if other:
         raise UsageError(
             f"{circuit.names[min(other)]} has no exact waveforms: only R, C, L, V, I, switches, ideal and "

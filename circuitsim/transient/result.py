@@ -86,7 +86,8 @@ class Energies(NamedTuple):
     lost : float
         In jumps.
     turned_over : float
-        ∫ |p| dt over all sources and resistors, and the stored energy: the scale of the balance.
+        ∫ |p| dt over all sources and resistors (implicit method: all elements, whose steps each have an error), and the
+        stored energy: the scale of the balance.
     """
 
     delivered: float
