@@ -375,7 +375,7 @@ class FrequencyModulation:
         self.system, self.row = np.zeros((1, 1)), np.ones(1)
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """None."""
+        """None; the arguments are those of `Waveform.corners`."""
         return np.zeros(0)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
