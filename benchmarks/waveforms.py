@@ -17,7 +17,7 @@ from pathlib import Path
 
 from circuitsim import Circuit
 from circuitsim.errors import CircuitError
-from circuitsim.transient import Pulse, TransientResult, transient
+from circuitsim.time_domain import Pulse, TransientResult, transient
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "transient"))

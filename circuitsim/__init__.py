@@ -46,7 +46,10 @@ _HOMES = {
     "sensitivity": "circuitsim.analysis.sensitivity",
     "solve": "circuitsim.analysis",
     "sweep": "circuitsim.analysis",
+    "steady_state_periodic": "circuitsim.time_domain",
     "transfer_function": "circuitsim.analysis.transfer",
+    "transient": "circuitsim.time_domain",
+    "waveform_gradient": "circuitsim.time_domain",
     "worst_case": "circuitsim.tolerance",
 }
 
@@ -54,7 +57,7 @@ _HOMES = {
 _PARTS = frozenset({
     "analysis", "blocks", "boltzmann", "certificate", "controlled", "datasets", "effective", "errors", "examples",
     "ffebm", "hopfield", "jax", "layered", "learning", "models", "netlist", "notebook", "plotting", "report",
-    "small_signal", "tolerance", "torch", "trained", "training", "transient", "units",
+    "small_signal", "time_domain", "tolerance", "torch", "trained", "training", "units",
 })  # fmt: skip
 
 __all__ = [*sorted(_HOMES), "__version__"]

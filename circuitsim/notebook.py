@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
     from circuitsim.certificate import Certificate
     from circuitsim.circuit import Circuit
+    from circuitsim.time_domain import TransientResult
     from circuitsim.training.history import History
-    from circuitsim.transient import TransientResult
 
 DRAWN = 400
 """Most elements of a circuit that is drawn without being asked."""

@@ -41,7 +41,7 @@ suppress_warnings = ["myst.xref_missing", "myst.header"]
 
 PUBLIC = (
     "circuitsim", "circuitsim.netlist", "circuitsim.circuit", "circuitsim.models", "circuitsim.controlled",
-    "circuitsim.analysis", "circuitsim.transient", "circuitsim.small_signal", "circuitsim.effective",
+    "circuitsim.analysis", "circuitsim.time_domain", "circuitsim.small_signal", "circuitsim.effective",
     "circuitsim.tolerance", "circuitsim.plotting", "circuitsim.report", "circuitsim.examples", "circuitsim.trained",
     "circuitsim.notebook", "circuitsim.blocks", "circuitsim.learning", "circuitsim.training", "circuitsim.layered",
     "circuitsim.hopfield", "circuitsim.boltzmann", "circuitsim.ffebm", "circuitsim.datasets", "circuitsim.errors",

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from circuitsim.analysis.ir_drop import IrDrop
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.formats.table import Table
+    from circuitsim.time_domain import TransientResult
+    from circuitsim.time_domain.settling import SettlingResult
     from circuitsim.tolerance import MonteCarlo, WorstCase
     from circuitsim.tolerance.design import Design
-    from circuitsim.transient import TransientResult
-    from circuitsim.transient.settling import SettlingResult
 
 FORMATS = (".png", ".svg", ".pdf")
 

@@ -16,7 +16,7 @@ from circuitsim.errors import UsageError
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.roles import Roles
-    from circuitsim.transient.settling import SettlingResult
+    from circuitsim.time_domain.settling import SettlingResult
 
 EPILOG = """\
 Each sample of the data is a step of the input sources at time 0: from all inputs at 0, or with --previous from the
@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Step through the samples and print times and energies."""
     from circuitsim.cli.drawing import check_drawing, draw_settling
-    from circuitsim.transient.deck import switches_of
-    from circuitsim.transient.settling import StepCircuit, settling_energy
+    from circuitsim.time_domain.deck import switches_of
+    from circuitsim.time_domain.settling import StepCircuit, settling_energy
 
     check_target(args.output, [args.deck, args.data])
     if args.plot:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe
     from circuitsim.errors import Problem
     from circuitsim.netlist.deck import Deck
-    from circuitsim.transient import TransientResult
+    from circuitsim.time_domain import TransientResult
 
 
 def add_shown(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +61,8 @@ def show(
 ) -> None:  # fmt: skip
     """Print waveforms, events or measurements; ``more`` is for JSON beside certificate and energies."""
     from circuitsim.formats.table import table_text
-    from circuitsim.transient.measure import measure_all, measurements_table
-    from circuitsim.transient.table import events_table, waveform_table
+    from circuitsim.time_domain.measure import measure_all, measurements_table
+    from circuitsim.time_domain.table import events_table, waveform_table
 
     names = {name.lower(): value for name, value in deck.parameters.items()}
     waves = waveform_table(found, probes, names)

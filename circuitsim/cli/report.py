@@ -82,7 +82,7 @@ def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
     from circuitsim.netlist.transient import memory
 
     if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.circuit):
-        from circuitsim.transient.deck import run_deck
+        from circuitsim.time_domain.deck import run_deck
 
         try:
             return [parts.waveforms(run_deck(deck, None, None, None, args.tolerance))]

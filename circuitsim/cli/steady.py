@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Find the periodic steady state and print it."""
-    from circuitsim.transient.deck import steady_deck
+    from circuitsim.time_domain.deck import steady_deck
 
     deck, probes = read_shown(args)
     line = LateProgress("steady")

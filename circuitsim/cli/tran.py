@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
-    from circuitsim.transient.deck import requested, run_deck
+    from circuitsim.time_domain.deck import requested, run_deck
 
     deck, probes = read_shown(args)
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)

@@ -11,12 +11,12 @@ import numpy as np
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.fitting.numbers import TimedDeck
 from circuitsim.fitting.targets import MeasureTarget, Targets, WaveTarget
+from circuitsim.time_domain import TransientResult, Waveform, waveform_gradient
+from circuitsim.time_domain.functionals import Functional, Value
+from circuitsim.time_domain.measure_gradients import measurement_terms
+from circuitsim.time_domain.waveforms import PiecewiseLinear
 from circuitsim.training.checkpoint import CheckpointError
 from circuitsim.training.trainable import Arrays, Batch
-from circuitsim.transient import TransientResult, Waveform, waveform_gradient
-from circuitsim.transient.functionals import Functional, Value
-from circuitsim.transient.measure_gradients import measurement_terms
-from circuitsim.transient.waveforms import PiecewiseLinear
 
 
 class Loss(NamedTuple):
@@ -169,7 +169,7 @@ def _of_waves(own: WaveTarget, result: TransientResult) -> Loss:
     if own.times[-1] > result.stop:
         raise UsageError(f"a target is at {own.times[-1]:g} s, the waveforms end at {result.stop:g} s")
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.transient.table import columns
+    from circuitsim.time_domain.table import columns
 
     functionals: list[Functional] = []
     weights, total, count = [], 0.0, own.wanted

@@ -12,11 +12,11 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, Transient
 from circuitsim.netlist.roles import Roles
 from circuitsim.netlist.timed import Timed, timed_text
-from circuitsim.transient import Switch, TransientResult, Waveform, steady_state_periodic, transient
-from circuitsim.transient.deck import setting
+from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state_periodic, transient
+from circuitsim.time_domain.deck import setting
 
 NUMBERS = {"vt": "threshold", "vh": "hysteresis", "ron": "on", "roff": "off"}
-"""The numbers of a switch in decks and in `circuitsim.transient.Switch`."""
+"""The numbers of a switch in decks and in `circuitsim.time_domain.Switch`."""
 
 
 class TimedDeck:

@@ -11,8 +11,8 @@ from circuitsim.errors import UsageError
 from circuitsim.fitting.fit import WaveformFit
 from circuitsim.fitting.targets import WaveTarget
 from circuitsim.plotting.figure import measured, new_figure, plain, title
+from circuitsim.time_domain.table import columns
 from circuitsim.training.curves import save_figure
-from circuitsim.transient.table import columns
 
 POINTS = 1001
 PANELS = 4

@@ -13,7 +13,7 @@ import numpy as np
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
-from circuitsim.transient.deck import requested
+from circuitsim.time_domain.deck import requested
 
 LARGEST = 100_000
 """Most target values in a file: each is one of the values that a run backwards begins with."""
@@ -48,7 +48,7 @@ class MeasureTarget(NamedTuple):
     Attributes
     ----------
     name, text : str
-        The name, and all that `circuitsim.transient.measure` takes.
+        The name, and all that `circuitsim.time_domain.measure` takes.
     target : float or None
     minimum, maximum : float
         Where there is no target: anything between these.

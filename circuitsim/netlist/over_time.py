@@ -16,7 +16,7 @@ FORM = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
 
 
 def measurement(card: Card, after: int) -> MeasurementRequest | None:
-    """``.meas tran NAME …``, whose text `circuitsim.transient.measure` reads; None for other analyses."""
+    """``.meas tran NAME …``, whose text `circuitsim.time_domain.measure` reads; None for other analyses."""
     words = card.text[after:].split(None, 1)
     if len(words) < 2 or words[0].lower() != "tran":
         return None

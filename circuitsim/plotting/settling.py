@@ -11,8 +11,8 @@ from circuitsim.plotting.figure import measured, new_figure, plain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from circuitsim.transient.result import TransientResult
-    from circuitsim.transient.settling import SettlingResult
+    from circuitsim.time_domain.result import TransientResult
+    from circuitsim.time_domain.settling import SettlingResult
 
 POINTS = 801
 SHOWN = 12

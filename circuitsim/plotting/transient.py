@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.formats.table import Table
-    from circuitsim.transient import TransientResult
+    from circuitsim.time_domain import TransientResult
 
 STRIPS = 24
 """Most diodes whose states are shown."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
     from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
+    from circuitsim.time_domain import TransientResult
     from circuitsim.training.history import History
-    from circuitsim.transient import TransientResult
 
 __all__ = ["drawing", "failure", "history", "operating_point", "page", "sweep", "waveforms"]
 

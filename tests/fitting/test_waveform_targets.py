@@ -14,8 +14,8 @@ from circuitsim.errors import NetlistError, UsageError
 from circuitsim.fitting import MeasureTarget, TimedDeck, WaveformFit, WaveTarget, read_targets
 from circuitsim.netlist import read_deck, read_deck_text
 from circuitsim.netlist.roles import read_roles
+from circuitsim.time_domain.deck import run_deck
 from circuitsim.trained import load_run
-from circuitsim.transient.deck import run_deck
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
 LOWPASS = """RC low-pass with a loss

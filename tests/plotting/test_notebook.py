@@ -14,8 +14,8 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck
 from circuitsim.plotting.chart import Axis, line_chart
 from circuitsim.plotting.svg import circuit_svg
+from circuitsim.time_domain import transient
 from circuitsim.training import History
-from circuitsim.transient import transient
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from circuitsim import Circuit
-from circuitsim.transient import PiecewiseLinear, Pulse, Sine, Waveform
+from circuitsim.time_domain import PiecewiseLinear, Pulse, Sine, Waveform
 
 
 def draw(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, float]]:

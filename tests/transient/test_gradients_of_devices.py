@@ -11,7 +11,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
-from circuitsim.transient import (
+from circuitsim.time_domain import (
     EventTime,
     EventValue,
     Integral,

@@ -13,11 +13,11 @@ from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.netlist import read_deck_text
-from circuitsim.transient import Integral, Pulse, Sine, Switch, measure, transient, waveform_gradient
-from circuitsim.transient.companion import Companion
-from circuitsim.transient.deck import run_deck
-from circuitsim.transient.implicit_step import third_order_step
-from circuitsim.transient.run import Method, method_for
+from circuitsim.time_domain import Integral, Pulse, Sine, Switch, measure, transient, waveform_gradient
+from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.deck import run_deck
+from circuitsim.time_domain.implicit_step import third_order_step
+from circuitsim.time_domain.run import Method, method_for
 
 ACCURACY = 1e-5
 

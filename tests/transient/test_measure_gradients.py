@@ -8,7 +8,7 @@ import pytest
 from test_gradients_of_devices import FAMILIES, Values, along, clamp, flyback, oscillator, pump
 
 from circuitsim.errors import UsageError
-from circuitsim.transient import TransientResult, measure, measure_gradient
+from circuitsim.time_domain import TransientResult, measure, measure_gradient
 
 OWN: dict[Callable[[Values], TransientResult], list[str]] = {
     clamp: [

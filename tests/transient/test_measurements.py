@@ -19,8 +19,8 @@ from circuitsim.cli import main
 from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
-from circuitsim.transient import Pulse, Sine, TransientResult, measure, transient
-from circuitsim.transient.deck import run_deck
+from circuitsim.time_domain import Pulse, Sine, TransientResult, measure, transient
+from circuitsim.time_domain.deck import run_deck
 
 OMEGA = 2.0 * math.pi * 50.0
 

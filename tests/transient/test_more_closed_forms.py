@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from circuitsim import Circuit
-from circuitsim.transient import PiecewiseLinear, Pulse, Sine, Switch, transient
+from circuitsim.time_domain import PiecewiseLinear, Pulse, Sine, Switch, transient
 
 OMEGA = 2.0 * math.pi * 50.0
 

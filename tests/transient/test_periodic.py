@@ -12,7 +12,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.transient import (
+from circuitsim.time_domain import (
     Exponential,
     PiecewiseLinear,
     Pulse,
@@ -22,7 +22,7 @@ from circuitsim.transient import (
     steady_state_periodic,
     transient,
 )
-from circuitsim.transient.periods import Later, common, recurrence
+from circuitsim.time_domain.periods import Later, common, recurrence
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 OMEGA = 100.0 * math.pi

@@ -13,9 +13,9 @@ from circuitsim.analysis.solve import solve
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import ConvergenceError
 from circuitsim.netlist import read_deck_text
-from circuitsim.transient import PiecewiseLinear, transient
-from circuitsim.transient.deck import run_deck
-from circuitsim.transient.terminals import terminals_of
+from circuitsim.time_domain import PiecewiseLinear, transient
+from circuitsim.time_domain.deck import run_deck
+from circuitsim.time_domain.terminals import terminals_of
 
 ZENER = """Zener clamp
 V1 a 0 SIN(0 10 50)

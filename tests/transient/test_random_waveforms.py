@@ -8,8 +8,8 @@ from random_waveforms import draw
 
 import circuitsim
 from circuitsim import Circuit
-from circuitsim.transient import Waveform, transient
-from circuitsim.transient.waveforms import value
+from circuitsim.time_domain import Waveform, transient
+from circuitsim.time_domain.waveforms import value
 
 STOP = 2.0
 

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.transient import StepCircuit, Switch, settling_energy
+from circuitsim.time_domain import StepCircuit, Switch, settling_energy
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
 

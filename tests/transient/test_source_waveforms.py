@@ -12,8 +12,8 @@ from scipy.linalg import expm
 
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.transient.deck import from_card
-from circuitsim.transient.waveforms import value
+from circuitsim.time_domain.deck import from_card
+from circuitsim.time_domain.waveforms import value
 
 GRID = Grid(1e-3, 2.0)
 CARDS = [

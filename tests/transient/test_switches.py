@@ -14,8 +14,8 @@ from scipy.linalg import expm
 from circuitsim import Circuit, solve
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist import read_deck, read_deck_text
-from circuitsim.transient import Sine, Switch, transient
-from circuitsim.transient.deck import run_deck
+from circuitsim.time_domain import Sine, Switch, transient
+from circuitsim.time_domain.deck import run_deck
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 

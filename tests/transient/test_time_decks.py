@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from circuitsim.netlist import read_deck
-from circuitsim.transient import ImplicitResult, TransientResult, measure
-from circuitsim.transient.deck import requested, run_deck
+from circuitsim.time_domain import ImplicitResult, TransientResult, measure
+from circuitsim.time_domain.deck import requested, run_deck
 from circuitsim.units import parse
 
 NETLISTS = Path(__file__).parents[2] / "netlists"

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from circuitsim import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.transient import (
+from circuitsim.time_domain import (
     Integral,
     Pulse,
     Sine,

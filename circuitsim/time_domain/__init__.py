@@ -1,0 +1,31 @@
+"""Waveforms of circuits with capacitors, inductors and ideal diodes: exact between events, events located as roots.
+
+Between two events (a diode changes its state, a source has a corner) the circuit is a linear system of the source
+waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
+"""
+
+from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
+from circuitsim.time_domain.gradients import WaveformGradient, waveform_gradient
+from circuitsim.time_domain.implicit_result import ImplicitResult
+from circuitsim.time_domain.measure import Measurement, measure
+from circuitsim.time_domain.measure_gradients import measure_gradient
+from circuitsim.time_domain.problem import Switch
+from circuitsim.time_domain.result import Event, TransientResult
+from circuitsim.time_domain.run import Method, transient
+from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
+from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state_periodic
+from circuitsim.time_domain.waveforms import (
+    Exponential,
+    FrequencyModulation,
+    PiecewiseLinear,
+    Pulse,
+    Sine,
+    Waveform,
+)
+
+__all__ = [
+    "Event", "EventTime", "EventValue", "Exponential", "FrequencyModulation", "ImplicitResult", "Integral",
+    "Measurement", "Method", "PeriodicResult", "PiecewiseLinear", "Pulse", "Settling", "SettlingResult", "Shooting",
+    "Sine", "StepCircuit", "Switch", "TransientResult", "Value", "Waveform", "WaveformGradient", "measure",
+    "measure_gradient", "settling_energy", "steady_state_periodic", "transient", "waveform_gradient",
+]  # fmt: skip

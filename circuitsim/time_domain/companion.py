@@ -1,0 +1,211 @@
+"""The circuit whose operating points are the stages of implicit steps.
+
+In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's share of the
+step. A capacitor is a resistance g / C in series with a source of its base voltage: its drop is δ, so neither δ nor the
+current is a difference of large numbers, however short the step is. An inductor is a resistance L / g beside a source
+of its base current: its current is δ. Coupled inductors have sources in series that the δ of the others control.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.expanded import PreparedExpanded
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import (
+    BY_CURRENT_H,
+    CAPACITOR,
+    CURRENT,
+    DIODE,
+    INDUCTOR,
+    RESISTOR,
+    VOLTAGE,
+)
+from circuitsim.circuit.laws import CurrentControl, Law, Quantity
+from circuitsim.errors import UsageError
+from circuitsim.time_domain.couplings import mutual_inductances
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.controlled import PreparedControlled
+
+ROUNDING = 1e-14
+"""Share of the largest voltage or current below which a base is zero."""
+KEPT = 8
+"""Step lengths whose factors are kept, of circuits too large for one kernel."""
+
+
+class Companion:
+    """A circuit with resistances and sources in place of its capacitors and inductors.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    couplings : mapping of (str, str) to float
+        Coupling factors of inductors.
+    tolerance : float
+        Of the certificate of each stage.
+
+    Attributes
+    ----------
+    own : Circuit
+        As given.
+    storing : (q,) int array
+        Its capacitors and inductors other than zero.
+    capacitor : (q,) bool array
+    weight : (q,) float array
+        F, H.
+    mutual : (q, q) float array or None
+        Mutual inductances, H.
+    diodes : (d,) int array
+        Ideal diodes among all elementary elements, those of piecewise-linear devices included.
+    diode_names : (d,) list of str
+    size : (q,) float array
+        Largest voltage and current so far, V, A: what rounding counts against.
+    """
+
+    def __init__(self, circuit: Circuit, couplings: Mapping[tuple[str, str], float], tolerance: float) -> None:
+        self.own, self.tolerance = circuit, tolerance
+        kind, value = circuit.arrays().kind, circuit.arrays().value
+        stores = (kind == CAPACITOR) | (kind == INDUCTOR)
+        if (value[stores] < 0.0).any():
+            wrong = circuit.names[int(np.flatnonzero(stores & (value < 0.0))[0])]
+            raise UsageError(f"{wrong} is negative: its energy is not bounded below")
+        self.storing = np.flatnonzero(stores & (value > 0.0))
+        self.capacitor, self.weight = kind[self.storing] == CAPACITOR, value[self.storing]
+        own = mutual_inductances(circuit, np.where(kind == INDUCTOR, value, 0.0), couplings)
+        self.mutual = None if own is None else own[np.ix_(self.storing, self.storing)]
+        self._base = np.zeros(self.storing.size, dtype=np.int64)
+        self._coupled: list[int] = []
+        self.circuit = self._made(couplings)
+        self._column = self.circuit.arrays().value.copy()
+        self._column[self.storing] = 1.0
+        self.size = np.zeros(self.storing.size)
+        self._prepared = prepared(self.circuit, tolerance=tolerance)
+        self._of_length: dict[float, Prepared | PreparedExpanded | PreparedControlled | PreparedAmplified] = {}
+        expansion = getattr(self._prepared, "expansion", None)
+        inner = self.circuit if expansion is None else expansion.circuit
+        self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
+        self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
+
+    def _made(self, couplings: Mapping[tuple[str, str], float]) -> Circuit:
+        circuit, (kind, first, second, value, _) = self.own, self.own.arrays()
+        kinds, starts, ends = kind.tolist(), first.tolist(), second.tolist()
+        values, names = value.tolist(), [str(name) for name in circuit.names]
+        nodes, taken = [str(name) for name in circuit.node_names], {str(name).lower() for name in circuit.names}
+        laws, place = dict(circuit.laws), {int(k): j for j, k in enumerate(self.storing)}
+
+        def add(code: int, start: int, end: int, number: float, of: str) -> int:
+            name = of + "'"
+            while name.lower() in taken:
+                name += "'"
+            taken.add(name.lower())
+            for column, entry in zip((kinds, starts, ends, values, names), (code, start, end, number, name)):
+                column.append(entry)
+            return len(kinds) - 1
+
+        def inner(of: str) -> int:
+            nodes.append(_unused(f"{of}'", nodes))
+            return len(nodes) - 1
+
+        for k in np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR)).tolist():
+            if k not in place:
+                kinds[k], values[k] = (CURRENT if kind[k] == CAPACITOR else RESISTOR), 0.0
+                continue
+            j, name, end = place[k], names[k], ends[k]
+            kinds[k], values[k] = RESISTOR, 1.0
+            if self.capacitor[j]:
+                ends[k] = inner(name)
+                self._base[j] = add(VOLTAGE, ends[k], end, 0.0, name)
+                continue
+            if self.mutual is not None and self.mutual[j].any():
+                ends[k] = inner(name)
+                controls = [CurrentControl(float(self.mutual[j, i]), int(self.storing[i]))
+                            for i in np.flatnonzero(self.mutual[j]).tolist()]  # fmt: skip
+                self._coupled.append(add(BY_CURRENT_H, ends[k], end, 1.0, name))
+                laws[self._coupled[-1]] = Law(Quantity.VOLTAGE, 0.0, (), tuple(controls))
+            self._base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
+        columns = array("b", kinds), array("q", starts), array("q", ends), array("d", values)
+        return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=laws)
+
+    def solve(
+        self, length: float, base: np.ndarray, changed: Sequence[tuple[np.ndarray, np.ndarray]],
+        start: OperatingPoint | None,
+    ) -> OperatingPoint:
+        """A stage.
+
+        Parameters
+        ----------
+        length : float
+            g, s.
+        base : (q,) float array
+            V, A.
+        changed : sequence of (int array, float array)
+            Elements and their values, Ω, V, A.
+        start : OperatingPoint, optional
+            Of a stage nearby.
+        """
+        column = self._column.copy()
+        # A base that is rounding would be the scale of its own loop or node.
+        base = np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
+        column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
+        column[self._base], column[self._coupled] = base, 1.0 / length
+        for places, values in changed:
+            column[places] = values
+        solver = self._solver(length, column)
+        if isinstance(solver, PreparedExpanded):
+            return solver.solve_next(column, start)
+        return solver.solve(column, start)
+
+    def _solver(
+        self, length: float, column: np.ndarray
+    ) -> Prepared | PreparedExpanded | PreparedControlled | PreparedAmplified:
+        """The prepared circuit; of a large one for this length, since its factors belong to resistances."""
+        inner = getattr(self._prepared, "inner", self._prepared)
+        if not isinstance(getattr(inner, "small", None), str):
+            return self._prepared
+        if length not in self._of_length:
+            if len(self._of_length) == KEPT:
+                self._of_length.pop(next(iter(self._of_length)))
+            self._of_length[length] = prepared(self.circuit.with_column(column), tolerance=self.tolerance)
+        return self._of_length[length]
+
+    def diode_waves(self, point: OperatingPoint) -> tuple[np.ndarray, np.ndarray]:
+        """Voltages and currents (d,) of the ideal diodes in a stage, V, A."""
+        inner = point.elementary or point
+        return inner.drops[self.diodes], inner.currents[self.diodes]
+
+    def state(self, point: OperatingPoint) -> np.ndarray:
+        """δ (q,) of a stage, V, A."""
+        found = np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
+        return np.asarray(found)
+
+    def waves(self, point: OperatingPoint, x: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
+        """Branch voltages and currents (m,) of the circuit's own elements in a stage with states x (q,), V, A."""
+        m = len(self.own)
+        v, i = point.drops[:m].copy(), point.currents[:m].copy()
+        coils = ~self.capacitor
+        v[self.storing[self.capacitor]], i[self.storing[coils]] = x[self.capacitor], x[coils]
+        if self.mutual is not None:
+            v[self.storing[coils]] += (self.mutual @ self.state(point))[coils] / length
+        return v, i
+
+    def energy(self, x: np.ndarray) -> float:
+        """½ Σ K x², J, of states or of their jumps (q,)."""
+        found = 0.5 * float((self.weight * x**2).sum())
+        return found if self.mutual is None else found + 0.5 * float(x @ self.mutual @ x)
+
+
+def _unused(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+__all__ = ["Companion"]

@@ -1,0 +1,260 @@
+"""The course of a run: the compiled loop goes on until a mode, a window or a jump is missing, computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
+from circuitsim.time_domain.beginning import from_held, operating_point
+from circuitsim.time_domain.germs import NOISE, signs
+from circuitsim.time_domain.jumps import capacitor_jump, inductor_jump
+from circuitsim.time_domain.library import Library
+from circuitsim.time_domain.loop import (
+    BEFORE,
+    CORNER,
+    CORNERS,
+    DELIVERED,
+    DISSIPATED,
+    DONE,
+    ENDLESS,
+    ENTER,
+    EVENTS,
+    FAST,
+    JUMP,
+    LARGEST,
+    LOST,
+    MODE,
+    NO_SET,
+    NOW,
+    ROOM,
+    SEGMENTS,
+    SMALLEST,
+    SOURCES,
+    TIME,
+    TURNED,
+    WANTED,
+    WINDOW,
+    Track,
+    Walk,
+    advance,
+    sizes,
+)
+from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.problem import Problem
+from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Segments, Turn
+from circuitsim.time_domain.waveforms import schedule
+
+JUMPS = 2
+"""Most jumps at one time."""
+CHUNK = 2048
+"""Segments and events between two calls of the compiled loop."""
+
+
+class Course:
+    """The state of a run.
+
+    Parameters
+    ----------
+    problem : Problem
+    stop : float
+        s.
+    library : Library, optional
+        Of an earlier run of this problem.
+
+    Attributes
+    ----------
+    turns : list of Turn
+        The jumps, for their derivatives.
+    """
+
+    def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
+        self.turns: list[Turn] = []
+        self.begins, self.held = Beginning.STATED, dict[str, float]()
+        self.problem, self.stop = problem, stop
+        s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
+        elements = problem.parts.role.size
+        self.fixed = problem.fixed()
+        self.library = library or Library(problem.library_rows(), s, elements, stop)
+        sets = np.zeros((3, d), dtype=bool)
+        self.walk = Walk(
+            np.zeros(10), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
+            sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
+        )  # fmt: skip
+        self.track = _track(CHUNK, s + q)
+        self.done: list[Track] = []
+        self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
+
+    # ------------------------------------------------------------------ beginning
+    def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
+        """The state and the mode at time 0."""
+        problem, walk = self.problem, self.walk
+        names, storing = problem.circuit.names, problem.storing.tolist()
+        x = np.zeros(problem.parts.role.size)
+        closed = np.array([switch.closed for switch in problem.switches], dtype=bool)
+        if initial is None:
+            x, walk.conducting[:] = operating_point(problem, closed, held)
+            self.begins, self.held = Beginning.HELD if held else Beginning.OPERATING_POINT, dict(held)
+        else:
+            walk.conducting[problem.diodes.size :] = closed
+            initial = from_held(problem.circuit, held) | dict(initial)
+        for name, level in (initial or {}).items():
+            k = problem.circuit.element_index(name)
+            if k not in storing:
+                raise UsageError(f"{names[k]} is neither a capacitor nor an inductor: it has no initial value")
+            x[k] = level
+        self.set_out(x[problem.storing], walk.conducting.copy())
+
+    def set_out(self, x: np.ndarray, conducting: np.ndarray) -> None:
+        """Begin with capacitor voltages and inductor currents (q,), and a set (d,) to try first."""
+        problem, walk = self.problem, self.walk
+        walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
+        walk.w[:], walk.w_size[:] = problem.states(0.0)
+        walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
+        walk.mark[NOW] = walk.mark[BEFORE] = -1
+        walk.mark[ENTER] = 1
+        self.x0 = walk.x.copy()
+        self.schedule = schedule(problem.waveforms, 0.0, self.stop)
+
+    # ------------------------------------------------------------------ the loop
+    def go(self, progress: Callable[[float, float], bool | None] | None) -> None:
+        """Go to the end; what the compiled loop lacks is computed here."""
+        supply = {
+            MODE: self._mode, WINDOW: self._window, CORNERS: self._corners, ROOM: self._room, JUMP: self._jump,
+            SOURCES: self._sources, FAST: self._fast, ENDLESS: self._endless, NO_SET: self._no_set,
+        }  # fmt: skip
+        while True:
+            library, walk = self.library, self.walk
+            code = advance(
+                library.modes, library.count, library.inside, library.exponent, self.schedule, self.fixed, walk,
+                self.track, self.stop,
+            )  # fmt: skip
+            if walk.number[TIME] != self.jumped_at:
+                self.jumps, self.jumped_at = 0, float(walk.number[TIME])
+            if code == DONE:
+                break
+            supply[code]()
+            if progress is not None and progress(float(walk.number[TIME]), self.stop):
+                self.stop = float(walk.number[TIME])
+                break
+        self._room()
+
+    def _mode(self) -> None:
+        self.library.add(self.problem.mode(self.walk.found))
+
+    def _window(self) -> None:
+        self.library.add_window(int(self.walk.mark[NOW]), int(self.walk.mark[WANTED]))
+
+    def _corners(self) -> None:
+        self.schedule = schedule(self.problem.waveforms, self.schedule.until, self.stop)
+        self.walk.mark[CORNER] = 0
+
+    def _room(self) -> None:
+        """Put away the segments and events so far."""
+        n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
+        self.done.append(Track(*(
+            column[: n if k < 4 else e].copy() for k, column in enumerate(self.track)
+        )))  # fmt: skip
+        self.walk.mark[[SEGMENTS, EVENTS]] = 0
+
+    def _jump(self) -> None:
+        """Charges and fluxes move in no time."""
+        walk, problem = self.walk, self.problem
+        if self.jumps == JUMPS:
+            raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")
+        self.jumps += 1
+        new, delivered, sets = self._moved(walk.x)
+        size = np.zeros(walk.x.size)
+        sizes(walk, self.fixed, size)
+        if (np.abs(new - walk.x) > NOISE * size).any():
+            lost = delivered + problem.stored(walk.x) - problem.stored(new)
+            walk.number[DELIVERED] += delivered
+            walk.number[TURNED] += abs(delivered)
+            walk.number[LOST] += lost
+            self.lost += lost
+            at = int(walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
+            self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
+            walk.x[:] = new
+        walk.conducting[:] = walk.found
+
+    def _moved(self, before: np.ndarray) -> tuple[np.ndarray, float, list[np.ndarray]]:
+        """States (q,) after a jump from those before, the energy that sources deliver, and what conducts impulses."""
+        parts, problem = self.problem.own, self.problem
+        x, values = np.zeros((2, parts.role.size))
+        x[problem.storing], values[problem.sources] = before, problem.rows @ self.walk.w
+        after, delivered = np.zeros(x.size), 0.0
+        sets = [np.zeros(problem.diodes.size, dtype=bool)] * 2
+        for k, (role, jumped) in enumerate(((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump))):
+            if (parts.role == role).any():
+                jump = jumped(parts, problem.circuit.names, x, values, problem.diodes)
+                after, delivered, sets[k] = after + jump.x, delivered + jump.delivered, jump.conducting
+        return after[problem.storing], delivered, sets
+
+    def origin(self) -> Origin:
+        """What derivatives of the run need."""
+        return Origin(self.problem, self.begins, tuple(self.turns), self.held, self.first)
+
+    def _sources(self) -> None:
+        """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""
+        mode, names = self.problem.mode(self.walk.found), self.problem.circuit.names
+        for rows, error, what, hint in (
+            (mode.source_loops, InfeasibleError, "form a loop whose voltages do not add up", "in series"),
+            (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
+        ):
+            order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
+            signs(self.problem.system, rows, self.walk.w, self.walk.w_size, free, order, sign)
+            wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
+            if wrong:
+                raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)
+
+    def _fast(self) -> None:
+        raise ConvergenceError(f"waveforms at {self._now()} are faster than any window")
+
+    def _endless(self) -> None:
+        raise ConvergenceError(f"diodes or switches change without end at {self._now()}")
+
+    def _no_set(self) -> None:
+        if self.jumps < JUMPS:
+            self._jump()
+            return
+        d, now = self.problem.diodes.size, self._now()
+        chatter = self.problem.named_switches(self.walk.sign[d:] < 0.0)
+        if chatter:
+            raise ConvergenceError(f"after {now} {chatter} would open and close without end: a hysteresis is missing")
+        raise ConvergenceError(f"no set of conducting diodes was found to hold after {now}")
+
+    def _now(self) -> str:
+        return f"{self.walk.number[TIME]:g} s"
+
+    # ------------------------------------------------------------------ the end
+    def segments(self) -> Segments:
+        """All segments of the run."""
+        start, mode, state, cause = (np.concatenate([part[k] for part in self.done]) for k in range(4))
+        return Segments(start, mode, state, cause, self.library.modes)
+
+    def events(self) -> tuple[Event, ...]:
+        """All events of the run."""
+        names = [self.problem.circuit.names[k] for k in (*self.problem.diodes, *self.problem.switched)]
+        sets, found = self.library.modes.conducting, []
+        changed: dict[tuple[int, int], tuple[str, ...]] = {}
+        for part in self.done:
+            for time, error, lost, before, after in zip(*(column.tolist() for column in part[4:])):
+                if (before, after) not in changed:
+                    which = np.flatnonzero(sets[before] != sets[after]).tolist()
+                    changed[before, after] = tuple("-+"[int(sets[after, k])] + names[k] for k in which)
+                found.append(Event(time, error, changed[before, after], lost))
+        return tuple(found)
+
+    def energies(self) -> Energies:
+        """The energies of the run."""
+        delivered, dissipated, turned = self.walk.number[[DELIVERED, DISSIPATED, TURNED]].tolist()
+        stored = self.problem.stored(self.walk.x), self.problem.stored(self.x0)
+        return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, turned + max(stored))
+
+
+def _track(room: int, states: int) -> Track:
+    """Room for segments and events."""
+    mode, cause, before, after = np.zeros((4, room), dtype=np.int64)
+    time, error, lost = np.zeros((3, room))
+    return Track(np.zeros(room), mode, np.zeros((room, states)), cause, time, error, lost, before, after)

@@ -1,0 +1,264 @@
+"""A deck's ``.tran``: its card, the time functions of its sources, its initial values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from circuitsim.circuit import Circuit
+from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import Deck, InitialValues, MeasurementRequest, Transient
+from circuitsim.netlist.functional import FollowingSources
+from circuitsim.netlist.transient import grid_of
+from circuitsim.netlist.waveform import Grid
+from circuitsim.netlist.waveform import Waveform as Card
+from circuitsim.time_domain.problem import Switch
+from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.run import ACCURACY, LARGEST_POINTS, Method, transient
+from circuitsim.time_domain.steady import PeriodicResult, steady_state_periodic
+from circuitsim.time_domain.waveforms import (
+    AmplitudeModulation,
+    Exponential,
+    FrequencyModulation,
+    PiecewiseLinear,
+    Pulse,
+    Sine,
+    Waveform,
+)
+
+
+def run_deck(
+    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
+    tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
+    method: Method | str | None = None, accuracy: float = ACCURACY,
+) -> TransientResult:  # fmt: skip
+    """The waveforms of a deck, from its ``.tran`` card.
+
+    Parameters
+    ----------
+    deck : Deck
+    step, stop : float, optional
+        Distance of the output times and end of the run, s; without them those of the card.
+    initial : mapping of str to float, optional
+        Capacitor voltages, V, and inductor currents, A, by name: they begin the run in place of the operating point.
+    tolerance : float
+        See `circuitsim.time_domain.transient`.
+    progress : callable, optional
+        Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
+    method : Method or str, optional
+    accuracy : float
+        See `circuitsim.time_domain.transient`.
+
+    Raises
+    ------
+    UsageError
+        No card and no ``stop``; sources that are formulas of the time.
+    """
+    own = setting(deck, step, stop, initial)
+    count = round((own.grid.stop - own.begin) / own.grid.step) + 1
+    if count > LARGEST_POINTS:
+        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
+    circuit, following = deck.all_controlled()
+    return transient(
+        circuit, own.grid.stop, own.waves, own.initial, max(count, 2), tolerance, own.switches, following.couplings,
+        progress, own.begin, own.held, method, accuracy,
+    )  # fmt: skip
+
+
+class DeckSetting(NamedTuple):
+    """What a deck says about a run through time.
+
+    Attributes
+    ----------
+    grid : Grid
+        Distance of the output times and end of the run, s.
+    begin : float
+        First output time, s.
+    initial : dict of str to float or None
+        As `circuitsim.time_domain.transient` takes it.
+    waves, switches, held : dict
+        As `circuitsim.time_domain.transient` takes them.
+    """
+
+    grid: Grid
+    begin: float
+    initial: dict[str, float] | None
+    waves: dict[str, Waveform]
+    switches: dict[str, Switch]
+    held: dict[str, float]
+
+
+def setting(
+    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None
+) -> DeckSetting:
+    """What a deck's ``.tran`` and its other cards say about a run.
+
+    Parameters
+    ----------
+    deck, step, stop, initial
+        See `run_deck`.
+
+    Raises
+    ------
+    UsageError
+        No card and no ``stop``; sources that are formulas of the time, or frequency modulated.
+    """
+    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    if len(cards) > 1:
+        raise UsageError("the deck has more than one .tran card; leave one")
+    if not cards and stop is None:
+        raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
+    grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
+    grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
+    circuit, following = deck.all_controlled()
+    if cards and cards[0].uic:
+        initial = _stated(circuit, following) | dict(initial or {})
+    waves, switches = _moving(circuit, following, grid), switches_of(deck)
+    begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
+    return DeckSetting(grid, begin, None if initial is None else dict(initial), waves, switches, _held(deck))
+
+
+def steady_deck(
+    deck: Deck, period: float | None = None, initial: Mapping[str, float] | None = None, points: int = 1001,
+    tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
+) -> PeriodicResult:  # fmt: skip
+    """One period of a deck's periodic steady state; numbers that time functions leave out are those of its ``.tran``.
+
+    Parameters
+    ----------
+    deck : Deck
+    period, initial, points, tolerance, progress
+        See `circuitsim.time_domain.steady_state_periodic`; with UIC the search begins at the deck's own initial values.
+
+    Raises
+    ------
+    UsageError
+        Sources that are formulas of the time, frequency modulated, or not periodic.
+    """
+    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
+    if any(card.uic for card in cards):
+        initial = _stated(deck.circuit, deck.following) | dict(initial or {})
+    waves, switches = _moving(deck.circuit, deck.following, grid), switches_of(deck)
+    return steady_state_periodic(
+        deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
+    )
+
+
+def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:
+    """The initial values of elements (``ic=``)."""
+    return {circuit.names[k]: value for k, value in following.initials.items()}
+
+
+def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[str, Waveform]:
+    """Waveforms of sources.
+
+    Raises
+    ------
+    UsageError
+        Sources that are formulas of the time.
+    """
+    if following.formulas:
+        name = circuit.names[min(following.formulas)]
+        raise UsageError(
+            f"{name} follows other sources or a formula, which is not done in time yet; circuitsim tran takes DC, "
+            "PULSE, PWL, SIN, EXP, AM and SFFM"
+        )
+    names = circuit.names
+    waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    return waves
+
+
+def switches_of(deck: Deck) -> dict[str, Switch]:
+    """The switches of a deck, by name."""
+    following, names = deck.following, deck.circuit.names
+    nodes, switches = deck.circuit.node_names, {}
+    for k, law in following.switches.items():
+        control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
+        n = law.numbers
+        switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
+    return switches
+
+
+def requested(deck: Deck) -> list[str]:
+    """The deck's ``.meas tran`` cards, from their names on."""
+    return [card.text for card in deck.analyses if isinstance(card, MeasurementRequest)]
+
+
+def _held(deck: Deck) -> dict[str, float]:
+    """What the deck's ``.ic`` cards hold."""
+    found: dict[str, float] = {}
+    for card in deck.analyses:
+        if isinstance(card, InitialValues):
+            found |= {**card.voltages, **card.currents}
+    return found
+
+
+class _Numbers(NamedTuple):
+    """The numbers of a time function; those left out or zero take ngspice's defaults."""
+
+    x: tuple[float, ...]
+    factor: float
+    grid: Grid
+
+    def at(self, k: int, zero: float = 0.0) -> float:
+        """Number ``k``; ``zero`` where it is left out or zero."""
+        return self.x[k] if k < len(self.x) and self.x[k] != 0.0 else zero
+
+    def size(self, k: int) -> float:
+        """Number ``k``, V or A, of all sources in parallel."""
+        return self.factor * self.x[k]
+
+
+def _pulse(n: _Numbers, _: Card) -> Waveform:
+    step, stop = n.grid
+    count = n.at(7) if n.at(7) > 0.0 else math.inf
+    return Pulse(n.size(0), n.size(1), n.at(2), n.at(3, step), n.at(4, step), n.at(5, stop), n.at(6, stop), count)
+
+
+def _sine(n: _Numbers, _: Card) -> Waveform:
+    return Sine(n.size(0), n.size(1), n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4), n.at(5))
+
+
+def _exponential(n: _Numbers, _: Card) -> Waveform:
+    step, rise = n.grid.step, n.at(2, n.grid.step)
+    return Exponential(n.size(0), n.size(1), rise, n.at(3, step), n.at(4, rise + step), n.at(5, step))
+
+
+def _corners(n: _Numbers, card: Card) -> Waveform:
+    repeat = None if card.repeat is None else card.repeat + card.delay
+    return PiecewiseLinear([t + card.delay for t in n.x[0::2]], [n.factor * v for v in n.x[1::2]], repeat)
+
+
+def _modulated(n: _Numbers, _: Card) -> Waveform:
+    return AmplitudeModulation(n.size(0), n.x[1], n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4))
+
+
+def _frequency(n: _Numbers, _: Card) -> Waveform:
+    carrier, signal = n.at(2, 1.0 / n.grid.stop), n.at(4, 1.0 / n.grid.stop)
+    return FrequencyModulation(n.size(0), n.size(1), carrier, n.at(3), signal, n.at(5), n.at(6))
+
+
+BUILDERS: dict[str, Callable[[_Numbers, Card], Waveform]] = {
+    "pulse": _pulse, "sin": _sine, "exp": _exponential, "pwl": _corners, "am": _modulated,
+    "sffm": _frequency,
+}  # fmt: skip
+"""Time functions of sources."""
+
+
+def from_card(name: str, card: Card, grid: Grid) -> Waveform:
+    """The time function of a source, numbers left out as ngspice takes them.
+
+    Raises
+    ------
+    UsageError
+        Noise; numbers that make no function.
+    """
+    if card.name not in BUILDERS:
+        raise UsageError(f"{name}: {card.name.upper()} is not done in time")
+    try:
+        card.at(grid.stop, grid)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+    return BUILDERS[card.name](_Numbers(card.numbers, card.factor, grid), card)

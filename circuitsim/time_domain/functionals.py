@@ -1,0 +1,129 @@
+"""What a loss on waveforms consists of: values at times and at events, integrals, the times of events."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.errors import UsageError
+from circuitsim.time_domain.result import TransientResult
+
+
+class Value(NamedTuple):
+    """A voltage or current at a time.
+
+    Attributes
+    ----------
+    quantity : str
+        ``v(out)``, ``v(a,b)`` or ``i(R1)``.
+    time : float
+        s.
+    """
+
+    quantity: str
+    time: float
+
+
+class Integral(NamedTuple):
+    """∫ of a voltage or current, or of its square, over time.
+
+    Attributes
+    ----------
+    quantity : str
+    begin, end : float
+        s.
+    power : int
+        1 or 2.
+    """
+
+    quantity: str
+    begin: float
+    end: float
+    power: int = 1
+
+
+class EventValue(NamedTuple):
+    """A voltage or current at an event, with which it moves in time, or on one side of a source's corner.
+
+    Attributes
+    ----------
+    quantity : str
+    time : float
+        As `TransientResult.events` or `TransientResult.segment_starts` has it, s.
+    after : bool
+        Just after it, not just before it.
+    """
+
+    quantity: str
+    time: float
+    after: bool = False
+
+
+class EventTime(NamedTuple):
+    """The time of an event.
+
+    Attributes
+    ----------
+    time : float
+        As `TransientResult.events` has it, s.
+    """
+
+    time: float
+
+
+Functional = Value | Integral | EventValue | EventTime
+
+
+def check(result: TransientResult, functional: Functional) -> None:
+    """Refuse times outside the run, other powers, and events that there are not.
+
+    Raises
+    ------
+    UsageError
+    """
+    ends = (functional.begin, functional.end) if isinstance(functional, Integral) else (functional.time,) * 2
+    if not 0.0 <= ends[0] <= ends[1] <= result.stop:
+        raise UsageError(f"{functional}: times must lie in order between 0 s and {result.stop:g} s")
+    if isinstance(functional, Integral) and functional.power not in (1, 2):
+        raise UsageError(f"{functional}: the power is 1 or 2")
+    later = result.segments.start[1:]
+    if isinstance(functional, EventValue) and functional.time not in later:
+        raise UsageError(f"{functional}: no event and no corner is at this time; see the events of the run")
+    if isinstance(functional, EventTime) and not moving(result, functional.time):
+        raise UsageError(f"{functional}: no diode or switch changes then by itself; see the events of the run")
+
+
+def moving(result: TransientResult, time: float) -> bool:
+    """Whether an event that moves with the values is at a time, s."""
+    seg = result.segments
+    after = np.flatnonzero(seg.start == time)
+    return bool((seg.cause[after[after > 0] - 1] >= 0).any())
+
+
+def branch_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.ndarray]:
+    """A quantity as weights of branch voltages and currents of the elementary elements.
+
+    Raises
+    ------
+    UsageError
+        Neither a voltage nor a current.
+    """
+    probes = parse_probes(quantity, result.circuit)
+    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
+        raise UsageError(f"{quantity!r} is neither one voltage nor one current")
+    probe, terminals = probes[0], result.origin.problem.terminals
+    by_voltage, by_current = np.zeros((2, result.segments.modes.voltage.shape[1]))
+    if probe.kind == "v":
+        pairs = result.path(probe.first, probe.second or result.circuit.node_names[0])
+        target, inner = by_voltage, terminals.drops
+    else:
+        pairs, target, inner = [(result.circuit.element_index(probe.first), 1.0)], by_current, terminals.flows
+    for k, sign in pairs:
+        if k in terminals.devices:
+            places, signs = inner[terminals.devices.index(k)]
+            np.add.at(target, places, sign * signs)
+        else:
+            target[k] += sign
+    return by_voltage, by_current

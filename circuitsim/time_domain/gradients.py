@@ -1,0 +1,254 @@
+"""Exact gradients of values, integrals and mean squares of waveforms, through events: one run backwards for all values.
+
+On a segment the waveforms are e^{A t} z; the derivative of an integral of their square by A follows from doubling,
+E ← E E, W ← W + Eᵀ W E, run backwards (Van Loan 1978 for the integrals). At an event its shift in time enters
+(`circuitsim.time_domain.monodromy`). A periodic state is an implicit function of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.errors import UsageError
+from circuitsim.time_domain.functionals import (
+    EventTime,
+    EventValue,
+    Functional,
+    Integral,
+    Value,
+    branch_weights,
+    check,
+)
+from circuitsim.time_domain.jump_sweep import JumpSweep
+from circuitsim.time_domain.mode_derivatives import mode_derivative, operating_point_derivative
+from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
+from circuitsim.time_domain.numbers import stepped
+from circuitsim.time_domain.result import Beginning, TransientResult
+from circuitsim.time_domain.steady import ONCE, PeriodicResult
+from circuitsim.time_domain.stretch_gradients import Stretch, stretch_gradient
+
+
+class WaveformGradient(NamedTuple):
+    """Values of functionals, and the gradient of their weighted sum.
+
+    Attributes
+    ----------
+    values : (f,) float array
+    gradient : dict of str to float
+        By name: per Ω, F, H; per V or A of a DC source; per unit of a factor on a source with a waveform; per unit of
+        the number of a device, a switch, a coupling, an initial value.
+    """
+
+    values: np.ndarray
+    gradient: dict[str, float]
+
+
+def waveform_gradient(
+    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str],
+    weights: Sequence[float] | None = None,
+) -> WaveformGradient:  # fmt: skip
+    """Functionals of waveforms and the gradient of their weighted sum by numbers of the circuit.
+
+    Parameters
+    ----------
+    result : TransientResult
+        Of `circuitsim.time_domain.transient`, or of `steady_state_periodic`: then the beginning moves with the numbers.
+    functionals : sequence of Value, Integral, EventValue or EventTime
+    names : sequence of str
+        Resistors, capacitors, inductors and sources by name; parameters of piecewise-linear devices (``D1.vfwd``);
+        ``vt``, ``vh``, ``ron`` and ``roff`` of switches (``S1.vt``); couplings ``k(L1,L2)``; initial values that the
+        run was begun with (``C1.ic``), or held at (``L1.ic``, ``v(out)``).
+    weights : sequence of float, optional
+        All 1 without them; of a loss its derivatives by the functionals.
+
+    Returns
+    -------
+    WaveformGradient
+
+    Raises
+    ------
+    UsageError
+        An event at which a waveform only touches zero, a jump between two sets of diodes, times outside the run, other
+        quantities and names.
+
+    Examples
+    --------
+    ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
+    """
+    origin = result.origin
+    steps = {name: stepped(origin, name) for name in names}
+    sweep = _Sweep(result, functionals, np.ones(len(functionals)) if weights is None else np.asarray(weights, float))
+    begin = sweep.run(np.zeros(sweep.q))
+    if isinstance(result, PeriodicResult):
+        derivative = monodromy(result.segments, result.stop, sweep.jumps.maps)
+        last = np.linalg.lstsq(np.eye(sweep.q) - derivative.T, begin, rcond=ONCE)[0]
+        sweep.clear()
+        sweep.run(last)
+        begin = np.zeros(sweep.q)
+    problem, segments, found = origin.problem, result.segments, {}
+    met = sorted(set(segments.mode.tolist()))
+    first = origin.conducting if origin.begins is Beginning.HELD else segments.conducting(np.array([0]))[0]
+    for name, of in steps.items():
+        total = sum(sweep.product(m, mode_derivative(problem, segments.modes, m, of)) for m in met)
+        total += sweep.jumps.product(of)
+        if origin.begins is Beginning.STATED:
+            total += float(begin @ of.initial.imag) / of.step
+        else:
+            total += float(begin @ operating_point_derivative(origin, first, of))
+        found[name] = float(total)
+    return WaveformGradient(sweep.values, found)
+
+
+class _Sweep:
+    """One run backwards: what each entry of each mode's matrices contributes."""
+
+    def __init__(
+        self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray
+    ) -> None:
+        self.result, self.functionals, self.weights = result, functionals, weights
+        self.segments, self.modes = result.segments, result.segments.modes
+        self.q, self.n = self.modes.storing.shape[1:]
+        self.one = result.origin.problem.system.shape[0] - 1
+        for functional in functionals:
+            check(result, functional)
+        self.at: dict[float, list[int]] = {}
+        for f, own in enumerate(functionals):
+            if isinstance(own, Value):
+                self.at.setdefault(own.time, []).append(f)
+        ends = [t for own in functionals if isinstance(own, Integral) for t in (own.begin, own.end)]
+        self.cuts = np.unique([*self.at, *ends])
+        none = np.zeros((2, self.modes.voltage.shape[1]))
+        self.of = [none if isinstance(f, EventTime) else branch_weights(result, f.quantity) for f in functionals]
+        self.jumps = JumpSweep(result.origin)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all contributions."""
+        modes = self.modes
+        self.jumps.clear()
+        self.values = np.zeros(len(self.functionals))
+        self.by_system, self.by_slack = np.zeros(modes.system.shape), np.zeros(modes.slack.shape)
+        self.by_storing = np.zeros(modes.storing.shape)
+        self.by_voltage, self.by_current = np.zeros(modes.voltage.shape), np.zeros(modes.current.shape)
+
+    def product(self, m: int, change: NamedTuple) -> float:
+        """What a change of a mode's matrices makes of the functional."""
+        parts = (self.by_system, self.by_voltage, self.by_current, self.by_slack, self.by_storing)
+        return float(sum((part[m] * own).sum() for part, own in zip(parts, change)))
+
+    def row(self, f: int, m: int) -> np.ndarray:
+        """The functional's quantity over the state of a mode."""
+        by_voltage, by_current = self.of[f]
+        return np.asarray(by_voltage @ self.modes.voltage[m] + by_current @ self.modes.current[m])
+
+    def add_row(self, f: int, m: int, gradient: np.ndarray) -> None:
+        """Count what the quantity's own row contributes."""
+        by_voltage, by_current = self.of[f]
+        self.by_voltage[m] += np.outer(by_voltage, gradient)
+        self.by_current[m] += np.outer(by_current, gradient)
+
+    def form(self, m: int, time: float) -> tuple[np.ndarray | None, list[int]]:
+        """The quadratic form whose integral counts around a time, and the functionals in it."""
+        inside = [
+            f for f, own in enumerate(self.functionals)
+            if isinstance(own, Integral) and own.begin <= time < own.end
+        ]  # fmt: skip
+        if not inside:
+            return None, []
+        found = np.zeros((self.n, self.n))
+        for f in inside:
+            row, own = self.row(f, m), self.functionals[f]
+            other = row if isinstance(own, Integral) and own.power == 2 else np.eye(self.n)[self.one]
+            found += 0.5 * self.weights[f] * (np.outer(row, other) + np.outer(other, row))
+        return found, inside
+
+    def run(self, last: np.ndarray) -> np.ndarray:
+        """The derivative by the states at the beginning (q,), from that by those at the end."""
+        seg, by_x = self.segments, last
+        ends = np.append(seg.start[1:], self.result.stop)
+        for k in range(seg.start.size - 1, -1, -1):
+            m = int(seg.mode[k])
+            by_z = self._event(k, m, float(ends[k]), by_x)
+            by_x = embedding(self.modes, m, self.n - self.q).T @ self._segment(k, m, float(ends[k]), by_z)
+        return self.jumps.back(0, by_x)
+
+    def _event(self, k: int, m: int, end: float, by_x: np.ndarray) -> np.ndarray:
+        """From states at the beginning of the next segment to those at the end of this one."""
+        seg, modes = self.segments, self.modes
+        state = propagator(modes, m, end - float(seg.start[k])) @ seg.state[k]
+        event, last = int(seg.cause[k]), k + 1 == seg.start.size
+        moved = 0.0
+        if not last:
+            after = int(seg.mode[k + 1])
+            later, moved = self._at_event(after, end, seg.state[k + 1], after=True)
+            by_x = by_x + embedding(modes, after, self.n - self.q).T @ later
+        before = self.jumps.back(k + 1, by_x)
+        self.by_storing[m] += np.outer(before, state)
+        by_z = modes.storing[m].T @ before
+        if last:
+            return np.asarray(by_z)
+        found, more = self._at_event(m, end, state, after=False)
+        if event < 0:
+            return np.asarray(by_z + found)
+        row = event_row(modes, m, event, state)
+        if row is None:
+            raise UsageError(f"at {end:g} s a waveform only touches zero: there is no gradient")
+        rate = modes.system[m] @ state
+        shift = moved + more + float(by_x @ slip(seg, k, state, self.jumps.at(k + 1)))
+        for mode, z, sign in ((m, state, 1.0), (after, seg.state[k + 1], -1.0)):
+            form, _ = self.form(mode, end)
+            shift += 0.0 if form is None else sign * float(z @ form @ z)
+        self.by_slack[m, event] -= shift / float(modes.slack[m, event] @ rate) * state
+        return np.asarray(by_z + found - shift * row)
+
+    def _at_event(self, m: int, time: float, state: np.ndarray, after: bool) -> tuple[np.ndarray, float]:
+        """What values at an event, and its time, contribute: by the state on one side of it (N,), by its time."""
+        found, moved = np.zeros(self.n), 0.0
+        for f, own in enumerate(self.functionals):
+            if isinstance(own, EventTime) and own.time == time and not after:
+                self.values[f] = time
+                moved += float(self.weights[f])
+            elif isinstance(own, EventValue) and own.time == time and own.after is after:
+                row = self.row(f, m)
+                self.values[f] = float(row @ state)
+                self.add_row(f, m, self.weights[f] * state)
+                found += self.weights[f] * row
+                moved += float(self.weights[f] * (row @ (self.modes.system[m] @ state)))
+        return found, moved
+
+    def _segment(self, k: int, m: int, end: float, by_z: np.ndarray) -> np.ndarray:
+        """Through one segment, cut at the times of values and at the ends of integrals."""
+        seg = self.segments
+        start, last = float(seg.start[k]), k + 1 == seg.start.size
+        cuts = self.cuts[np.searchsorted(self.cuts, start, "right") : np.searchsorted(self.cuts, end)]
+        times = sorted({start, end, *cuts.tolist()})
+        states = [propagator(self.modes, m, t - start) @ seg.state[k] for t in times]
+        for at in range(len(times) - 1, -1, -1):
+            if times[at] < end or last:
+                by_z = by_z + self._values(m, times[at], states[at])
+            if at == 0:
+                break
+            form, inside = self.form(m, 0.5 * (times[at - 1] + times[at]))
+            length, radius = times[at] - times[at - 1], float(self.modes.radius[m])
+            found = stretch_gradient(Stretch(self.modes.system[m], radius, length, states[at - 1]), by_z, form)
+            self.by_system[m] += found.system
+            for f in inside:
+                square = self.functionals[f].power == 2  # type: ignore[union-attr]
+                other = found.gram @ (self.row(f, m) if square else np.eye(self.n)[self.one])
+                self.values[f] += float(self.row(f, m) @ other)
+                self.add_row(f, m, self.weights[f] * (2.0 if square else 1.0) * other)
+            by_z = found.state
+        return by_z
+
+    def _values(self, m: int, time: float, state: np.ndarray) -> np.ndarray:
+        """What values at this time contribute, and their derivative by the state."""
+        found = np.zeros(self.n)
+        for f in self.at.get(time, ()):
+            row = self.row(f, m)
+            self.values[f] = float(row @ state)
+            self.add_row(f, m, self.weights[f] * state)
+            found += self.weights[f] * row
+        return found

@@ -1,0 +1,279 @@
+"""The implicit method: a run through time whose steps are operating points, for any convex device and any size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.implicit_events import Conduction, Watch, located
+from circuitsim.time_domain.implicit_ledger import Ledger
+from circuitsim.time_domain.implicit_step import ORDER, Moving, Point, Step, euler_step, third_order_step
+from circuitsim.time_domain.problem import Switch
+from circuitsim.time_domain.result import Event
+from circuitsim.time_domain.switching import Switching
+from circuitsim.time_domain.waveforms import Waveform, value
+
+INSTANT = 1e-9
+"""Length of the first steps after a discontinuity, of the time to the next output time or corner."""
+SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
+"""Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
+SHORTEST = 1e-15
+"""Shortest step, of the time that is reached and of the distance of the output times."""
+AT_ONCE, CLOSE = 60, 1e-5
+"""Events in succession, each within this share of the time to the next output time or corner, that end the run."""
+FLOOR = 1e-3
+"""Least scale of a state's error, of the largest voltage or current of all branches."""
+ROUGH = 10.0
+"""Error of a step over an event, of the accuracy, above which a shorter one is tried before the event is located."""
+SHARP = 0.01
+"""Error of an event's time, of the accuracy, in steps."""
+ROUNDING = 1e-9
+"""Share of the distance of output times below which two times are one."""
+BATCH = 4096
+"""Corners of a source that are asked for at a time."""
+
+
+class Stretch(NamedTuple):
+    """The beginning of a step.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    x, slope : (q,) float arrays
+        States and their derivatives.
+    conduction : Conduction
+    fresh : bool
+        Whether something changes at its beginning.
+    """
+
+    time: float
+    x: np.ndarray
+    slope: np.ndarray
+    conduction: Conduction
+    fresh: bool
+
+
+class Implicit:
+    """A circuit with its waveforms, ready for a run.
+
+    Parameters
+    ----------
+    circuit, waveforms, switches, couplings, tolerance, accuracy
+        See `circuitsim.time_domain.transient`.
+
+    Attributes
+    ----------
+    companion : Companion
+    switching : Switching
+    stretches : list of Stretch
+    events : list of Event
+    ledger : Ledger
+    """
+
+    def __init__(
+        self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
+        couplings: Mapping[tuple[str, str], float], tolerance: float, accuracy: float,
+    ) -> None:  # fmt: skip
+        if not 0.0 < accuracy <= 0.1:
+            raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
+        kind = circuit.arrays().kind
+        if (kind == AMPLIFIER).any():
+            raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
+        self.circuit, self.accuracy = circuit, accuracy
+        self.companion = Companion(circuit, couplings, tolerance)
+        places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
+        self.switching = Switching(places, tuple(switches.values()), tuple(switches))
+        self.waves = {circuit.element_index(name): wave for name, wave in waveforms.items()}
+        for k in self.waves:
+            if kind[k] not in (VOLTAGE, CURRENT):
+                raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
+        self._moved = np.array([*self.waves], dtype=np.int64)
+        self.watch = Watch(self.companion, self.switching)
+        self.ledger = Ledger(self.companion)
+        self.stretches: list[Stretch] = []
+        self.events: list[Event] = []
+        self._size = np.zeros(self.companion.storing.size)
+
+    # ------------------------------------------------------------------ sources
+    def moving(self, closed: np.ndarray) -> Moving:
+        """Values of sources at a time, and of switches in these states."""
+        fixed = [(self.switching.places, self.switching.ohms(closed))] if closed.size else []
+        waves = [*self.waves.values()]
+
+        def values(time: float) -> list[tuple[np.ndarray, np.ndarray]]:
+            return [(self._moved, np.array([value(wave, time) for wave in waves])), *fixed]
+
+        return values
+
+    def _corners(self, after: float, end: float, times: np.ndarray) -> np.ndarray:
+        """Corners of all sources up to a time, which is the last of these; output times that rounding alone separates
+        from one become equal to it."""
+        found = [wave.corners(after, end, BATCH) for wave in self.waves.values()]
+        until = min([end, *(float(times[-1]) for times in found if times.size >= BATCH)])
+        marks = np.unique(np.concatenate([*found, [until]]))
+        marks = marks[(marks <= until) & ((marks == end) | (marks < end - ROUNDING * self._grain))]
+        near = np.minimum(np.searchsorted(times, marks - ROUNDING * self._grain), times.size - 1)
+        close = np.abs(times[near] - marks) <= ROUNDING * self._grain
+        times[near[close]] = marks[close]
+        return np.asarray(marks)
+
+    # ------------------------------------------------------------------ the run
+    def run(
+        self, x: np.ndarray, closed: np.ndarray, times: np.ndarray, keep: Callable[[int, Point], None],
+        progress: Callable[[float, float], bool | None] | None,
+    ) -> float:
+        """Go through output times.
+
+        Parameters
+        ----------
+        x : (q,) float array
+            States at 0.
+        closed : (switches,) bool array
+            States of the switches at 0.
+        times : (n,) float array
+            Ascending, s.
+        keep : callable
+            Takes the number of each output time and the point there.
+        progress : callable, optional
+            See `circuitsim.time_domain.transient`.
+
+        Returns
+        -------
+        float
+            The time that is reached, s.
+        """
+        end, self._grain, times = float(times[-1]), float(times[-1] - times[0]) / (times.size - 1), times.copy()
+        now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
+        marks, m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
+        time, error, busy = 0.0, 0.0, 0
+        self.ledger.begin(x)
+        while True:
+            if at is not None and times[k] <= time:
+                keep(k, at)
+                k += 1
+                if k == times.size or (progress is not None and progress(time, end)):
+                    return time
+            if m == marks.size:
+                marks, m = self._corners(float(marks[-1]), end, times), 0
+            target = min(float(times[k]) if times[k] > time else float(times[k + 1]), float(marks[m]))
+            if at is None:
+                at, now = self._begin(time, x, now, INSTANT * (target - time), error)
+                continue
+            corner = marks[m] == target and target < end
+            began = time
+            step, after, error, want = self._step(at, now, target, want)
+            at, x, time = step.end, step.end.x, step.end.time
+            self.ledger.take(step)
+            m += time >= marks[m]
+            busy = busy + 1 if after is not None and time - began <= CLOSE * (target - began) else 0
+            if busy > AT_ONCE:
+                self._chatter(now, after, time)
+            fresh = after is not None or (corner and time >= target)
+            if fresh and time < end:
+                now, at = after or now, None
+            else:
+                self.stretches.append(Stretch(time, x, at.slope, now, False))
+                error = 0.0
+
+    def _begin(
+        self, time: float, x: np.ndarray, now: Conduction, instant: float, error: float
+    ) -> tuple[Point, Conduction]:
+        """Two short steps of backward Euler after a discontinuity: in the first states jump, the second has their
+        derivatives."""
+        before, lost, near = self.stretches[-1].conduction if self.stretches else None, 0.0, None
+        for _ in range(AT_ONCE):
+            moving = self.moving(now.switches)
+            jump = euler_step(self.companion, moving, time, x, instant, near)
+            step = euler_step(self.companion, moving, time + instant, jump.end.x, instant, jump.end.solved)
+            self.watch.see(step.end)
+            self.ledger.take(jump, step)
+            lost += self.companion.energy(jump.error)
+            x, near = step.end.x, step.end.solved
+            after = self.watch.changed(step.end, now)
+            settled = after is None or (after.switches == now.switches).all()
+            now = after or now
+            if settled:
+                break
+        else:
+            self._chatter(now, after, time)
+        if before is not None and not (before.same(now) and lost <= INSTANT * self.ledger.turned_over()):
+            self.events.append(Event(time, error, self._names(before, now), lost))
+        self._scale(x)
+        self.stretches.append(Stretch(time, x, step.end.slope, now, True))
+        return step.end, now
+
+    def _step(
+        self, at: Point, now: Conduction, target: float, want: float
+    ) -> tuple[Step, Conduction | None, float, float]:
+        """A step of the accuracy towards a time; states after it, error of the event that ends it, the next length."""
+        moving, begin = self.moving(now.switches), (at.time, at.x, at.slope, at.solved)
+
+        def attempt(length: float, end: float | None = None) -> Step:
+            return third_order_step(self.companion, moving, begin, length, at.time + length if end is None else end)
+
+        while True:
+            left = target - at.time
+            count = max(math.ceil(left / want - 1e-9), 1)
+            length = left / count
+            if length < SHORTEST * (at.time + self._grain):
+                raise ConvergenceError(f"steps of {length:.1e} s at {at.time:g} s are too short; accept less accuracy")
+            last = count == 1
+            end = math.nextafter(target, 0.0) if last else None
+            step, late = attempt(length, end), 0.0
+            off, after = self._off(step), self.watch.changed(step.end, now)
+            if after is not None and off <= ROUGH:
+                ends = float(self.watch.distances(at, now).min()), float(self.watch.distances(step.end, now).min())
+                length, late, step = located(
+                    attempt, lambda s: float(self.watch.distances(s.end, now).min()), ends, step,
+                    max(SHARP * self.accuracy * length, 4e-16 * target),
+                )  # fmt: skip
+                off, after = self._off(step), self.watch.changed(step.end, now)
+                last = last and step.length == left
+            if off <= 1.0:
+                break
+            want = length * max(LEAST, SAFETY * off ** (-1.0 / ORDER))
+        self._scale(step.end.x)
+        self.watch.see(step.end)
+        if last:
+            step = step._replace(stages=(*step.stages[:-1], step.end._replace(time=target)))
+        grown = SAFETY * max(off, 1e-9) ** (-1.0 / ORDER)
+        if grown >= KEEP:
+            want = max(want, length * min(grown, MOST))
+        elif after is None:
+            want = length * min(grown, 1.0)
+        return step, after, late, want
+
+    # ------------------------------------------------------------------ sizes
+    def _scale(self, x: np.ndarray) -> None:
+        self._size = np.maximum(self._size, np.abs(x))
+
+    def _off(self, step: Step) -> float:
+        """The estimate of the local error over the accuracy."""
+        size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.watch.sizes())
+        off = float((np.abs(step.error) / size).max(initial=0.0))
+        return off / self.accuracy
+
+    # ------------------------------------------------------------------ words
+    def _names(self, before: Conduction, now: Conduction) -> tuple[str, ...]:
+        found = []
+        for names, old, new in (
+            (self.companion.diode_names, before.diodes, now.diodes),
+            (self.switching.names, before.switches, now.switches),
+        ):
+            found += ["-+"[int(new[k])] + names[k] for k in np.flatnonzero(old != new).tolist()]
+        return tuple(found)
+
+    def _chatter(self, now: Conduction, after: Conduction | None, time: float) -> None:
+        named = self._names(now, after or now)
+        raise ConvergenceError(
+            f"after {time:g} s {', '.join(name[1:] for name in named)} would open and close without end: a hysteresis "
+            "is missing"
+        )

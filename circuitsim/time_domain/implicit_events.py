@@ -1,0 +1,130 @@
+"""Events of the implicit method: which diodes conduct, which switches are closed, and when that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.implicit_step import Point, Step
+from circuitsim.time_domain.switching import Switching, controls_at
+
+NOISE = 1e-9
+"""Voltage or current of a diode, of the largest of the run, that does not change its state."""
+HALVINGS = 80
+"""Most steps to locate an event."""
+
+
+class Conduction(NamedTuple):
+    """States of ideal diodes (d,) and switches (s,)."""
+
+    diodes: np.ndarray
+    switches: np.ndarray
+
+    def same(self, other: Conduction) -> bool:
+        """Whether both are equal."""
+        return bool((self.diodes == other.diodes).all() and (self.switches == other.switches).all())
+
+
+class Watch:
+    """Distances from the events of a circuit.
+
+    Parameters
+    ----------
+    companion : Companion
+    switching : Switching
+
+    Attributes
+    ----------
+    volts, amperes : float
+        Largest voltage and current so far.
+    """
+
+    def __init__(self, companion: Companion, switching: Switching) -> None:
+        self.companion, self.switching = companion, switching
+        self.volts = self.amperes = 1e-300
+
+    def see(self, point: Point) -> None:
+        """Take the largest voltage and current of a point."""
+        self.volts = max(self.volts, float(np.abs(point.voltage).max(initial=0.0)))
+        self.amperes = max(self.amperes, float(np.abs(point.current).max(initial=0.0)))
+        self.companion.size = self.sizes()
+
+    def sizes(self) -> np.ndarray:
+        """For each state the largest voltage or current so far (q,), V, A."""
+        return np.where(self.companion.capacitor, self.volts, self.amperes)
+
+    def distances(self, point: Point, now: Conduction) -> np.ndarray:
+        """How far diodes and switches (d + s,) are from a change of these states; beyond it negative."""
+        v, i = self.companion.diode_waves(point.solved)
+        forward = v / self.volts + i / self.amperes
+        diodes = np.where(now.diodes, forward, -forward) + NOISE
+        if not now.switches.size:
+            return diodes
+        controls, at = self.controls(point), self.switching.thresholds(now.switches)
+        gap = np.where(now.switches, controls - at, at - controls)
+        return np.concatenate([diodes, gap / (np.abs(controls) + np.abs(at) + 1e-300)])
+
+    def controls(self, point: Point) -> np.ndarray:
+        """What controls the switches (s,), V, A."""
+        return controls_at(point.solved, self.switching.switches)
+
+    def changed(self, point: Point, now: Conduction) -> Conduction | None:
+        """The states after those that are beyond their change; None if none is."""
+        beyond = self.distances(point, now) < 0.0
+        if not beyond.any():
+            return None
+        d = now.diodes.size
+        return Conduction(now.diodes ^ beyond[:d], now.switches ^ beyond[d:])
+
+
+def located(
+    attempt: Callable[[float], Step], distance: Callable[[Step], float], ends: tuple[float, float],
+    step: Step, resolution: float,
+) -> tuple[float, float, Step]:  # fmt: skip
+    """The shortest step over an event, to a resolution: regula falsi with halved weights (Dowell & Jarratt 1971).
+
+    Parameters
+    ----------
+    attempt : callable
+        The step of a length, s.
+    distance : callable
+        Of its end from the first event; negative beyond.
+    ends : (float, float)
+        Distances at the beginning and at the end of ``step``.
+    step : Step
+        Over an event.
+    resolution : float
+        s.
+
+    Returns
+    -------
+    length, error : float
+        Length of the step, s, and how much too long it is at most.
+    Step
+    """
+    low, high = 0.0, step.length
+    at_low, at_high = max(ends[0], 0.0), ends[1]
+    side = 0
+    for _ in range(HALVINGS):
+        if high - low <= resolution:
+            break
+        share = at_low / (at_low - at_high)
+        edge = 0.4 * resolution / (high - low)
+        length = low + (high - low) * min(max(share, edge), 1.0 - edge)
+        found = attempt(length)
+        value = distance(found)
+        if value < 0.0:
+            high, at_high, step = length, value, found
+            at_low *= 0.5 if side < 0 else 1.0
+            side = -1
+        else:
+            low, at_low = length, value
+            at_high *= 0.5 if side > 0 else 1.0
+            side = 1
+    return high, high - low, step
+
+
+__all__ = ["Conduction", "Watch", "located"]

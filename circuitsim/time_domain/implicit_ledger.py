@@ -1,0 +1,114 @@
+"""Energies of an implicit run, and the worst violations of its output times."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step
+from circuitsim.time_domain.result import Energies
+
+
+class ImplicitCertificate(NamedTuple):
+    """Largest relative violations over all output times, and the energy balance of the run.
+
+    Attributes
+    ----------
+    kcl, kvl, sources, diodes, complementarity, devices : float
+        Of the operating points that the output times are (`circuitsim.certificate`); ``diodes`` the worse of forward
+        voltage and reverse current, ``devices`` the distance of smooth devices from their curves.
+    energy : float
+        What the energy balance misses, over the energy turned over: an error of the method.
+    tolerance, energy_tolerance : float
+        What the laws and the balance are held to.
+    """
+
+    kcl: float
+    kvl: float
+    sources: float
+    diodes: float
+    complementarity: float
+    devices: float
+    energy: float
+    tolerance: float
+    energy_tolerance: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether all are within their tolerances."""
+        return bool(max(self[:6]) <= self.tolerance and self.energy <= self.energy_tolerance)
+
+
+LAWS = (("kcl",), ("kvl",), ("source",), ("diode_drop", "diode_reverse"), ("complementarity",), ("devices",))
+"""Names of the laws in certificates of operating points, in the order of `ImplicitCertificate`."""
+
+
+class Ledger:
+    """Sums over the steps of a run.
+
+    Parameters
+    ----------
+    companion : Companion
+    """
+
+    def __init__(self, companion: Companion) -> None:
+        kind = companion.own.arrays().kind
+        self.companion, self._sources = companion, np.isin(kind, (VOLTAGE, CURRENT))
+        stores = np.zeros(kind.size, dtype=bool)
+        stores[companion.storing] = True
+        self._lossy = ~self._sources & ~stores
+        self.delivered = self.dissipated = self.turned = self.lost = 0.0
+        self._worst = np.zeros(len(LAWS))
+
+    def begin(self, x: np.ndarray) -> None:
+        """The states (q,) at the beginning."""
+        self._first = self._last = self.companion.energy(x)
+        self._begin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def take(self, *steps: Step) -> None:
+        """The energies of steps that follow each other."""
+        for step in steps:
+            powers = [self._powers(stage) for stage in step.stages]
+            last, weights = powers[-1], WEIGHTS if len(powers) > 1 else np.ones(1)
+            if len(powers) > 1:
+                powers.insert(0, self._begin)
+            else:
+                self.lost += self.companion.energy(step.error)
+            for weight, (delivered, dissipated, turned) in zip(weights.tolist(), powers):
+                self.delivered += step.length * weight * delivered
+                self.dissipated += step.length * weight * dissipated
+                self.turned += step.length * weight * turned
+            self._begin, self._last = last, self.companion.energy(step.end.x)
+
+    def _powers(self, point: Point) -> tuple[float, float, float]:
+        """Powers that sources deliver, that is lost, and that is turned over, W."""
+        power = point.voltage * point.current
+        return -float(power[self._sources].sum()), float(power[self._lossy].sum()), float(np.abs(power).sum())
+
+    def hold(self, point: Point) -> None:
+        """Take the violations of an output time."""
+        found = point.solved.certificate.relative
+        own = [max(found.get(name, 0.0) for name in law) for law in LAWS]
+        self._worst = np.maximum(self._worst, own)
+
+    def turned_over(self) -> float:
+        """The energy turned over so far, J."""
+        return self.turned + max(self._first, self._last)
+
+    def energies(self) -> Energies:
+        """Of the whole run."""
+        return Energies(self.delivered, self.dissipated, self._last - self._first, self.lost, self.turned_over())
+
+    def certificate(self, tolerance: float, energy: float) -> ImplicitCertificate:
+        """Of the whole run, laws held to ``tolerance``, the balance to ``energy``."""
+        kcl, kvl, sources, diodes, complementarity, devices = self._worst.tolist()
+        imbalance = float(self.energies().imbalance)
+        return ImplicitCertificate(
+            kcl, kvl, sources, diodes, complementarity, devices, imbalance, tolerance, energy
+        )  # fmt: skip
+
+
+__all__ = ["ImplicitCertificate", "Ledger"]

@@ -1,0 +1,178 @@
+"""Runs of the implicit method, and their waveforms at any time: steps of their own, never interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.time_domain.beginning import from_held, holding
+from circuitsim.time_domain.implicit import INSTANT, Implicit
+from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
+from circuitsim.time_domain.implicit_step import Point, euler_step, third_order_step
+from circuitsim.time_domain.result import Segments, TransientResult
+from circuitsim.time_domain.switching import operating_point_of
+from circuitsim.time_domain.waveforms import value
+
+BALANCE = 10.0
+"""Largest imbalance of energies, of the accuracy."""
+LARGEST_WAVES = 2_000_000_000
+"""Most bytes of all waveforms."""
+BESIDE = 1e-6
+"""Share of a step after which the circuit is taken to be at its beginning."""
+
+
+def implicit_run(
+    run: Implicit, times: np.ndarray, initial: Mapping[str, float] | None, held: Mapping[str, float],
+    tolerance: float, progress: Callable[[float, float], bool | None] | None,
+) -> ImplicitResult:  # fmt: skip
+    """A run through output times (n,), s.
+
+    Raises
+    ------
+    UsageError
+        More waveforms than memory should hold, unknown elements with initial values.
+    ConvergenceError
+        Events without end, steps that become too short, a certificate that fails.
+    """
+    m = len(run.circuit)
+    if 16 * times.size * m > LARGEST_WAVES:
+        most = LARGEST_WAVES // (16 * m)
+        raise UsageError(f"{times.size:,} output times of {m:,} elements: at most {most:,}; take a larger step")
+    x, closed = beginning(run, initial, held)
+    voltage, current = np.zeros((2, times.size, m))
+
+    def keep(k: int, point: Point) -> None:
+        voltage[k], current[k] = point.voltage, point.current
+        run.ledger.hold(point)
+
+    stop = run.run(x, closed, times, keep, progress)
+    if stop < times[-1]:
+        count = int(np.searchsorted(times, stop, side="right"))
+        if count < 2:
+            raise UsageError(f"the run was ended at {stop:g} s, before its second output time")
+        times, voltage, current = times[:count], voltage[:count], current[:count]
+    found = run.ledger.certificate(tolerance, BALANCE * run.accuracy)
+    if not found.certified:
+        raise ConvergenceError(f"the waveforms fail their certificate: {found}; ask for more accuracy")
+    return ImplicitResult(run, times, (voltage, current), found)
+
+
+def beginning(
+    run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """States (q,) and switches (s,) at time 0."""
+    circuit, storing = run.circuit, run.companion.storing
+    kind, own = circuit.arrays().kind, circuit.arrays().value
+    closed = np.array([switch.closed for switch in run.switching.switches], dtype=bool)
+    x = np.zeros(storing.size)
+    if initial is None:
+        values = {
+            circuit.names[k]: value(run.waves[k], 0.0) if k in run.waves else float(own[k])
+            for k in np.flatnonzero(np.isin(kind, (VOLTAGE, CURRENT))).tolist()
+        }
+        point, closed = operating_point_of(holding(circuit, held), values, run.switching, closed)
+        x = np.where(run.companion.capacitor, point.drops[storing], point.currents[storing])
+    place = {int(k): j for j, k in enumerate(storing)}
+    for name, level in ({} if initial is None else from_held(circuit, held) | dict(initial)).items():
+        k = circuit.element_index(name)
+        if k not in place:
+            raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
+        x[place[k]] = level
+    return x, closed
+
+
+class ImplicitResult(TransientResult):
+    """Waveforms of the implicit method; see `TransientResult`.
+
+    Attributes
+    ----------
+    accuracy : float
+        Largest local error of a step, of the largest values of the state.
+    steps : int
+        Steps that the run took.
+    """
+
+    points = 4
+    certificate: ImplicitCertificate  # type: ignore[assignment]
+
+    def __init__(
+        self, run: Implicit, times: np.ndarray, waves: tuple[np.ndarray, np.ndarray], certificate: ImplicitCertificate
+    ) -> None:  # fmt: skip
+        self.circuit, self.times, self.stop = run.circuit, times, float(times[-1])
+        self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
+        self.accuracy, self.steps = run.accuracy, len(run.stretches)
+        self._run, self._waves = run, waves
+        self._starts = np.array([stretch.time for stretch in run.stretches])
+
+    def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: each ends a step from the one
+        before it, so the laws hold there too.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run.
+        """
+        if times is self.times:
+            return self._waves
+        times = np.atleast_1d(np.asarray(times, dtype=float))
+        if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
+            raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
+        voltage, current = np.zeros((2, times.size, len(self.circuit)))
+        near, stretches, companion = None, self._run.stretches, self._run.companion
+        for k in np.argsort(times, kind="stable").tolist():
+            place = max(int(np.searchsorted(self._starts, times[k], side="right")) - 1, 0)
+            start = stretches[place]
+            if times[k] == start.time and not start.fresh and place > 0:
+                place -= 1
+                start = stretches[place]
+            moving = self._run.moving(start.conduction.switches)
+            length, end = float(times[k]) - start.time, self._ends(place)
+            if length <= BESIDE * (end - start.time):
+                short = max(length, INSTANT * (end - start.time))
+                point = euler_step(companion, moving, start.time + short, start.x, short, near).end
+            else:
+                begin = start.time, start.x, start.slope, near
+                point = third_order_step(companion, moving, begin, length, float(times[k])).end
+            voltage[k], current[k], near = point.voltage, point.current, point.solved
+        return voltage, current
+
+    def _ends(self, place: int) -> float:
+        return float(self._starts[place + 1]) if place + 1 < self._starts.size else self.stop
+
+    @property
+    def segments(self) -> Segments:
+        """None: the run has no matrix exponentials.
+
+        Raises
+        ------
+        UsageError
+        """
+        raise UsageError("only runs of the exact method have derivatives; ask for method='exact'")
+
+    @property
+    def origin(self) -> None:  # type: ignore[override]
+        """None; see `segments`."""
+        return self.segments  # type: ignore[return-value]
+
+    def segment_starts(self) -> np.ndarray:
+        """Times between which all waveforms are smooth (n,), s; 0 is the first."""
+        return self._starts[:-1] if self._starts[-1] >= self.stop else self._starts
+
+    def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """For each diode and switch its name and the spans of time, s, in which it conducts."""
+        changes = [stretch for stretch in self._run.stretches if stretch.fresh]
+        names = [*self._run.companion.diode_names, *self._run.switching.names]
+        sets = np.array([np.concatenate(stretch.conduction) for stretch in changes], dtype=np.int8)
+        step = np.diff(sets.reshape(len(changes), len(names)), axis=0, prepend=0, append=0)
+        ends = np.append([stretch.time for stretch in changes], self.stop)
+        return [
+            (name, list(zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist())))
+            for k, name in enumerate(names)
+        ]
+
+
+__all__ = ["ImplicitResult", "implicit_run"]

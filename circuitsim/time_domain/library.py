@@ -1,0 +1,211 @@
+"""The modes and windows that a run has met, in arrays that the compiled loop reads.
+
+A mode's state vector is ordered (states of the sources, capacitor voltages and inductor currents, zeros): the sources
+keep their places in all modes. A window holds the matrix exponentials at its Chebyshev nodes; windows of one mode and
+length share them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.modes import Mode
+from circuitsim.time_domain.roots import POINTS, SHARES
+
+TURN = 8.0
+"""Longest window times the largest imaginary part of an eigenvalue: an oscillation is not passed over."""
+OVERDAMPED = 0.05
+"""Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
+LENGTHS = 192
+"""Window lengths, each half of the one before."""
+MEMORY = 256_000_000
+"""Most bytes of matrix exponentials; beyond it they are computed anew."""
+
+
+class Modes(NamedTuple):
+    """All modes, by number. ``s`` states of sources, ``q`` storing elements, ``d`` diodes and switches, ``N = s + q``.
+
+    Attributes
+    ----------
+    conducting : (n, d) bool array
+    size : (n,) int array
+        Number of states.
+    place : (n, q) int array
+        The states among the storing elements.
+    system : (n, N, N) float array
+    radius, longest : (n,) float arrays
+        Largest absolute eigenvalue, 1/s; longest window, s.
+    voltage, current : (n, m, N) float arrays
+    slack : (n, d, N) float array
+        Not negative in this mode: currents of conducting diodes, minus voltages of blocking ones; for switches the
+        distance of the control from its threshold.
+    storing : (n, q, N) float array
+        Capacitor voltages and inductor currents.
+    infinite : (n, d, N) float array
+        Over (w, x): infinite currents of conducting diodes, minus infinite voltages of blocking ones.
+    sources : (n, d, s) float array
+        The same of loops and cuts of sources and diodes alone.
+    checks, source_checks : (n, c, N), (n, c, s) float arrays
+        All that must be zero (`Mode.loops`, `Mode.cuts`; without states), rows that are not zero first.
+    many, source_many : (n,) int arrays
+        How many of them are not zero.
+    window : (n, LENGTHS) int array
+        The window by the number of halvings; −1: not there yet.
+    """
+
+    conducting: np.ndarray
+    size: np.ndarray
+    place: np.ndarray
+    system: np.ndarray
+    radius: np.ndarray
+    longest: np.ndarray
+    voltage: np.ndarray
+    current: np.ndarray
+    slack: np.ndarray
+    storing: np.ndarray
+    infinite: np.ndarray
+    sources: np.ndarray
+    checks: np.ndarray
+    source_checks: np.ndarray
+    many: np.ndarray
+    source_many: np.ndarray
+    window: np.ndarray
+
+
+class Rows(NamedTuple):
+    """What `Library.add` needs beside a `Mode`.
+
+    Attributes
+    ----------
+    diodes : (d₀,) int array
+    storing : (q,) int array
+        Capacitors and inductors.
+    control : (switches, 2) int array
+        Element whose voltage (0) or current (1) controls, and which.
+    on, off : (switches,) float arrays
+        Thresholds of the control, V or A: a switch turns on above one and off below the other.
+    one : int
+        Place of the constant 1 among the sources' states.
+    """
+
+    diodes: np.ndarray
+    storing: np.ndarray
+    control: np.ndarray
+    on: np.ndarray
+    off: np.ndarray
+    one: int
+
+
+class Library:
+    """The modes and windows of one run."""
+
+    def __init__(self, rows: Rows, s: int, elements: int, longest: float) -> None:
+        self.rows, self.s, self.elements = rows, s, elements
+        self.exponent = int(np.frexp(longest)[1])
+        self.count, self.windows = 0, 0
+        n = s + rows.storing.size
+        self.modes = _Room(1).arrays(n, s, rows, elements, 1)
+        self.inside = np.zeros((1, n, POINTS, n))
+
+    def add(self, mode: Mode) -> None:
+        """Take a mode; its number is the count before."""
+        rows, s, q = self.rows, self.s, self.rows.storing.size
+        n, k = s + q, mode.states.size
+        checks = _nonzero(np.concatenate([mode.loops, mode.cuts]))
+        of_sources = _nonzero(np.concatenate([mode.source_loops, mode.source_cuts]))
+        self._grow(max(len(checks), len(of_sources)))
+        at, modes, d = self.count, self.modes, rows.diodes.size
+        xw = np.concatenate([self.elements + np.arange(s), rows.storing])
+        conducts = mode.conducting[:d, None]
+
+        values = np.linalg.eigvals(mode.system)
+        turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
+        fastest = np.abs(values.imag[turning]).max(initial=0.0)
+        modes.conducting[at], modes.size[at] = mode.conducting, k
+        modes.place[at, :k] = np.searchsorted(rows.storing, mode.states)
+        modes.system[at] = ordered_square(mode, s, q)
+        modes.radius[at] = np.abs(values).max(initial=0.0)
+        modes.longest[at] = TURN / fastest if fastest > 0.0 else np.inf
+        modes.voltage[at], modes.current[at] = ordered(mode.voltage, k, s, q), ordered(mode.current, k, s, q)
+        slack = np.where(conducts, modes.current[at, rows.diodes], -modes.voltage[at, rows.diodes])
+        modes.slack[at, :d], modes.slack[at, d:] = slack, self._controls(mode.conducting[d:], modes, at)
+        modes.storing[at] = ordered(mode.dependent[rows.storing], k, s, q)
+        modes.infinite[at, :d] = np.where(conducts, mode.loops[rows.diodes], -mode.cuts[rows.diodes])[:, xw]
+        modes.sources[at, :d] = np.where(conducts, mode.source_loops[rows.diodes], -mode.source_cuts[rows.diodes])
+        modes.checks[at, : len(checks)], modes.many[at] = checks[:, xw], len(checks)
+        modes.source_checks[at, : len(of_sources)], modes.source_many[at] = of_sources, len(of_sources)
+        modes.window[at] = -1
+        self.count += 1
+        assert n == modes.system.shape[1]
+
+    def _controls(self, closed: np.ndarray, modes: Modes, at: int) -> np.ndarray:
+        """How far each control is from the threshold at which its switch changes."""
+        rows = self.rows
+        found = np.zeros((rows.on.size, modes.system.shape[1]))
+        for k, (current, element) in enumerate(rows.control.tolist()):
+            control = (modes.current if current else modes.voltage)[at, element]
+            found[k] = control if closed[k] else -control
+            found[k, rows.one] += -rows.off[k] if closed[k] else rows.on[k]
+        return found
+
+    def add_window(self, mode: int, halvings: int) -> None:
+        """Compute the matrix exponentials of one window of a mode."""
+        if self.windows * self.inside[0].nbytes > MEMORY:
+            self.modes.window[:], self.windows = -1, 0
+        if self.windows == len(self.inside):
+            self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
+        length = np.ldexp(1.0, self.exponent - halvings)
+        node_exponentials(
+            self.modes.system[mode], self.modes.radius[mode], length * SHARES, self.inside[self.windows]
+        )  # fmt: skip
+        self.modes.window[mode, halvings] = self.windows
+        self.windows += 1
+
+    def _grow(self, checks: int) -> None:
+        """Room for one more mode with so many checks."""
+        room, most = self.modes.radius.size, self.modes.checks.shape[1]
+        if self.count < room and checks <= most:
+            return
+        larger = _Room(room if self.count < room else 2 * room).arrays(
+            self.s + self.rows.storing.size, self.s, self.rows, self.elements, max(checks, most)
+        )  # fmt: skip
+        for old, new in zip(self.modes, larger):
+            new[tuple(slice(size) for size in old.shape)] = old
+        self.modes = larger
+
+
+class _Room(NamedTuple):
+    """Arrays for so many modes."""
+
+    modes: int
+
+    def arrays(self, n: int, s: int, rows: Rows, elements: int, checks: int) -> Modes:
+        """Zeros."""
+        d, q = rows.diodes.size + rows.on.size, rows.storing.size
+
+        def new(*shape: int, kind: Any = float) -> np.ndarray:
+            return np.zeros((self.modes, *shape), kind)
+
+        return Modes(
+            new(d, kind=bool), new(kind=np.int64), new(q, kind=np.int64), new(n, n), new(), new(), new(elements, n),
+            new(elements, n), new(d, n), new(q, n), new(d, n), new(d, s), new(checks, n), new(checks, s),
+            new(kind=np.int64), new(kind=np.int64), new(LENGTHS, kind=np.int64) - 1,
+        )  # fmt: skip
+
+
+def ordered(matrix: np.ndarray, k: int, s: int, q: int) -> np.ndarray:
+    """Rows over (k states, s states of sources) as rows over the library's state vector (s + q)."""
+    return np.pad(np.concatenate([matrix[:, k:], matrix[:, :k]], axis=1), ((0, 0), (0, q - k)))
+
+
+def ordered_square(mode: Mode, s: int, q: int) -> np.ndarray:
+    """A mode's system over the library's state vector: (s + q, s + q)."""
+    k = mode.states.size
+    return ordered(np.pad(np.roll(mode.system, s, axis=0), ((0, q - k), (0, 0))), k, s, q)
+
+
+def _nonzero(rows: np.ndarray) -> np.ndarray:
+    return rows[(rows != 0.0).any(axis=1)]

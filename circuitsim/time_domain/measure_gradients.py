@@ -1,0 +1,190 @@
+"""Measurements as weighted functionals: what a small change of the circuit's numbers makes of ``.meas`` values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, moving
+from circuitsim.time_domain.gradients import waveform_gradient
+from circuitsim.time_domain.measure import Measurement, Reader, Signal
+from circuitsim.time_domain.result import TransientResult
+
+NEAR = 1e-9
+"""Distance from the end of a segment, of the run, up to which an extreme or a crossing lies there."""
+SAME = 1e-9
+"""Share of a signal's size up to which two values are one."""
+
+
+class Terms(NamedTuple):
+    """A measurement and its derivative: the sum of ``weights`` times the derivatives of ``functionals``.
+
+    Attributes
+    ----------
+    name : str
+    value : float or None
+        None where its event does not happen; then there are no functionals.
+    functionals : tuple of Functional
+    weights : tuple of float
+    """
+
+    name: str
+    value: float | None
+    functionals: tuple[Functional, ...]
+    weights: tuple[float, ...]
+
+
+def measurement_terms(result: TransientResult, text: str, names: Mapping[str, float] | None = None) -> Terms:
+    """A measurement with its derivative.
+
+    Parameters
+    ----------
+    result : TransientResult
+    text : str
+        As `circuitsim.time_domain.measure`, without ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=`` and formulas.
+    names : mapping of str to float, optional
+        Parameters that may stand for numbers, in lower case.
+
+    Raises
+    ------
+    UsageError
+        Another form, an unknown quantity, times outside the run.
+    """
+    return _TermsReader(result, text, names or {}).read()
+
+
+def measure_gradient(
+    result: TransientResult, texts: Sequence[str], by: Sequence[str], weights: Sequence[float] | None = None,
+    names: Mapping[str, float] | None = None,
+) -> tuple[dict[str, float | None], dict[str, float]]:  # fmt: skip
+    """Measurements, and the gradient of their weighted sum by numbers of the circuit.
+
+    Parameters
+    ----------
+    result : TransientResult
+    texts : sequence of str
+        See `measurement_terms`.
+    by : sequence of str
+        As `circuitsim.time_domain.waveform_gradient` names numbers.
+    weights : sequence of float, optional
+        All 1 without them.
+    names : mapping of str to float, optional
+        Parameters that may stand for numbers, in lower case.
+
+    Returns
+    -------
+    values : dict of str to float or None
+    gradient : dict of str to float
+
+    Raises
+    ------
+    UsageError
+        As `measurement_terms` and `circuitsim.time_domain.waveform_gradient`.
+
+    Examples
+    --------
+    ``measure_gradient(run, ["ripple PP v(out) FROM=10m"], ["C1"])[1]["C1"]``
+    """
+    found = [measurement_terms(result, text, names) for text in texts]
+    shares = [1.0] * len(found) if weights is None else list(weights)
+    functionals = [own for terms in found for own in terms.functionals]
+    each = [share * weight for share, terms in zip(shares, found) for weight in terms.weights]
+    gradient = waveform_gradient(result, functionals, by, each).gradient
+    return {terms.name: terms.value for terms in found}, gradient
+
+
+class _TermsReader(Reader):
+    """Reads one measurement, and collects what its derivative consists of."""
+
+    def read(self) -> Terms:
+        """The measurement."""
+        self.terms: list[tuple[float, Functional]] = []
+        name, value = self.measurement()
+        terms = self.terms if value is not None else []
+        return Terms(name, value, tuple(own for _, own in terms), tuple(weight for weight, _ in terms))
+
+    def measurement(self) -> Measurement:
+        """The whole measurement."""
+        if len(self.words) > 1 and self.words[1].lower().partition("=")[0] in ("param", "deriv", "min_at", "max_at"):
+            raise self.wrong(f"{self.words[1]} has no gradient")
+        return super().measurement()
+
+    def add(self, weight: float, functional: Functional) -> None:
+        """One more term."""
+        self.terms.append((weight, functional))
+
+    def over(self, kind: str) -> float:
+        """A value over a stretch of time."""
+        words = list(self.words)
+        value = super().over(kind)
+        rest, self.words = self.words, words
+        signal, begin, end = self.stretch()
+        self.words = rest
+        quantity = str(signal.probe)
+        if kind in ("avg", "integ", "integral"):
+            self.add(1.0 / (end - begin) if kind == "avg" else 1.0, Integral(quantity, begin, end))
+        elif kind == "rms":
+            self.add(0.5 / (value * (end - begin)) if value else 0.0, Integral(quantity, begin, end, 2))
+        for sign, kinds in ((1.0, ("max", "pp")), (-1.0, ("min", "pp"))):
+            if kind in kinds:
+                extreme, time = signal.extreme(begin, end, sign)
+                self.add(sign if kind == "pp" else 1.0, self._place(signal, time, extreme, (begin, end)))
+        return value
+
+    def _place(self, signal: Signal, time: float, value: float, fixed: tuple[float, float]) -> Functional:
+        """An extreme: at a time, or on one side of an event or of a source's corner."""
+        starts = self.result.segment_starts()
+        start = float(starts[int(np.abs(starts - time).argmin())])
+        if abs(start - time) > NEAR * self.result.stop or abs(time - fixed[0]) <= NEAR * self.result.stop:
+            return Value(str(signal.probe), time)
+        after = float(signal.at(np.array([start]))[0])
+        return EventValue(str(signal.probe), start, abs(after - value) <= SAME * abs(value))
+
+    def find(self) -> float | None:
+        """A value at a time or at a crossing."""
+        signal = self.signal(self.next())
+        time = self.moment()
+        if time is None:
+            return None
+        if self.terms:
+            slope = signal.slope(time)
+            self.terms = [(slope * weight, own) for weight, own in self.terms]
+        self.add(1.0, Value(str(signal.probe), time))
+        return float(signal.at(np.array([time]))[0])
+
+    def crossing(self, signal: Signal) -> float | None:
+        """The crossing that the options ask for; its time moves against the signal's change, over the slope."""
+        time = super().crossing(signal)
+        if time is None:
+            return None
+        starts = self.result.segment_starts()
+        start = float(starts[int(np.abs(starts - time).argmin())])
+        if abs(start - time) <= NEAR * self.result.stop and self._jumps(signal, start):
+            # It crosses at once: at an event, or at a corner of a source, whose time is fixed.
+            if moving(self.result, start):
+                self.add(1.0, EventTime(start))
+        else:
+            self.add(-1.0 / signal.slope(time), Value(str(signal.probe), time))
+        return time
+
+    def _jumps(self, signal: Signal, time: float) -> bool:
+        """Whether the signal jumps at the beginning of a segment."""
+        if time <= 0.0:
+            return False
+        starts = np.append(self.result.segment_starts(), self.result.stop)
+        k = int(np.searchsorted(starts, time))
+        _, c = signal.pieces(float(starts[k - 1]), time)
+        before = float(c[-1].sum())
+        size = float(np.abs(c[-1]).sum()) + abs(signal.level)
+        return abs(float(signal.at(np.array([time]))[0]) - before) > SAME * size
+
+    def delay(self) -> float | None:
+        """From TRIG to TARG."""
+        begin = self.edge()
+        self.terms = [(-weight, own) for weight, own in self.terms]
+        if self.next().lower() != "targ":
+            raise self.wrong("TRIG needs TARG")
+        end = self.edge()
+        return None if begin is None or end is None else end - begin

@@ -1,0 +1,93 @@
+"""The derivative of a run's last states by its first ones: matrix exponentials, events and jumps in turn.
+
+An event moves in time with the state before it: δt = −g·δz / g·ż where g·z is the waveform that becomes zero, so the
+states after it change by (ẋ⁻ − ẋ⁺) δt more (the saltation matrix of Aizerman and Gantmakher 1958).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.jump_derivatives import JumpMap, no_jump
+from circuitsim.time_domain.library import Modes
+from circuitsim.time_domain.result import Segments
+
+GRAZING = 1e-12
+"""Slopes of a waveform at its zero below this share of what enters them are none: the event has no derivative."""
+
+
+def embedding(modes: Modes, m: int, s: int) -> np.ndarray:
+    """From capacitor voltages and inductor currents (q,) to the state of a mode: (N, q)."""
+    n, q = modes.system.shape[1], modes.storing.shape[1]
+    found = np.zeros((n, q))
+    found[s + np.arange(modes.size[m]), modes.place[m, : modes.size[m]]] = 1.0
+    return found
+
+
+def propagator(modes: Modes, m: int, time: float) -> np.ndarray:
+    """e^{A t} of a mode: (N, N)."""
+    system = modes.system[m]
+    found = np.zeros((len(system), 1, len(system)))
+    node_exponentials(system, modes.radius[m], np.array([time]), found)
+    return found[:, 0].T
+
+
+def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray | None:
+    """−∂t/∂z (N,) of an event that ends a segment of mode ``m`` in ``state``; None where the waveform only touches."""
+    g, rate = modes.slack[m, event], modes.system[m] @ state
+    slope = float(g @ rate)
+    if abs(slope) <= GRAZING * float(np.abs(g) @ np.abs(rate)):
+        return None
+    return g / slope
+
+
+def monodromy(segments: Segments, stop: float, jumps: Mapping[int, JumpMap]) -> np.ndarray:
+    """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents.
+
+    Parameters
+    ----------
+    segments : Segments
+    stop : float
+        s.
+    jumps : mapping of int to JumpMap
+        By the segment that begins with them.
+    """
+    modes = segments.modes
+    n, q = modes.system.shape[1], modes.storing.shape[1]
+    ends = np.append(segments.start[1:], stop)
+    none = no_jump(q, n - q)
+    found = jumps.get(0, none).by_states
+    for k, m in enumerate(segments.mode.tolist()):
+        power = propagator(modes, m, float(ends[k] - segments.start[k]))
+        inner = power @ (embedding(modes, m, n - q) @ found)
+        jump = jumps.get(k + 1, none)
+        found = jump.by_states @ (modes.storing[m] @ inner)
+        event = int(segments.cause[k])
+        if event >= 0 and k + 1 < segments.mode.size:
+            state = power @ segments.state[k]
+            row = event_row(modes, m, event, state)
+            if row is not None:
+                found = found - np.outer(slip(segments, k, state, jump), row @ inner)
+    return found
+
+
+def slip(segments: Segments, k: int, state: np.ndarray, jump: JumpMap) -> np.ndarray:
+    """What the states after the event that ends segment ``k`` change by per second that it comes later (q,).
+
+    Parameters
+    ----------
+    segments : Segments
+    k : int
+    state : (N,) float array
+        At the end of the segment.
+    jump : JumpMap
+        At the event.
+    """
+    modes, m, after = segments.modes, int(segments.mode[k]), int(segments.mode[k + 1])
+    rate = modes.system[m] @ state
+    then = modes.storing[after] @ (modes.system[after] @ segments.state[k + 1])
+    s = jump.by_sources.shape[1]
+    return np.asarray(jump.by_states @ (modes.storing[m] @ rate) + jump.by_sources @ rate[:s] - then)

@@ -1,0 +1,226 @@
+"""What a run through time is about: the elements by role, the sources' linear systems, switches and couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import Expansion, expanded
+from circuitsim.errors import UsageError
+from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.couplings import mutual_inductances
+from circuitsim.time_domain.library import Rows
+from circuitsim.time_domain.loop import Fixed
+from circuitsim.time_domain.modes import Mode, Parts, Role, mode_of
+from circuitsim.time_domain.terminals import terminals_of
+from circuitsim.time_domain.waveforms import Constant, FrequencyModulation, Waveform
+
+STATES = 60
+"""Most capacitors and inductors: matrix exponentials cost the cube of their number."""
+ROLES = {RESISTOR: Role.RESISTOR, DIODE: Role.BLOCKING, VOLTAGE: Role.VOLTAGE, CURRENT: Role.CURRENT,
+         INDUCTOR: Role.INDUCTOR, CAPACITOR: Role.CAPACITOR}  # fmt: skip
+
+
+class Switch(NamedTuple):
+    """A resistor of two values, as SPICE's S and W.
+
+    Attributes
+    ----------
+    control : tuple of two str, or str
+        Two nodes whose voltage controls, or an element whose current does.
+    threshold, hysteresis : float
+        V or A: it closes above threshold + hysteresis and opens below threshold − hysteresis.
+    on, off : float
+        Resistances of the closed and of the open switch, Ω.
+    closed : bool
+        State at the beginning, where the control is between both thresholds.
+    """
+
+    control: tuple[str, str] | str
+    threshold: float = 0.0
+    hysteresis: float = 0.0
+    on: float = 1.0
+    off: float = 1e12
+    closed: bool = False
+
+
+class Problem:
+    """A circuit with its waveforms, in the terms of a run.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        Of elementary elements.
+    terminals : Terminals
+        Of the circuit with devices.
+    inner : int array
+        Elements that are parts of devices.
+    device_parts : dict of int to tuple of int
+        These by device.
+    own, parts : Parts
+        The circuit's elements; in `parts` one current source of 0 A between the control nodes of each switch follows.
+    diodes, sources, storing, resistors, switched : int arrays
+        Elements.
+    switches : tuple of Switch
+    waveforms : list of Waveform
+        Of `sources`, then the constant 1 that thresholds are compared with.
+    system : (s, s) float array
+        Generator of all sources' states.
+    rows : (sources, s) float array
+        Source values over these states.
+    """
+
+    def __init__(
+        self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
+        couplings: Mapping[tuple[str, str], float],
+    ) -> None:  # fmt: skip
+        expansion = _expansion(circuit)
+        self.terminals = terminals_of(circuit, expansion)
+        self.device_parts = expansion.parts
+        self.inner = np.array([k for own in expansion.parts.values() for k in own], dtype=np.int64)
+        self.circuit = circuit = expansion.circuit
+        self.own = _parts(circuit, couplings)
+        self.switched = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
+        self.switches = tuple(switches.values())
+        self.own.role[self.switched] = Role.RESISTOR
+        self.parts, self.control = _with_controls(circuit, self.own, self.switched, self.switches)
+        role = self.own.role
+        self.diodes = np.flatnonzero(role == Role.BLOCKING)
+        self.sources = np.flatnonzero((role == Role.VOLTAGE) | (role == Role.CURRENT))
+        self.storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
+        self.resistors = np.flatnonzero(role == Role.RESISTOR)
+        if self.storing.size > STATES:
+            raise UsageError(f"the circuit has {self.storing.size} capacitors and inductors; at most {STATES} are done")
+        self.waveforms: list[Waveform] = [*_of_sources(circuit, self.sources, waveforms), Constant(1.0)]
+        self.system = block_diag(*(wave.system for wave in self.waveforms))
+        self.rows = block_diag(*(wave.row for wave in self.waveforms))[:-1]
+
+    def mode(self, conducting: np.ndarray) -> Mode:
+        """The linear system of a set of conducting diodes and closed switches."""
+        parts, d = self.parts, self.diodes.size
+        if self.switched.size:
+            value = parts.value.copy()
+            value[self.switched] = self.ohms(conducting[d:])
+            parts = parts._replace(value=value)
+        found = mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
+        return found._replace(conducting=conducting.copy())
+
+    def ohms(self, closed: np.ndarray) -> np.ndarray:
+        """Resistances of the switches, Ω, for states (…, switches)."""
+        on, off = np.array([[s.on, s.off] for s in self.switches]).reshape(-1, 2).T
+        return np.where(closed, on, off)
+
+    def named_switches(self, chosen: np.ndarray) -> str:
+        """Names of the switches that a mask (switches,) chooses."""
+        return ", ".join(self.circuit.names[k] for k in self.switched[chosen])
+
+    def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
+        """States of all sources at a time, and their sizes: (s,) each."""
+        found = [wave.states(np.array([time])) for wave in self.waveforms]
+        return np.concatenate([state[0] for state, _ in found]), np.concatenate([size[0] for _, size in found])
+
+    def library_rows(self) -> Rows:
+        """What the library adds to each mode."""
+        on = np.array([s.threshold + s.hysteresis for s in self.switches])
+        off = np.array([s.threshold - s.hysteresis for s in self.switches])
+        return Rows(self.diodes, self.storing, self.control, on, off, self.system.shape[0] - 1)
+
+    def fixed(self) -> Fixed:
+        """What the compiled loop needs beside modes."""
+        role, inside = self.parts.role, np.isin(self.sources, self.inner)
+        # The voltages that devices block and drop dissipate.
+        lossy = np.concatenate([self.resistors, self.sources[inside]])
+        return Fixed(
+            self.diodes.size, role[self.storing] == Role.CAPACITOR, np.abs(self.rows),
+            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
+        )  # fmt: skip
+
+    def resistances(self) -> tuple[float, float]:
+        """Smallest and largest resistance, Ω, without switches and devices; inf and 0 where there is none."""
+        ohms = self.parts.value[np.setdiff1d(self.resistors, np.append(self.switched, self.inner))]
+        return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
+
+    def stored(self, x: np.ndarray) -> float:
+        """Energy of capacitor voltages and inductor currents (q,), J."""
+        found = float(0.5 * (self.parts.value[self.storing] * x**2).sum())
+        if self.parts.coupling is not None:
+            found += float(0.5 * x @ self.parts.coupling[np.ix_(self.storing, self.storing)] @ x)
+        return found
+
+
+def _expansion(circuit: Circuit) -> Expansion:
+    """Piecewise-linear devices as ideal diodes, resistors and sources.
+
+    Raises
+    ------
+    UsageError
+        Smooth devices, controlled sources, amplifiers.
+    """
+    smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
+    amplifiers = np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist()
+    if amplifiers:
+        raise UsageError(f"{circuit.names[amplifiers[0]]}: amplifiers are not done in time")
+    other = [*smooth, *circuit.laws]
+    if other:
+        raise UsageError(
+            f"{circuit.names[min(other)]} has no exact waveforms: only R, C, L, V, I, switches, ideal and "
+            "piecewise-linear diodes have (--method implicit takes other devices, --diodes ideal makes junction diodes "
+            "ideal)"
+        )
+    return expanded(circuit)
+
+
+def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Parts:
+    """The elements by role: zero resistances are sources of 0 V, zero inductances too, zero capacitances of 0 A."""
+    kind, first, second, value, n_nodes = circuit.arrays()
+    role = np.array([int(ROLES[k]) for k in kind.tolist()], dtype=np.int64)
+    size = np.where(np.isin(kind, (RESISTOR, INDUCTOR, CAPACITOR)), value, 0.0)
+    if (size < 0.0).any():
+        raise UsageError(f"{circuit.names[int(np.argmin(size))]} is negative: its energy is not bounded below")
+    role[(size == 0.0) & ((kind == RESISTOR) | (kind == INDUCTOR))] = Role.VOLTAGE
+    role[(size == 0.0) & (kind == CAPACITOR)] = Role.CURRENT
+    return Parts(n_nodes, first, second, role, size, mutual_inductances(circuit, size, couplings))
+
+
+def _with_controls(
+    circuit: Circuit, parts: Parts, switched: np.ndarray, switches: Sequence[Switch]
+) -> tuple[Parts, np.ndarray]:
+    """The elements with a source of 0 A between two nodes for each voltage that controls a switch, and the controls."""
+    control: list[tuple[int, int]] = []
+    ends: list[list[int]] = []
+    for k, switch in zip(switched.tolist(), switches):
+        name = circuit.names[k]
+        if circuit.arrays().kind[k] != RESISTOR:
+            raise UsageError(f"{name} is no resistor: a switch is a resistor of two values")
+        if not (0.0 < switch.on < np.inf and 0.0 < switch.off < np.inf and switch.hysteresis >= 0.0):
+            raise UsageError(f"{name}: a switch needs positive resistances and a hysteresis that is not negative")
+        if isinstance(switch.control, str):
+            control.append((1, circuit.element_index(switch.control)))
+        else:
+            control.append((0, parts.role.size + len(ends)))
+            ends.append([circuit.node_index(node) for node in switch.control])
+    first, second = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    more, none = len(ends), np.zeros(len(ends))
+    coupling = None if parts.coupling is None else np.pad(parts.coupling, (0, more))
+    return Parts(
+        parts.n_nodes, np.concatenate([parts.first, first]), np.concatenate([parts.second, second]),
+        np.concatenate([parts.role, np.full(more, int(Role.CURRENT))]), np.concatenate([parts.value, none]), coupling,
+    ), np.array(control, dtype=np.int64).reshape(-1, 2)  # fmt: skip
+
+
+def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, Waveform]) -> list[Waveform]:
+    """The waveforms of all sources; those not given keep their values."""
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    given = {circuit.element_index(name): waveform for name, waveform in waveforms.items()}
+    for k in given:
+        if kind[k] not in (VOLTAGE, CURRENT):
+            raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
+        if isinstance(given[k], FrequencyModulation):
+            raise UsageError(f"{circuit.names[k]} is frequency modulated: that needs the implicit method")
+    own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in sources.tolist()}
+    return [given.get(k, Constant(level)) for k, level in own.items()]

@@ -1,0 +1,330 @@
+"""`TransientResult`: waveforms of a circuit at any time, with their events, energies and certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.errors import UsageError
+from circuitsim.time_domain.exponentials import evaluate as evaluate_states
+from circuitsim.time_domain.library import Modes
+from circuitsim.time_domain.roots import POINTS
+
+if TYPE_CHECKING:
+    from circuitsim.time_domain.problem import Problem
+    from circuitsim.time_domain.proof import TransientCertificate
+    from circuitsim.time_domain.terminals import Terminals
+
+
+class Beginning(Enum):
+    """What the states at the beginning depend on."""
+
+    STATED = 0
+    OPERATING_POINT = 1
+    HELD = 2
+
+
+class Event(NamedTuple):
+    """A change of the conducting diodes and closed switches.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    error : float
+        Estimate of the time's error, s; 0 at corners of sources.
+    changed : tuple of str
+        Diodes and switches that change, with a ``+`` (now conducting) or ``-`` (now blocking) before the name.
+    energy_lost : float
+        Energy that a jump of capacitor voltages or inductor currents takes, J.
+    """
+
+    time: float
+    error: float
+    changed: tuple[str, ...]
+    energy_lost: float
+
+
+class Segments(NamedTuple):
+    """Stretches of time in one mode each: from ``start`` s on, the state is e^{A (t − start)} ``state``.
+
+    Attributes
+    ----------
+    start : (n,) float array
+    mode : (n,) int array
+    state : (n, N) float array
+    cause : (n,) int array
+        The diode or switch whose event ends it; −1 for corners, ends of windows and of the run.
+    modes : Modes
+    """
+
+    start: np.ndarray
+    mode: np.ndarray
+    state: np.ndarray
+    cause: np.ndarray
+    modes: Modes
+
+    def conducting(self, where: np.ndarray) -> np.ndarray:
+        """Conducting diodes and closed switches (n, d) of segments (n,)."""
+        return np.asarray(self.modes.conducting[self.mode[where]])
+
+
+class Energies(NamedTuple):
+    """Energy over the whole run, J.
+
+    Attributes
+    ----------
+    delivered : float
+        By all sources.
+    dissipated : float
+        In resistors and devices.
+    stored : float
+        Increase in capacitors and inductors.
+    lost : float
+        In jumps.
+    turned_over : float
+        ∫ |p| dt over all sources and resistors (implicit method: all elements, whose steps each have an error), and the
+        stored energy: the scale of the balance.
+    """
+
+    delivered: float
+    dissipated: float
+    stored: float
+    lost: float
+    turned_over: float
+
+    @property
+    def imbalance(self) -> float:
+        """|delivered − dissipated − stored − lost| over the energy turned over."""
+        missing = self.delivered - self.dissipated - self.stored - self.lost
+        return abs(missing) / self.turned_over if self.turned_over else 0.0
+
+
+def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Branch voltages and currents (n, m) at times (n,) and their segments (n,); at a jump the values after it."""
+    where = np.searchsorted(segments.start, times, side="right") - 1
+    modes = segments.modes
+    voltage, current = np.empty((2, times.size, modes.voltage.shape[1]))
+    evaluate_states(
+        modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
+        times, voltage, current,
+    )  # fmt: skip
+    return voltage, current, where
+
+
+class Turn(NamedTuple):
+    """A jump of states.
+
+    Attributes
+    ----------
+    segment : int
+        The one that begins after it.
+    before, after : (q,) float arrays
+        Capacitor voltages and inductor currents.
+    w : (s,) float array
+        States of the sources.
+    carrying, open : (d,) bool arrays
+        Diodes that carry charge; diodes that do not block flux.
+    """
+
+    segment: int
+    before: np.ndarray
+    after: np.ndarray
+    w: np.ndarray
+    carrying: np.ndarray
+    open: np.ndarray
+
+
+class Origin(NamedTuple):
+    """Where a run comes from, for its derivatives.
+
+    Attributes
+    ----------
+    problem : Problem
+    begins : Beginning
+    turns : tuple of Turn
+        The jumps, in their order.
+    held : dict of str to float
+        What the operating point was held at.
+    conducting : (d,) bool array
+        Diodes and switches that conduct at the operating point.
+    """
+
+    problem: Problem
+    begins: Beginning
+    turns: tuple[Turn, ...]
+    held: dict[str, float]
+    conducting: np.ndarray
+
+
+class TransientResult:
+    """Waveforms over time.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    times : (n,) float array
+        Output times, s.
+    events : tuple of Event
+    energies : Energies
+    certificate : TransientCertificate
+    stop : float
+        End of the run, s.
+    origin : Origin
+    """
+
+    points = POINTS
+    """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
+
+    def __init__(
+        self, terminals: Terminals, times: np.ndarray, segments: Segments, events: tuple[Event, ...],
+        energies: Energies, stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray],
+        changing: Sequence[str], origin: Origin,
+    ) -> None:  # fmt: skip
+        self.circuit, self.times, self.events, self.energies = terminals.circuit, times, events, energies
+        self._terminals, self.origin = terminals, origin
+        self.stop, self.certificate = stop, certificate
+        self._segments, self._waves, self._changing = segments, waves, tuple(changing)
+
+    def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: no interpolation.
+
+        At a jump the values after it.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run.
+        """
+        if times is self.times:
+            return self._waves
+        times = np.atleast_1d(np.asarray(times, dtype=float))
+        if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
+            raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
+        voltage, current, _ = evaluate(self._segments, times)
+        return self._terminals.of_parts(voltage, current)
+
+    @property
+    def segments(self) -> Segments:
+        """The run in segments, for derivatives."""
+        return self._segments
+
+    def segment_starts(self) -> np.ndarray:
+        """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""
+        return self._segments.start
+
+    def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
+        """Voltage between two nodes.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the nodes, joined by a path of elements.
+        times : (n,) array, optional
+            Within the run, s; the output times by default.
+
+        Returns
+        -------
+        (n,) float array
+            v(first) − v(second), V; at a jump the value after it.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run, or no elements between the nodes.
+        TopologyError
+            An unknown node.
+        """
+        voltage, _ = self.at(self.times if times is None else times)
+        path = self.path(first, second)
+        return np.asarray(voltage[:, [k for k, _ in path]] @ np.array([sign for _, sign in path]))
+
+    def current(self, element: str, times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
+        """Current through an element.
+
+        Parameters
+        ----------
+        element : str
+            Its name.
+        times : (n,) array, optional
+            Within the run, s; the output times by default.
+
+        Returns
+        -------
+        (n,) float array
+            A, from its first to its second terminal; at a jump the value after it.
+
+        Raises
+        ------
+        UsageError
+            A time outside the run.
+        TopologyError
+            An unknown element.
+        """
+        _, current = self.at(self.times if times is None else times)
+        return current[:, self.circuit.element_index(element)]
+
+    def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
+        """For each diode and switch its name and the spans of time, s, in which it conducts."""
+        start = self._segments.start
+        sets = self._segments.conducting(np.arange(start.size)).astype(np.int8)
+        step = np.diff(sets, axis=0, prepend=0, append=0)
+        ends = np.append(start, self.stop)
+        return [
+            (name, list(zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist())))
+            for k, name in enumerate(self._changing)
+        ]
+
+    def __repr__(self) -> str:
+        verdict = "certified" if self.certificate.certified else "not certified"
+        return (f"TransientResult of {self.circuit.title!r}: {self.times.size} output times to {self.stop:g} s, "
+                f"{len(self.events)} events, {verdict}")  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        from circuitsim.notebook import of_waveforms
+
+        return of_waveforms(self)
+
+    def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
+        """Elements that lead from one node to another, with +1 along their direction.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the nodes.
+
+        Returns
+        -------
+        list of (int, float)
+            Position of each element in the circuit, and its sign; the voltage of the nodes is the signed sum.
+
+        Raises
+        ------
+        UsageError
+            No elements lead from one to the other.
+        TopologyError
+            An unknown node.
+        """
+        start, end = self.circuit.node_index(first), self.circuit.node_index(second)
+        arrays = self.circuit.arrays()
+        via: dict[int, tuple[int, int, float]] = {start: (start, -1, 0.0)}
+        around: dict[int, list[tuple[int, int, float]]] = {}
+        for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
+            around.setdefault(a, []).append((b, k, 1.0))
+            around.setdefault(b, []).append((a, k, -1.0))
+        queue = [start]
+        for u in queue:
+            for v, k, sign in around.get(u, ()):
+                if v not in via:
+                    via[v] = (u, k, sign)
+                    queue.append(v)
+        if end not in via:
+            raise UsageError(f"no elements lead from {first} to {second}: their voltage is not determined")
+        found = []
+        while start != end:
+            end, k, sign = via[end]
+            found.append((k, sign))
+        return found

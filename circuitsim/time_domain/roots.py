@@ -1,0 +1,169 @@
+"""Kernels: the first root of a waveform on a window, from its values at Chebyshev nodes.
+
+An interpolant is positive where its mean exceeds the sum of its other coefficients, monotone where that holds for its
+derivative. Windows of neither kind are halved; the coefficients on a half are a fixed matrix times those of the whole.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from circuitsim._jit import jit
+from circuitsim.time_domain.exponentials import put
+
+POINTS = 32
+"""Chebyshev nodes of a window."""
+DEPTH = 44
+"""Halvings after which a root without a change of sign is none."""
+
+NODES = np.sort(chebyshev.chebpts1(POINTS))
+"""Chebyshev nodes of the first kind in (−1, 1), ascending: the ends are not among them."""
+SHARES = 0.5 * (1.0 + NODES)
+"""The nodes as shares of a window."""
+TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, POINTS - 1))
+"""Values at the nodes → coefficients."""
+TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
+"""Values at the nodes → the interpolant at the left end of the window."""
+HALVES = np.stack([TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1) for side in (-1.0, 1.0)])
+"""Coefficients on a window → on its left and its right half."""
+DERIVATIVE = np.stack([np.append(chebyshev.chebder(row), 0.0) for row in np.eye(POINTS)], axis=1)
+"""Coefficients → those of the derivative."""
+
+
+@jit()
+def one_signed(c, n):
+    """Whether the interpolant with ``n`` coefficients has no zero."""
+    rest = 0.0
+    for k in range(1, n):
+        rest += abs(c[k])
+    return abs(c[0]) > rest
+
+
+@jit()
+def at(c, n, x):
+    """The interpolant at x (Clenshaw 1955)."""
+    b1, b2 = 0.0, 0.0
+    for k in range(n - 1, 0, -1):
+        b1, b2 = c[k] + 2.0 * x * b1 - b2, b1
+    return c[0] + x * b1 - b2
+
+
+@jit()
+def between(c, n):
+    """The zero of a decreasing interpolant that changes sign, in (−1, 1), by bisection and the secant of Illinois."""
+    low, high = -1.0, 1.0
+    above, below, side = at(c, n, low), at(c, n, high), 0
+    for _ in range(60):
+        x = (low * below - high * above) / (below - above)
+        if not low < x < high:
+            x = 0.5 * (low + high)
+        y = at(c, n, x)
+        if abs(y) <= 1e-16 * abs(c[0]) or high - low <= 4e-16:
+            return x
+        if y > 0.0:
+            low, above = x, y
+            below *= 0.5 if side > 0 else 1.0
+            side = 1
+        else:
+            high, below = x, y
+            above *= 0.5 if side < 0 else 1.0
+            side = -1
+    return 0.5 * (low + high)
+
+
+@jit()
+def first_zero(coefficients, limit):
+    """The first share of the window at which an interpolant that begins positive becomes negative; inf: none below
+    ``limit``."""
+    stack, begin, level = np.empty((DEPTH + 2, POINTS)), np.empty(DEPTH + 2), np.empty(DEPTH + 2, np.int64)
+    slope = np.empty(POINTS)
+    whole = np.empty(POINTS)
+    put(coefficients, stack[0])
+    begin[0], level[0] = 0.0, 0
+    top = 0
+    while top >= 0:
+        c, left, depth = stack[top], begin[top], level[top]
+        if left >= limit:
+            return np.inf
+        largest = 0.0
+        for k in range(POINTS):
+            largest = max(largest, abs(c[k]))
+        n = POINTS
+        while n > 1 and abs(c[n - 1]) <= 1e-17 * largest:
+            n -= 1
+        width = 0.5**depth
+        if one_signed(c, n):
+            if c[0] < 0.0:
+                return left
+            top -= 1
+            continue
+        for k in range(n - 1):
+            slope[k] = 0.0
+            for j in range(k + 1, n):
+                slope[k] += DERIVATIVE[k, j] * c[j]
+        monotone = one_signed(slope, n - 1)
+        if monotone or depth == DEPTH:
+            if at(c, n, 1.0) < 0.0:
+                if at(c, n, -1.0) <= 0.0 or not monotone:
+                    return left
+                return left + width * 0.5 * (1.0 + between(c, n))
+            top -= 1
+            continue
+        put(c, whole)
+        for side in range(2):
+            # The left half lies on top: it comes first.
+            place = top + 1 - side
+            for k in range(n):
+                found = 0.0
+                for j in range(k, n):
+                    found += HALVES[side, k, j] * whole[j]
+                stack[place, k] = found
+            for k in range(n, POINTS):
+                stack[place, k] = 0.0
+            begin[place], level[place] = left + side * 0.5 * width, depth + 1
+        top += 1
+    return np.inf
+
+
+@jit()
+def first_root(values, orders, size):
+    """The first time at which one of several waveforms becomes negative, as a share of the window, and its index.
+
+    Parameters
+    ----------
+    values : (d, POINTS) float array
+        The waveforms at the nodes.
+    orders : (d,) int array
+        Number of leading Taylor terms that are zero at the left end; waveforms of negative order are left out.
+    size : (d,) float array
+        Magnitudes against which the waveforms' rounding counts.
+
+    Returns
+    -------
+    root, index
+        inf, −1 where all stay positive.
+    """
+    best, which = np.inf, -1
+    c = np.empty(POINTS)
+    for d in range(orders.size):
+        if orders[d] < 0:
+            continue
+        noise, largest = 1e-13 * size[d], 0.0
+        for p in range(POINTS):
+            largest = max(largest, abs(values[d, p]))
+        if largest <= noise:
+            continue
+        for k in range(POINTS):
+            c[k] = 0.0
+        # Without the leading zeros at the left end the first root is a root of its own.
+        for p in range(POINTS):
+            x = values[d, p]
+            for _ in range(orders[d]):
+                x /= SHARES[p]
+            for k in range(POINTS):
+                c[k] += TO_COEFFICIENTS[k, p] * x
+        found = first_zero(c, best)
+        if 0.0 < found < best:
+            best, which = found, d
+    return best, which

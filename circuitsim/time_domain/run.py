@@ -1,0 +1,176 @@
+"""`transient`: waveforms from 0 to a time, with their certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.course import Course
+from circuitsim.time_domain.implicit import Implicit
+from circuitsim.time_domain.implicit_result import implicit_run
+from circuitsim.time_domain.problem import STATES, Problem, Switch
+from circuitsim.time_domain.proof import certify
+from circuitsim.time_domain.result import TransientResult, evaluate
+from circuitsim.time_domain.waveforms import FrequencyModulation, Waveform
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
+
+POINTS, LARGEST_POINTS = 1001, 1_000_000
+"""Output times where no number is stated, and most of them."""
+ACCURACY = 1e-5
+"""Of the implicit method, where none is stated."""
+NONE: Mapping[str, Waveform] = MappingProxyType({})
+
+
+class Method(Enum):
+    """How a run goes through time."""
+
+    EXACT = "exact"
+    IMPLICIT = "implicit"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Method:
+        raise UsageError(f"{value!r} is no method: there are exact and implicit")
+
+
+def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Method:
+    """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
+    and more than `STATES` capacitors and inductors.
+    """
+    kind = circuit.arrays().kind
+    states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
+    smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
+    modulated = any(isinstance(wave, FrequencyModulation) for wave in waveforms.values())
+    return Method.EXACT if not smooth and not modulated and not circuit.laws and states <= STATES else Method.IMPLICIT
+
+
+def transient(
+    circuit: Circuit | Deck,
+    stop: float | None = None,
+    waveforms: Mapping[str, Waveform] = NONE,
+    initial: Mapping[str, float] | None = None,
+    points: int | None = None,
+    tolerance: float = 1e-9,
+    switches: Mapping[str, Switch] = MappingProxyType({}),
+    couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+    progress: Callable[[float, float], bool | None] | None = None,
+    begin: float = 0.0,
+    held: Mapping[str, float] = MappingProxyType({}),
+    method: Method | str | None = None,
+    accuracy: float = ACCURACY,
+) -> TransientResult:
+    """The waveforms of a circuit of R, C, L, convex devices, switches and sources from 0 to ``stop`` s.
+
+    Parameters
+    ----------
+    circuit : Circuit or Deck
+        A deck states waveforms, switches, couplings, ``.ic`` and output times itself.
+    stop : float, optional
+        s; of a deck, without it, the end that its ``.tran`` card states.
+    waveforms : mapping of str to Waveform, optional
+        Of voltage and current sources by name; all other sources keep the circuit's values.
+    initial : mapping of str to float, optional
+        Capacitor voltages, V, and inductor currents, A, by name, all others 0 (SPICE's ``uic``); without it the
+        operating point at time 0.
+    points : int, optional
+        Number of output times, evenly spaced, both ends included; 1001 without it.
+    tolerance : float
+        What Kirchhoff's laws, the diodes' laws and the energy balance are held to (`TransientCertificate`).
+    switches : mapping of str to Switch, optional
+        Resistors by name that are switches.
+    couplings : mapping of (str, str) to float, optional
+        Coupling factors of pairs of inductors, between −1 and 1.
+    progress : callable, optional
+        Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
+    begin : float
+        First output time, s; the run itself begins at 0.
+    held : mapping of str to float, optional
+        Potentials of nodes, V, and currents of inductors, A, that the operating point at time 0 is held at (SPICE's
+        ``.ic``). With `initial` they are the initial values of inductors and of capacitors that it does not name.
+    method : Method or str, optional
+        ``exact`` or ``implicit``; without it exact where it applies (`method_for`).
+    accuracy : float
+        Largest local error of an implicit step, of the largest values of each state.
+
+    Returns
+    -------
+    TransientResult
+        An `ImplicitResult` of the implicit method.
+
+    Raises
+    ------
+    UsageError
+        A time that is not positive, an unknown source, too many states; for a deck, what it states itself.
+    InfeasibleError, UnboundedError
+        Sources that contradict each other at some time, through diodes or at once; the error names them and the time.
+    ConvergenceError
+        Events that do not end; waveforms that fail their certificate.
+    """
+    if not isinstance(circuit, Circuit):
+        from circuitsim.time_domain.deck import run_deck
+
+        if waveforms or switches or couplings or held or begin or points is not None:
+            raise UsageError(
+                "a deck states its waveforms, switches, couplings, .ic and output times itself; pass deck.circuit to "
+                "state others"
+            )
+        return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
+    points = POINTS if points is None else points
+    if stop is None:
+        raise UsageError("the end of the run is missing: give stop, s")
+    if not 0.0 < stop < np.inf:
+        raise UsageError(f"a run ends at a positive time, not at {stop!r} s")
+    if not 0.0 <= begin < stop:
+        raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
+    if not 2 <= points <= LARGEST_POINTS:
+        raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
+    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
+    if chosen is Method.IMPLICIT:
+        steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
+        return implicit_run(steps, np.linspace(begin, stop, points), initial, held, tolerance, progress)
+    problem = Problem(circuit, waveforms, switches, couplings)
+    run = Course(problem, stop)
+    run.begin(initial, held)
+    run.go(progress)
+    times = np.linspace(begin, stop, points)
+    if run.stop < stop:
+        if run.stop <= begin:
+            raise UsageError(f"the run was ended at {run.stop:g} s, before its first output time of {begin:g} s")
+        times, stop = np.append(times[times < run.stop], run.stop), run.stop
+    return finished(run, times, tolerance)
+
+
+def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:
+    """The result of a run with its certificate.
+
+    Raises
+    ------
+    ConvergenceError
+        The certificate fails.
+    """
+    problem, segments, energies = run.problem, run.segments(), run.energies()
+    voltage, current, where = evaluate(segments, times)
+    m = problem.own.role.size
+    ohms = np.broadcast_to(problem.own.value[problem.resistors], (times.size, problem.resistors.size)).copy()
+    places = np.searchsorted(problem.resistors, problem.switched)
+    ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
+    voltage, current = voltage[:, :m], current[:, :m]
+    found = certify(problem.own, problem.diodes, voltage, current, ohms, energies.imbalance, tolerance)
+    if not found.certified:
+        raise ConvergenceError(f"the waveforms fail their certificate: {found}; accept less with a larger tolerance")
+    waves = problem.terminals.of_parts(voltage, current)
+    problem.terminals.hold(*waves, tolerance)
+    return TransientResult(
+        problem.terminals, times, segments, run.events(), energies, run.stop, found, waves,
+        [problem.circuit.names[k] for k in (*problem.diodes, *problem.switched)],
+        run.origin(),
+    )  # fmt: skip

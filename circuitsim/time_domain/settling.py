@@ -1,0 +1,323 @@
+"""Settling time and energy of a circuit after steps of its inputs: what one inference of a trained network takes.
+
+A sample is a step of all input sources at time 0, from the operating point before. The outputs have settled from the
+last time on at which one of them was further from its final value than a share of the largest change of an output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.analysis.solve import solve
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.time_domain.measure import Signal
+from circuitsim.time_domain.problem import Switch
+from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.run import transient
+
+if TYPE_CHECKING:
+    import pandas
+
+LONGER = 4.0
+"""Factor to a longer run while the circuit still moves."""
+TRIES = 40
+"""Most runs of one sample."""
+LARGEST = 5000
+"""Stretches of a run after which it is not made longer: the circuit oscillates."""
+STILL = 1e-3
+"""Share of the band within which all outputs and states stay in the second half of a run that is long enough."""
+
+
+class Settling(NamedTuple):
+    """One step of the inputs.
+
+    Attributes
+    ----------
+    time : float
+        After which all outputs stay near their final values, s.
+    delivered, dissipated, lost : float
+        Energy until then, J: from all sources, in resistors and devices, in jumps of charge at once.
+    stored : float
+        Increase in capacitors and inductors, J.
+    final : tuple of float
+        Of the outputs, V.
+    """
+
+    time: float
+    delivered: float
+    dissipated: float
+    lost: float
+    stored: float
+    final: tuple[float, ...]
+
+
+class SettlingResult:
+    """Settling times and energies of samples.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+    rows : tuple of Settling
+        One a sample.
+    share : float
+        Of the largest change of an output, which counts as settled.
+    """
+
+    def __init__(self, outputs: Sequence[str], rows: Sequence[Settling], share: float) -> None:
+        self.outputs, self.rows, self.share = tuple(outputs), tuple(rows), share
+
+    def column(self, name: str) -> np.ndarray:
+        """``time``, ``delivered``, ``dissipated``, ``lost`` or ``stored`` of all samples (n,)."""
+        return np.array([getattr(row, name) for row in self.rows])
+
+    @property
+    def slowest(self) -> int:
+        """The sample with the longest settling time."""
+        return int(self.column("time").argmax())
+
+    @property
+    def hungriest(self) -> int:
+        """The sample with the most energy from the sources."""
+        return int(self.column("delivered").argmax())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: the JSON object of ``circuitsim energy --format json``."""
+        time, energy = self.column("time"), self.column("delivered")
+        return {
+            "schema": 2, "share": self.share, "outputs": list(self.outputs),
+            "worst": {
+                "time": {"sample": self.slowest, "value": float(time.max())},
+                "delivered": {"sample": self.hungriest, "value": float(energy.max())},
+            },
+            "mean": {"time": float(time.mean()), "delivered": float(energy.mean())},
+            "samples": [row._asdict() for row in self.rows],
+        }  # fmt: skip
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row a sample (extra ``pandas``)."""
+        import pandas
+
+        return pandas.DataFrame([
+            {**row._asdict(), "final": None} | dict(zip(self.outputs, row.final)) for row in self.rows
+        ]).drop(columns="final")  # fmt: skip
+
+    def __repr__(self) -> str:
+        worst = f"{self.column('time').max():.4g} s, {self.column('delivered').max():.4g} J"
+        return f"SettlingResult of {len(self.rows)} samples, worst {worst}"
+
+
+class StepCircuit:
+    """A circuit with inputs that step and outputs that settle.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    inputs : sequence of str
+        Voltage and current sources.
+    outputs : sequence of str
+        ``v(out)``, ``v(a,b)``.
+    capacitances : mapping of str to float
+        From nodes to ground, F, beside the circuit's own capacitors.
+    switches, couplings
+        See `circuitsim.time_domain.transient`.
+    share : float
+        Of the largest change of an output, which counts as settled.
+    tolerance : float
+        Of each run's certificate.
+
+    Raises
+    ------
+    UsageError
+        No capacitor and no inductor; an input that is no source; a share outside 0 … 1.
+    """
+
+    def __init__(
+        self, circuit: Circuit, inputs: Sequence[str], outputs: Sequence[str],
+        capacitances: Mapping[str, float] = MappingProxyType({}), switches: Mapping[str, Switch] = MappingProxyType({}),
+        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}), share: float = 0.01,
+        tolerance: float = 1e-9,
+    ) -> None:  # fmt: skip
+        self.circuit = with_capacitances(circuit, capacitances)
+        kind = self.circuit.arrays().kind
+        self.inputs = [self.circuit.names[self.circuit.element_index(name)] for name in inputs]
+        for name in self.inputs:
+            if kind[self.circuit.element_index(name)] not in (VOLTAGE, CURRENT):
+                raise UsageError(f"{name} is no voltage or current source: it is no input")
+        self.storing = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR))
+        if not self.storing.size:
+            raise UsageError("nothing stores energy: give capacitances, --capacitance 1p for all nodes")
+        if not 0.0 < share < 1.0:
+            raise UsageError(f"the share of a change that counts as settled lies between 0 and 1, not {share:g}")
+        if not outputs:
+            raise UsageError("no outputs: write '*! output v(out)' into the deck, or --outputs 'v(out)'")
+        self.probes = [_voltage(name, self.circuit) for name in outputs]
+        self.outputs = [str(probe) for probe in self.probes]
+        self.capacitor = kind[self.storing] == CAPACITOR
+        self.switches, self.couplings, self.share, self.tolerance = switches, couplings, share, tolerance
+
+    def run(self, before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> TransientResult:
+        """Waveforms from a step of the inputs until nothing moves any more.
+
+        Parameters
+        ----------
+        before, after : (inputs,) float arrays
+            V or A.
+
+        Raises
+        ------
+        ConvergenceError
+            The outputs never settle.
+        """
+        circuit = self.circuit.with_values(dict(zip(self.inputs, map(float, after))))
+        start = self._at_rest(before)
+        ohms, value = circuit.arrays().kind == RESISTOR, circuit.arrays().value
+        size = float(value[ohms].max(initial=1.0)) * float(value[self.storing[self.capacitor]].sum())
+        size += float(value[self.storing[~self.capacitor]].sum()) / float(value[ohms & (value > 0.0)].min(initial=1.0))
+        for _ in range(TRIES):
+            found = transient(
+                circuit, size, {}, start, 2, self.tolerance, self.switches, self.couplings
+            )  # fmt: skip
+            if self._still(found):
+                return found
+            if found.segment_starts().size > LARGEST:
+                break
+            size *= LONGER
+        raise ConvergenceError(f"the circuit still moves after {size:g} s: it oscillates, or loses too little")
+
+    def _at_rest(self, inputs: Sequence[float] | np.ndarray) -> dict[str, float]:
+        """Voltages and currents of what stores energy, at the operating point of some inputs."""
+        point = solve(self.circuit.with_values(dict(zip(self.inputs, map(float, inputs)))))
+        levels = np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
+        return {self.circuit.names[k]: level for k, level in zip(self.storing.tolist(), levels.tolist())}
+
+    def _waves(self, run: TransientResult, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs (n, outputs) and capacitor voltages and inductor currents (n, q) at times (n,)."""
+        voltage, current = run.at(times)
+        states = np.where(self.capacitor, voltage[:, self.storing], current[:, self.storing])
+        return np.stack([run.voltage(p.first, p.second or "0", times) for p in self.probes], axis=1), states
+
+    def _still(self, run: TransientResult) -> bool:
+        """Whether outputs and states stay where they are in the second half of a run."""
+        times = run.stop * np.concatenate([[0.0], np.linspace(0.5, 1.0, 65)])
+        outputs, states = self._waves(run, times)
+        for waves in (outputs, states[:, self.capacitor], states[:, ~self.capacitor]):
+            # Rounding of the largest value counts as nothing.
+            moves = np.abs(waves[1:] - waves[-1]).max(initial=0.0)
+            change = np.abs(waves[0] - waves[-1]).max(initial=0.0)
+            if moves > max(STILL * self.share * change, 1e-12 * np.abs(waves).max(initial=0.0)):
+                return False
+        return True
+
+    def settling(self, before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> Settling:
+        """Settling time and energy of one step.
+
+        Parameters
+        ----------
+        before, after : (inputs,) float arrays
+            V or A.
+        """
+        run = self.run(before, after)
+        outputs, _ = self._waves(run, np.array([0.0, run.stop]))
+        first = self._before(before)
+        final = outputs[1]
+        band = self.share * float(np.abs(final - first).max())
+        time = 0.0
+        if band > 1e-12 * float(np.abs([first, final]).max()):
+            for probe, level in zip(self.probes, final.tolist()):
+                for edge in (level - band, level + band):
+                    crossed = Signal(run, probe, {}, edge).crossings(0.0, run.stop)
+                    time = max(time, crossed[-1][0] if crossed else 0.0)
+        values = dict(zip(self.inputs, map(float, after)))
+        until = transient(
+            self.circuit.with_values(values), max(time, 1e-12 * run.stop), {}, self._at_rest(before), 2, self.tolerance,
+            self.switches, self.couplings,
+        ).energies  # fmt: skip
+        return Settling(
+            time, until.delivered, until.dissipated, until.lost, until.stored, tuple(final.tolist())
+        )  # fmt: skip
+
+    def _before(self, inputs: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Outputs (outputs,) at rest before the step."""
+        point = solve(self.circuit.with_values(dict(zip(self.inputs, map(float, inputs)))))
+        return np.array([point.voltage(p.first, p.second or "0") for p in self.probes])
+
+
+def settling_energy(
+    step: StepCircuit, x: np.ndarray, previous: bool = False,
+    progress: Callable[[float, float], bool | None] | None = None,
+) -> SettlingResult:  # fmt: skip
+    """Settling times and energies of samples.
+
+    Parameters
+    ----------
+    step : StepCircuit
+    x : (n, inputs) float array
+        Values of the inputs after each step, V or A.
+    previous : bool
+        Whether each step begins at the sample before (the first at its last); otherwise all inputs are 0 before.
+    progress : callable, optional
+        Called after each sample with their number and n; True ends the run there.
+
+    Returns
+    -------
+    SettlingResult
+
+    Raises
+    ------
+    UsageError
+        Samples of another shape.
+    ConvergenceError, InfeasibleError, UnboundedError
+        Of the runs.
+
+    Examples
+    --------
+    ``settling_energy(StepCircuit(circuit, ["V1"], ["v(out)"], {"out": 1e-12}), [[1.0]]).rows[0].time``
+    """
+    x = np.asarray(x, dtype=float)
+    if x.ndim != 2 or x.shape[1] != len(step.inputs) or not len(x):
+        raise UsageError(f"samples are (n, {len(step.inputs)}) numbers, not {x.shape}")
+    before = np.roll(x, 1, axis=0) if previous else np.zeros(x.shape)
+    rows = []
+    for k in range(len(x)):
+        rows.append(step.settling(before[k], x[k]))
+        if progress is not None and progress(k + 1, len(x)):
+            break
+    return SettlingResult(step.outputs, rows, step.share)
+
+
+def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Circuit:
+    """The circuit with a capacitor from each named node to ground (F).
+
+    Raises
+    ------
+    UsageError
+        A capacitance that is not positive.
+    """
+    columns = circuit.columns()
+    kind, first, second, value = columns[0][:], columns[1][:], columns[2][:], columns[3][:]
+    names, nodes = list(circuit.names), list(circuit.node_names)
+    for node, farads in capacitances.items():
+        if not 0.0 < farads < np.inf:
+            raise UsageError(f"the capacitance of {node} is {farads:g} F: it must be positive")
+        kind.append(CAPACITOR)
+        first.append(circuit.node_index(node))
+        second.append(0)
+        value.append(farads)
+        names.append(f"C({node})")
+    return Circuit.from_columns(
+        circuit.title, (kind, first, second, value), names, nodes, devices=circuit.devices, laws=circuit.laws
+    )
+
+
+def _voltage(text: str, circuit: Circuit) -> Probe:
+    probes = parse_probes(text, circuit)
+    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind != "v":
+        raise UsageError(f"{text!r} is no voltage; outputs are v(node) or v(a,b)")
+    return probes[0]

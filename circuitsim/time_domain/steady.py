@@ -1,0 +1,177 @@
+"""Periodic steady states: shooting with the exact derivative of the states after a period.
+
+x(T; x₀) = x₀ is solved by Newton's method with the monodromy matrix. With ideal diodes and without switches a period
+brings two runs no further apart in energy, so a step that makes the mismatch larger is replaced by a plain period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.circuit import Circuit
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.time_domain.course import Course
+from circuitsim.time_domain.jump_derivatives import jump_maps
+from circuitsim.time_domain.loop import CURRENT, VOLTAGE
+from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.monodromy import monodromy
+from circuitsim.time_domain.periods import periodic
+from circuitsim.time_domain.problem import Problem, Switch
+from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.run import LARGEST_POINTS, finished
+from circuitsim.time_domain.waveforms import Waveform
+
+MOST = 100
+"""Most periods that are run."""
+SHARE = 0.01
+"""Share of the tolerance that the distance from the periodic state may take."""
+ONCE = 1e-9
+"""Multipliers nearer to 1 belong to charges or fluxes that nothing changes: these stay as they began."""
+
+
+class Shooting(NamedTuple):
+    """How a periodic state was found.
+
+    Attributes
+    ----------
+    period : float
+        s.
+    periods : int
+        Number of periods that were run.
+    mismatch : float
+        Largest difference between the states at both ends over the largest voltage or current of the period.
+    distance : float
+        Estimate of the distance from the exact periodic state over the same scale.
+    multipliers : (q,) complex array
+        What a deviation of the states is multiplied by in a period (Floquet); below 1 in magnitude it dies out.
+    """
+
+    period: float
+    periods: int
+    mismatch: float
+    distance: float
+    multipliers: np.ndarray
+
+
+class PeriodicResult(TransientResult):
+    """Waveforms over one period of the periodic steady state, with the certificate of a run over it.
+
+    Attributes
+    ----------
+    shooting : Shooting
+    """
+
+    def __init__(self, run: TransientResult, shooting: Shooting) -> None:
+        self.__dict__.update(run.__dict__)
+        self.shooting = shooting
+
+
+def steady_state_periodic(
+    circuit: Circuit,
+    waveforms: Mapping[str, Waveform],
+    period: float | None = None,
+    initial: Mapping[str, float] | None = None,
+    points: int = 1001,
+    tolerance: float = 1e-9,
+    switches: Mapping[str, Switch] = MappingProxyType({}),
+    couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+    progress: Callable[[float, float], bool | None] | None = None,
+) -> PeriodicResult:
+    """The periodic steady state of a circuit of R, C, L, diodes, switches and periodic sources.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    waveforms : mapping of str to Waveform
+        Of voltage and current sources by name; all other sources keep the circuit's values.
+    period : float, optional
+        s; without it the least common period of the waveforms.
+    initial : mapping of str to float, optional
+        Capacitor voltages, V, and inductor currents, A, to begin the search with; without it the operating point.
+    points : int
+        Number of output times over the period, both ends included.
+    tolerance : float
+        Of the certificate, and of the mismatch of the states at both ends.
+    switches, couplings
+        See `circuitsim.time_domain.transient`.
+    progress : callable, optional
+        Called after each period with their number and the most that are run.
+
+    Returns
+    -------
+    PeriodicResult
+
+    Raises
+    ------
+    UsageError
+        Sources that are not periodic, or not with this period.
+    ConvergenceError
+        No periodic state was found.
+    InfeasibleError, UnboundedError
+        Sources that contradict each other at some time.
+    """
+    if not 2 <= points <= LARGEST_POINTS:
+        raise UsageError(f"a period has 2 to {LARGEST_POINTS:,} output times, not {points}")
+    if period is not None and not 0.0 < period < np.inf:
+        raise UsageError(f"a period is a positive time, not {period!r} s")
+    length, waves = periodic(dict(waveforms), period)
+    problem = Problem(circuit, waves, switches, couplings)
+    run, shooting = _found(problem, length, initial, tolerance, progress)
+    return PeriodicResult(finished(run, np.linspace(0.0, length, points), tolerance), shooting)
+
+
+def _found(
+    problem: Problem, length: float, initial: Mapping[str, float] | None, tolerance: float,
+    progress: Callable[[float, float], bool | None] | None,
+) -> tuple[Course, Shooting]:  # fmt: skip
+    """A run over one period that ends where it begins."""
+    run = Course(problem, length)
+    run.begin(initial, {})
+    x = run.x0
+    energy, d = np.sqrt(problem.parts.value[problem.storing]), problem.diodes.size
+    least, shot, back = np.inf, False, x
+    for count in range(1, MOST + 1):
+        run.go(None)
+        segments, end = run.segments(), run.walk.x.copy()
+        gap, last = end - x, segments.conducting(np.array([-1]))[0]
+        derivative = monodromy(segments, length, jump_maps(problem, run.turns))
+        step = _step(derivative, gap, energy)
+        size = _sizes(run, problem)
+        mismatch, distance = (float((np.abs(v) / size).max(initial=0.0)) for v in (gap, step))
+        same = (last[d:] == segments.conducting(np.array([0]))[0][d:]).all()
+        if max(mismatch, distance) <= SHARE * tolerance and same:
+            multipliers = np.linalg.eigvals(derivative)
+            return run, Shooting(length, count, mismatch, distance, multipliers)
+        if progress is not None:
+            progress(count, MOST)
+        worse = float(np.linalg.norm(energy * gap)) > least
+        if shot and worse:
+            x, shot = back, False
+        else:
+            least, back = float(np.linalg.norm(energy * gap)), end
+            x, shot = x + step, True
+        run = Course(problem, length, run.library)
+        run.set_out(x, last)
+    raise ConvergenceError(
+        f"no periodic state within {MOST} periods: the states after the last differ by {mismatch:.2g} of their size; "
+        "it may not exist (charge or flux that grows), or have another period (--period)"
+    )
+
+
+def _step(derivative: np.ndarray, gap: np.ndarray, energy: np.ndarray) -> np.ndarray:
+    """Newton's step: (1 − M) step = gap, of least energy where 1 − M is singular."""
+    if not gap.size:
+        return gap
+    matrix = (np.eye(gap.size) - derivative) * energy[:, None] / energy
+    return np.linalg.lstsq(matrix, energy * gap, rcond=ONCE)[0] / energy
+
+
+def _sizes(run: Course, problem: Problem) -> np.ndarray:
+    """Largest voltage and current of the run, for each capacitor and inductor."""
+    capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
+    found = np.where(capacitors, run.walk.number[VOLTAGE], run.walk.number[CURRENT])
+    return np.asarray(np.where(found > 0.0, found, 1.0))
