@@ -27,7 +27,7 @@ EQUAL = 1e-13
 
 BETWEEN = 0.8
 """Conductance of every diode in the first linear circuit, as a share of what meets at that of its ends where less
-does: in meshes of 10,000 nodes its drops tell 0.7 of the wrong states of those told while all diodes block."""
+does. In meshes of 10,000 nodes it leaves 0.7 of the diodes in the wrong state that a circuit without diodes leaves."""
 
 EVEN = 1e8
 """Largest ratio of resistances for which potentials in doubles tell most of the conducting diodes."""

@@ -74,7 +74,7 @@ def _add_decay(decay: Rates, name: str, parameter: np.ndarray, gradient: np.ndar
 
 
 def _parts(parameter: np.ndarray, gradient: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Both in parts that stay in the cache between two operations, where they lie alike in memory."""
+    """Both in parts that stay in the cache between two operations, where they have one order in memory."""
     for turned in (np.asarray, np.transpose):
         flat = [turned(array) for array in (parameter, gradient)]
         if all(array.flags.c_contiguous for array in flat):

@@ -142,7 +142,7 @@ def test_voltage_doubler_without_load() -> None:
 
 @pytest.mark.parametrize("load", [5.0, 200.0], ids=["continuous", "discontinuous"])
 def test_buck_converter(load: float) -> None:
-    """Against scipy's integrator of order 8, which is told when each mode ends."""
+    """Against scipy's integrator of order 8, restarted where each mode ends."""
     coil, c, period, on = 1e-4, 1e-5, 1e-5, 4e-6
     circuit = Circuit()
     circuit.voltage_source("V1", "s", "0", 0.0)

@@ -119,7 +119,7 @@ def test_ringing() -> None:
 @pytest.mark.parametrize("inverting", [False, True], ids=["boost", "buck-boost"])
 @pytest.mark.parametrize("load", [20.0, 2000.0], ids=["continuous", "discontinuous"])
 def test_converters(inverting: bool, load: float) -> None:
-    """Against scipy's integrator of order 8, which is told when each mode ends."""
+    """Against scipy's integrator of order 8, restarted where each mode ends."""
     coil, c, period, on, r_on, r_off, source = 1e-4, 1e-5, 1e-5, 4e-6, 0.1, 1e6, 5.0
     circuit = Circuit()
     circuit.voltage_source("Vin", "in", "0", source)

@@ -81,7 +81,7 @@ def test_an_oscillation_settles_with_its_last_crossing() -> None:
 
 
 def test_a_network_of_diodes_against_an_integrator() -> None:
-    """Two outputs behind diodes; the integrator knows the diodes as functions of the voltages (smooth to 1e-9 A)."""
+    """Two outputs behind diodes; for the integrator the diodes are functions of the voltages (smooth to 1e-9 A)."""
     circuit = Circuit("diodes")
     for name in ("1", "2"):
         circuit.voltage_source(f"V{name}", f"in{name}", "0", 0.0)
