@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit.elements import CAPACITOR
+from circuitsim.circuit.elements import CAPACITOR, CURRENT
+from circuitsim.engine import tree
 from circuitsim.engine.active_set import solve_active_set
+from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.loops import loop_currents
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
+from circuitsim.engine.spanning import forest_of
 from circuitsim.engine.tree import CLOSES
 from circuitsim.errors import ConvergenceError
 
@@ -59,8 +62,8 @@ def steady_state(
     unique[net.fixed] &= net.first[net.fixed] != net.second[net.fixed]
     unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
-    voltages, low = point.v.copy(), point.v_low.copy()
     drop = _drops(net, point, forward, tight, current)
+    voltages, low = _potentials(net, point, drop)
     for quantity in (current, drop, voltages):
         if not (np.abs(quantity) <= LARGEST).all():
             raise ConvergenceError(_out_of_range(net, current, drop))
@@ -130,6 +133,25 @@ def _drops(
     other = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
     drop[other] = voltages_between(net, point, other)
     return drop
+
+
+def _potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Node potentials, V, and what rounding them to doubles leaves over, V: those of the point.
+
+    In a loop of sources that closes but for rounding, elements without a drop may have ends that differ by it. Then
+    potentials are sums of drops along a forest that takes all elements without a drop first.
+    """
+    v, low, made, kind = point.v.copy(), point.v_low.copy(), point.tree, net.structure.arrays.kind
+    level = np.flatnonzero((drop == 0.0) & (kind != CURRENT) & (kind != CAPACITOR))
+    a, b = net.first[level], net.second[level]
+    joined = made.root_of[a] == made.root_of[b]
+    if not (joined & ((v[a] != v[b]) | (low[a] != low[b]))).any():
+        return v, low
+    forest = forest_of(net, np.concatenate([level[joined], made.edge[made.edge >= 0]]))
+    kernel(tree.tree_potentials, net.first.size)(
+        forest.order, forest.edge, forest.parent, net.first, net.ohms, net.emf, point.current, point.current_low, v, low
+    )
+    return v, low
 
 
 def _out_of_range(net: Network, current: np.ndarray, drop: np.ndarray) -> str:

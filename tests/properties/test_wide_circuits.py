@@ -46,7 +46,7 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         # A current within its accuracy, whose drop is all of its loop's.
         (Regime.ANYTHING, 620139),
         # Loops of sources that close up to rounding, by a short at a node without other currents.
-        (Regime.DECIMALS, 7011932), (Regime.DECIMALS, 7062772),
+        (Regime.DECIMALS, 7011932), (Regime.DECIMALS, 7062772), (Regime.DECIMALS, 9553132), (Regime.DECIMALS, 9594882),
         # Currents of another biconnected component, which cancel, beside a current of 1e-28 of them.
         (Regime.CANCELLING, 7016846),
         # The energy of a current source across a nanoohm.
@@ -70,6 +70,16 @@ SHRUNK: dict[str, Parts] = {
     "resistor beside a diode that closes a loop of sources": [
         ("R", 0, 1, 1.0), ("R", 2, 1, 1.0), ("V", 1, 3, -0.6), ("V", 0, 4, -0.1), ("V", 2, 4, 0.5), ("D", 3, 2, 0.0),
         ("R", 3, 1, 0.1), ("D", 1, 0, 0.0),
+    ],
+    # 2⁻⁵⁵ V between nodes that a resistor without a current and a diode join.
+    "resistor without a current in a loop of sources": [
+        ("R", 1, 2, 0.858300860942038), ("D", 3, 2, 0.0), ("R", 3, 0, 12288.0), ("D", 4, 5, 0.0), ("V", 5, 6, -0.6),
+        ("V", 7, 6, -0.7), ("V", 0, 4, -0.1), ("D", 7, 2, 0.0), ("I", 1, 0, 1.3), ("D", 1, 8, 0.0),
+    ],
+    "resistors without a current in a loop of sources": [
+        ("D", 1, 0, 0.0), ("R", 1, 2, 65.32029177621114), ("R", 3, 0, 0.375), ("R", 3, 4, 10.950978383377498),
+        ("R", 2, 5, 10.92515576955131), ("R", 2, 6, 0.25), ("V", 4, 3, 0.2), ("V", 5, 2, -1.2), ("V", 7, 1, 0.1),
+        ("V", 3, 7, -0.3), ("D", 4, 6, 0.0), ("R", 8, 9, 1.0),
     ],
     # 24,600 A that cancel between nodes 1 and 6; 1.4e-24 A through both resistors on the other side of node 1.
     "cancelling sources beside a small current": [
