@@ -61,9 +61,9 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "rectifier-six-pulse-smoothed": {
         "V": {"out": 50 * 3**0.5, "n": -50 * 3**0.5}, "I": {"L1": 5 * 3**0.5}, "ON": {"D3", "D5"},
     },
-    # Open switches: 10 MΩ; 10 kΩ beside the coil's 100 Ω.
+    # An open switch of 10 MΩ; a closed one of 10 mΩ beside the coil's 100 Ω.
     "buck-boost-converter": {"V": {"in": 12, "a": 0, "out": 0, "g": 0}, "I": {"S1": 12 / 10e6}, "ON": set()},
-    "relay-flyback": {"V": {"d": 12 * 1e4 / 10100, "g": 5}, "I": {"L1": 12 / 10100}, "ON": set()},
+    "relay-flyback": {"V": {"d": 12 * 0.01 / 100.01, "g": 5}, "I": {"L1": 12 / 100.01}, "ON": set()},
     "charge-sharing": {"V": {"g": 0}, "I": {"S1": 0}, "FLOATING": {"a", "b"}},
     # Over frequency: tests/small_signal.
     "lowpass-butterworth": {"V": {"in": 1, "a": 1 / 2, "out": 1 / 2}, "I": {"L1": 1 / 1200, "C1": 0}},
