@@ -41,11 +41,11 @@ suppress_warnings = ["myst.xref_missing", "myst.header"]
 
 PUBLIC = (
     "circuitsim", "circuitsim.netlist", "circuitsim.circuit", "circuitsim.models", "circuitsim.controlled",
-    "circuitsim.analysis", "circuitsim.time_domain", "circuitsim.small_signal", "circuitsim.effective",
-    "circuitsim.tolerance", "circuitsim.plotting", "circuitsim.report", "circuitsim.examples", "circuitsim.trained",
-    "circuitsim.notebook", "circuitsim.blocks", "circuitsim.learning", "circuitsim.training", "circuitsim.layered",
-    "circuitsim.hopfield", "circuitsim.boltzmann", "circuitsim.ffebm", "circuitsim.datasets", "circuitsim.errors",
-    "circuitsim.certificate", "circuitsim.units",
+    "circuitsim.analysis", "circuitsim.time_domain", "circuitsim.fitting", "circuitsim.small_signal",
+    "circuitsim.effective", "circuitsim.tolerance", "circuitsim.plotting", "circuitsim.report", "circuitsim.examples",
+    "circuitsim.trained", "circuitsim.notebook", "circuitsim.blocks", "circuitsim.learning", "circuitsim.training",
+    "circuitsim.layered", "circuitsim.hopfield", "circuitsim.boltzmann", "circuitsim.ffebm", "circuitsim.datasets",
+    "circuitsim.errors", "circuitsim.certificate", "circuitsim.units",
 )  # fmt: skip
 
 
@@ -65,6 +65,8 @@ def public_names(module: str) -> list[str]:
 def write_reference(folder: Path) -> None:
     """One page a package, one entry a public name."""
     folder.mkdir(exist_ok=True)
+    for page in folder.iterdir():  # those of packages that are no more
+        page.unlink()
     seen: dict[int, str] = {}
     about = "Every command, and every public name by package."
     lines = ["# Reference", "", about, "", "```{toctree}", ":maxdepth: 1", ""]

@@ -138,16 +138,19 @@ def _drops(
 def _potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Node potentials, V, and what rounding them to doubles leaves over, V: those of the point.
 
-    In a loop of sources that closes but for rounding, elements without a drop may have ends that differ by it. Then
-    potentials are sums of drops along a forest that takes all elements without a drop first.
+    In a loop of sources and elements without a drop that closes but for rounding, ends of such an element may differ by
+    it. Then potentials are sums of drops along a forest that takes it first, then the tree's elements without a drop.
     """
     v, low, made, kind = point.v.copy(), point.v_low.copy(), point.tree, net.structure.arrays.kind
-    level = np.flatnonzero((drop == 0.0) & (kind != CURRENT) & (kind != CAPACITOR))
+    level = np.flatnonzero((drop == 0.0) & ~made.inside & (kind != CURRENT) & (kind != CAPACITOR))
     a, b = net.first[level], net.second[level]
-    joined = made.root_of[a] == made.root_of[b]
-    if not (joined & ((v[a] != v[b]) | (low[a] != low[b]))).any():
+    level = level[(made.root_of[a] == made.root_of[b]) & ((v[a] != v[b]) | (low[a] != low[b]))]
+    flat = net._replace(ohms=np.where(drop == 0.0, 0.0, net.ohms))
+    closing = level[sources_alone(flat, point, level)] if level.size else level
+    if not closing.size:
         return v, low
-    forest = forest_of(net, np.concatenate([level[joined], made.edge[made.edge >= 0]]))
+    edges = made.edge[made.edge >= 0]
+    forest = forest_of(net, np.concatenate([closing, edges[drop[edges] == 0.0], edges[drop[edges] != 0.0]]))
     kernel(tree.tree_potentials, net.first.size)(
         forest.order, forest.edge, forest.parent, net.first, net.ohms, net.emf, point.current, point.current_low, v, low
     )

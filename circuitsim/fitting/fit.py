@@ -78,20 +78,45 @@ class WaveformFit:
         return np.clip(found, self.timed.low, self.timed.high)
 
     def scatter(self, share: float, rng: np.random.Generator) -> None:
-        """Multiply positive numbers by exp(share · N(0, 1)), within their bounds."""
+        """Multiply positive numbers by exp(share · N(0, 1)), within their bounds.
+
+        Parameters
+        ----------
+        share : float
+            Standard deviation of the logarithms.
+        rng : numpy.random.Generator
+        """
         if "logarithm" in self.parameters:
             self.parameters["logarithm"] += share * rng.standard_normal(self.parameters["logarithm"].size)
         self.project()
 
     def run(self, sample: int, values: np.ndarray | None = None, points: int = 2) -> TransientResult:
-        """The waveforms of a sample, by default with the numbers as they are now."""
+        """The waveforms of a sample.
+
+        Parameters
+        ----------
+        sample : int
+            Position in ``targets``.
+        values : (n,) float array, optional
+            The numbers, in SI units; by default as they are now.
+        points : int
+            Number of output times.
+        """
         own, inputs = self.targets[sample], dict[str, Waveform]()
         if isinstance(own, WaveTarget):
             inputs = {name: PiecewiseLinear(own.times.tolist(), y.tolist()) for name, y in own.inputs.items()}
         return self.timed.run(self.values() if values is None else values, inputs, points)
 
     def loss(self, sample: int, result: TransientResult) -> Loss:
-        """The loss of a sample's waveforms."""
+        """The loss of a sample's waveforms.
+
+        Parameters
+        ----------
+        sample : int
+            Position in ``targets``.
+        result : TransientResult
+            As `run` gives it.
+        """
         own = self.targets[sample]
         if isinstance(own, WaveTarget):
             return _of_waves(own, result)
@@ -101,7 +126,20 @@ class WaveformFit:
         return {name.lower(): value for name, value in self.timed.deck.parameters.items()}
 
     def gradient(self, batch: Batch, rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
-        """The exact gradient over some samples."""
+        """The exact gradient over some samples.
+
+        Parameters
+        ----------
+        batch : sequence of arrays
+            Its first holds positions in ``targets``.
+        rng : numpy.random.Generator
+            Not used: nothing is random.
+
+        Returns
+        -------
+        dict of str to array or None, dict of str to float
+            By parameter; means of the loss and of what it measures.
+        """
         total, metrics = np.zeros(self.size.size), dict[str, float]()
         rows = batch[0].tolist()
         for sample in rows:
