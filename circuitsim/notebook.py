@@ -6,6 +6,7 @@ import os
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim.circuit.source import circuit_of
 from circuitsim.formats import html
 
 if TYPE_CHECKING:
@@ -56,18 +57,12 @@ class Picture(NamedTuple):
         write_file(path, rendered(draw_circuit(self.source), form))
 
     def __repr__(self) -> str:
-        circuit = _circuit(self.source)
+        circuit = circuit_of(self.source)
         return f"Picture of {circuit.title!r}, {len(circuit)} elements: save(path) writes it"
 
 
-def _circuit(source: OperatingPoint | Circuit) -> Circuit:
-    from circuitsim.circuit import Circuit
-
-    return source if isinstance(source, Circuit) else source.circuit
-
-
 def _drawing(source: OperatingPoint | Circuit) -> str:
-    return Picture(source)._repr_svg_() if len(_circuit(source)) <= DRAWN else ""
+    return Picture(source)._repr_svg_() if len(circuit_of(source)) <= DRAWN else ""
 
 
 def of_circuit(circuit: Circuit) -> str:

@@ -20,6 +20,7 @@ from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
+from circuitsim.circuit.source import circuit_of
 from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
@@ -187,7 +188,7 @@ def prepared(
     TopologyError
         A circuit without elements, or a tolerance out of range.
     """
-    circuit = circuit if isinstance(circuit, Circuit) else circuit.circuit
+    circuit = circuit_of(circuit)
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:

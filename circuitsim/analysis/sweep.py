@@ -16,6 +16,7 @@ from circuitsim.analysis.sweep_points import Block, Job, Rows, Solved, blocks, d
 from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import Problem, UsageError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def sweep(
     >>> sweep(c, {"V1": [-1.0, 0.0, 2.0]}, "v(out)")["v(out)"].tolist()
     [0.0, 0.0, 2.0]
     """
-    circuit = source if isinstance(source, Circuit) else source.circuit
+    circuit = circuit_of(source)
     groups = [group(names, values, source) for names, values in vary.items()]
     axes = [axis for group in groups for axis in group]
     twice = [axis.label for k, axis in enumerate(axes) if axis.label in [a.label for a in axes[:k]]]
@@ -118,7 +119,7 @@ def sweep(
 
 
 def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list[Probe | Formula]:
-    circuit = source if isinstance(source, Circuit) else source.circuit
+    circuit = circuit_of(source)
     if columns is None:
         return [*all_probes(circuit)]
     found = parse_probes(columns if isinstance(columns, str) else " ".join(columns), circuit)

@@ -13,6 +13,7 @@ from circuitsim.analysis.solve import solve
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def transfer_function(
     >>> tf.gain.value, round(tf.input_resistance.value, 6), round(tf.output_resistance.value, 6)
     (0.75, 4000.0, 750.0)
     """
-    circuit = source if isinstance(source, Circuit) else source.circuit
+    circuit = circuit_of(source)
     probes = parse_probes(output, circuit)
     if len(probes) != 1:
         raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")

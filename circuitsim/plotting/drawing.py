@@ -10,6 +10,7 @@ import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
+from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.plotting.labels import Place, Placer, Text
 from circuitsim.plotting.layout import ON_GRID, place
@@ -134,7 +135,7 @@ def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) 
     UsageError
         A circuit with more elements than a picture can show.
     """
-    circuit = source if isinstance(source, Circuit) else source.circuit
+    circuit = circuit_of(source)
     if len(circuit) > MOST:
         raise UsageError(f"the circuit has {len(circuit):,} elements, a drawing shows at most {MOST:,}; "
                          "draw a sub-circuit")  # fmt: skip

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.circuit.source import circuit_of
 from circuitsim.plotting.circuit import potential_colours
 from circuitsim.plotting.drawing import NOTHING, Drawing, Label, Stroke, arrange, shown
 from circuitsim.plotting.labels import Text
@@ -181,7 +182,7 @@ class _Writer:
 
 def describe(source: OperatingPoint | Circuit, k: int) -> str:
     """An element in words: name, kind, nodes, value, and volts, amperes, watts and state where it is solved."""
-    circuit = source if isinstance(source, Circuit) else source.circuit
+    circuit = circuit_of(source)
     kind, first, second, value = (column[k] for column in circuit.arrays()[:4])
     row = ELEMENTS[int(kind)]
     words = f"{circuit.names[k]}, {row.name} from {circuit.node_names[int(first)]} to {circuit.node_names[int(second)]}"
@@ -193,4 +194,3 @@ def describe(source: OperatingPoint | Circuit, k: int) -> str:
     words += ": " + ", ".join(format_quantity(float(number) + 0.0, unit, 5) for number, unit in numbers)
     region = source.region(k)
     return words + (f", {region.name}" if region is not None else "")
-

@@ -13,6 +13,7 @@ import numpy as np
 from circuitsim.analysis.probes import parse_probes
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.executors import executor_of, in_order
 from circuitsim.journal import Journal
@@ -129,7 +130,7 @@ def montecarlo(
     (5.0, True, True)
     """
     _check(samples, confidence, seed)
-    circuit = source if isinstance(source, Circuit) else source.circuit
+    circuit = circuit_of(source)
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
     spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)

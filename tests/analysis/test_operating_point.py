@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
 import circuitsim
 from circuitsim.analysis import prepared
 from circuitsim.certificate import certify
-from circuitsim.errors import TopologyError
+from circuitsim.errors import TopologyError, UsageError
 
 
 def solve(text: str) -> circuitsim.OperatingPoint:
@@ -146,3 +147,18 @@ def test_a_drop_below_the_resolution_of_a_double_does_not_turn_a_diode_round() -
     op = solve("V1 p 0 1\nR1 p a 1\nD1 a c\nR2 c d 10n\nD2 d b\nD3 b c\nR3 b 0 100meg\nR4 c 0 1\n")
     assert op.current("D2") == pytest.approx(5e-9, rel=1e-6)
     assert op.current("D3") == 0.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        circuitsim.solve,
+        circuitsim.prepared,
+        lambda source: circuitsim.sweep(source, {"V1": [1.0]}),
+        lambda source: circuitsim.montecarlo(source, ["R1=1%"], "v(a)"),
+        lambda source: circuitsim.worst_case(source, ["R1=1%"], "v(a)"),
+    ],
+)
+def test_a_text_in_place_of_a_circuit_names_the_readers(call: Callable[[str], object]) -> None:
+    with pytest.raises(UsageError, match=r"circuitsim\.load\(path\) reads a file, circuitsim\.loads\(text\) a text"):
+        call("V1 a 0 1\nR1 a 0 1k")

@@ -1,0 +1,34 @@
+"""The circuit of what a function is given: a circuit itself, or a deck, point or result that holds one."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from circuitsim.circuit.circuit import Circuit
+from circuitsim.errors import UsageError
+
+
+class OfCircuit(Protocol):
+    """A deck, an operating point: anything with a circuit."""
+
+    @property
+    def circuit(self) -> Circuit: ...
+
+
+def circuit_of(source: Circuit | OfCircuit) -> Circuit:
+    """The circuit of ``source``.
+
+    Raises
+    ------
+    UsageError
+        A text, a path or anything else without a circuit.
+    """
+    if isinstance(source, Circuit):
+        return source
+    circuit = getattr(source, "circuit", None)
+    if not isinstance(circuit, Circuit):
+        raise UsageError(
+            f"a circuit or a deck is needed, not {type(source).__name__}: circuitsim.load(path) reads a file, "
+            "circuitsim.loads(text) a text"
+        )
+    return circuit
