@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from circuitsim._graphs import find, unite
+from circuitsim.certificate import ROUNDING as ROUNDED
 from circuitsim.certificate import branch_violations, current_scale, net_currents
+from circuitsim.circuit.elements import CURRENT as CURRENT_SOURCE
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, refactor, solve_sample, take_conductances
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct
 from circuitsim.engine.small.linear import substitute
@@ -207,12 +210,28 @@ def violations(kind, first, second, value, v, low, still, current, at_node, role
     )
     if bound <= ACCURATE or not bound < np.inf:
         return bound
-    least = np.inf
+    return parts_bound(kind, first, second, current, at_node, role)
+
+
+def parts_bound(kind, first, second, current, at_node, role):
+    """The bound on the errors of currents where those of devices and current sources are given.
+
+    These join no nodes, and neither does ground: what is lost at the nodes of one part returns through ground to that
+    part alone, so that a part with small currents is not judged by what rounding leaves in another.
+    """
+    leader, total = np.arange(at_node.shape[1]), np.zeros(at_node.shape[1])
     for e in range(role.size):
-        if role[e] == NO_DEVICE and current[e] != 0.0:
+        if role[e] == NO_DEVICE and kind[e] != CURRENT_SOURCE and min(first[e], second[e]) > 0:
+            unite(leader, first[e], second[e])
+    for k in range(1, leader.size):
+        total[find(leader, k)] += abs(at_node[0, k]) + ROUNDED * at_node[1, k]
+    bound = 0.0
+    for e in range(role.size):
+        if role[e] == NO_DEVICE and kind[e] != CURRENT_SOURCE and current[e] != 0.0:
             local = max(at_node[1, first[e]], at_node[1, second[e]])
-            least = min(least, current_scale(abs(current[e]), local))
-    return total / least
+            lost = total[find(leader, max(first[e], second[e]))]
+            bound = max(bound, lost / current_scale(abs(current[e]), local))
+    return bound
 
 
 def share_of_step(step, off):

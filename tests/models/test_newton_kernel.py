@@ -141,3 +141,17 @@ def test_derivatives_of_batches_against_differences() -> None:
 def test_circuits_that_once_took_more_steps(seed: int) -> None:
     """26 to 50 steps before load lines had the resistances that devices see."""
     assert int(str(circuitsim.solve(draw(seed)).solver["newton_steps"])) <= 30
+
+
+def test_leakage_beside_large_currents_is_proven_by_the_kernel() -> None:
+    """A blocking junction separates the part of its leakage from that of 10 A: rounding there does not matter here."""
+    deck = "test\nV1 in 0 -0.57\nR1 in a 1k\nD1 a b D0\nRb b 0 10m\nIb 0 b 10\nRc b 0 33m\n"
+    circuit = circuitsim.loads(deck + ".model D0 D(IS=1e-14 N=1.05)\n")
+    ready = ready_for(circuit)
+    point = ready.solve_next(circuit.arrays().value, ready.solve())
+    assert isinstance(point, SmoothPoint)
+    b = 10.0 / (1.0 / 10e-3 + 1.0 / 33e-3)
+    (device,) = circuit.devices.values()
+    leakage = device.law(-0.57 - b)[0]  # what it drops along R1, 1e-11 V, changes it by 1e-26 A
+    assert point.current("R1") == pytest.approx(leakage, rel=1e-9) and -1e-14 <= leakage < -0.9e-14
+    assert point["b"] == pytest.approx(b, rel=1e-12)
