@@ -96,20 +96,11 @@ class Signal:
             last = sign or last
         return crossings
 
-    def extreme(self, begin: float, end: float, sign: float) -> tuple[float, float]:
-        """The largest value (``sign`` 1) or the smallest (−1), and its time."""
+    def extremes(self, begin: float, end: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The smallest value and its time, and the largest and its time."""
         ends, c = self.pieces(begin, end)
-        best, when = -math.inf, begin
-        reach = sign * c[:, 0] + np.abs(c[:, 1:]).sum(axis=1)
-        for k in np.argsort(-reach, kind="stable").tolist():
-            if reach[k] <= best:
-                break
-            x = np.concatenate([[-1.0, 1.0], _roots(chebyshev.chebder(c[k]))])
-            values = sign * chebyshev.chebval(x, c[k])
-            if values.max() > best:
-                best = float(values.max())
-                when = float(ends[k, 0] + 0.5 * (ends[k, 1] - ends[k, 0]) * (1.0 + x[int(values.argmax())]))
-        return sign * best, when
+        low, when_low = _largest(ends, -c)
+        return (-low, when_low), _largest(ends, c)
 
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """∫ of the signal or its square."""
@@ -127,6 +118,21 @@ def _interpolation(points: int) -> tuple[np.ndarray, np.ndarray]:
     """Chebyshev nodes in (−1, 1), and the matrix from values there to coefficients."""
     nodes = np.sort(chebyshev.chebpts1(points))
     return nodes, np.linalg.inv(chebyshev.chebvander(nodes, points - 1))
+
+
+def _largest(ends: np.ndarray, c: np.ndarray) -> tuple[float, float]:
+    """The largest value of a signal in pieces, and its time; see `_Pieces`."""
+    best, when = -math.inf, float(ends[0, 0])
+    reach = c[:, 0] + np.abs(c[:, 1:]).sum(axis=1)
+    for k in np.argsort(-reach, kind="stable").tolist():
+        if reach[k] <= best:
+            break
+        x = np.concatenate([[-1.0, 1.0], _roots(chebyshev.chebder(c[k]))])
+        values = chebyshev.chebval(x, c[k])
+        if values.max() > best:
+            best = float(values.max())
+            when = float(ends[k, 0] + 0.5 * (ends[k, 1] - ends[k, 0]) * (1.0 + x[int(values.argmax())]))
+    return best, when
 
 
 def _roots(c: np.ndarray) -> np.ndarray:
@@ -261,7 +267,7 @@ class Reader:
             return signal.integral(begin, end) / (end - begin if kind == "avg" else 1.0)
         if kind == "rms":
             return math.sqrt(signal.integral(begin, end, 2) / (end - begin))
-        low, high = (signal.extreme(begin, end, sign) for sign in (-1.0, 1.0))
+        low, high = signal.extremes(begin, end)
         return {"min": low[0], "max": high[0], "pp": high[0] - low[0], "min_at": low[1], "max_at": high[1]}[kind]
 
     def find(self) -> float | None:

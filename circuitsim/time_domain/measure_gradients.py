@@ -127,10 +127,11 @@ class _TermsReader(Reader):
             self.add(1.0 / (end - begin) if kind == "avg" else 1.0, Integral(quantity, begin, end))
         elif kind == "rms":
             self.add(0.5 / (value * (end - begin)) if value else 0.0, Integral(quantity, begin, end, 2))
-        for sign, kinds in ((1.0, ("max", "pp")), (-1.0, ("min", "pp"))):
-            if kind in kinds:
-                extreme, time = signal.extreme(begin, end, sign)
-                self.add(sign if kind == "pp" else 1.0, self._place(signal, time, extreme, (begin, end)))
+        elif kind in ("min", "max", "pp"):
+            low, high = signal.extremes(begin, end)
+            signs = {"min": ((1.0, low),), "max": ((1.0, high),), "pp": ((-1.0, low), (1.0, high))}[kind]
+            for sign, (extreme, time) in signs:
+                self.add(sign, self._place(signal, time, extreme, (begin, end)))
         return value
 
     def _place(self, signal: Signal, time: float, value: float, fixed: tuple[float, float]) -> Functional:
