@@ -1,7 +1,8 @@
-"""Expressions in voltages v(a,b) and currents i(name) that are affine in them: constant + Σ coefficient · control.
+"""Expressions in voltages v(a,b) and currents i(name), affine or piecewise linear: constant + Σ coefficient · control.
 
-Coefficients may be any expressions of parameters. Whatever else is done to a control (a product of two, a function, a
-condition) is refused by name.
+Coefficients may be any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps
+(`circuitsim.netlist.ramps`). Whatever else is done to a control (a product of two, a function, a condition) is refused
+by name.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from circuitsim.netlist.expression import (
     parse,
 )
 from circuitsim.netlist.functions import OPERATORS
+from circuitsim.netlist.ramps import Affine, Ramps, scaled, total
 from circuitsim.netlist.values import leftover
 
 MARK = "\u00aa"
@@ -49,13 +51,6 @@ class Behaviour(NamedTuple):
 
     code: Code
     controls: tuple[Reference, ...]
-
-
-class Affine(NamedTuple):
-    """constant + Σ coefficients[k] · control k."""
-
-    constant: float
-    coefficients: dict[int, float]
 
 
 def behaviour(text: str, start: int, stop: int, card: Any, scope: Any) -> Behaviour:
@@ -86,28 +81,29 @@ def behaviour(text: str, start: int, stop: int, card: Any, scope: Any) -> Behavi
     return Behaviour(code, tuple(controls))
 
 
-def affine_value(code: Code, environment: Environment, evaluator: Evaluator) -> Affine:
-    """The value of an expression with stand-ins.
+def affine_value(code: Code, environment: Environment, evaluator: Evaluator) -> tuple[Affine, list[Affine]]:
+    """The value of an expression with stand-ins, and the arguments of its ramps.
 
     Raises
     ------
     ExpressionError
-        It is not affine in its controls, or has no value.
+        It is not piecewise linear in its controls, or has no value.
     """
     evaluator.depth = 0
     evaluator.need(code, environment)
-    found = _run(code, environment, evaluator, ())
-    return found if isinstance(found, Affine) else Affine(found, {})
+    ramps = Ramps()
+    found = _run(code, environment, evaluator, (), ramps)
+    return (found if isinstance(found, Affine) else Affine(found, {})), ramps.values
 
 
 def _refuse(what: str, at: int, code: Code) -> ExpressionError:
     return ExpressionError(
         "unsupported", f"{what} of voltages or currents is not affine in them", at,
-        "sums, and products with numbers and parameters, are; write a nonlinear law with diodes", code,
+        "sums, products with numbers, max, min, abs, limit and table may be written; a nonlinear law with diodes", code,
     )  # fmt: skip
 
 
-def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: Sequence[Any]) -> Any:
+def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: Sequence[Any], ramps: Ramps) -> Any:
     """Run the program on numbers and affine values."""
     stack: list[Any] = []
     program, position = code.program, 0
@@ -127,7 +123,7 @@ def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: 
         elif instruction == LOCAL:
             stack.append(arguments[argument])
         elif instruction == NEGATE:
-            stack.append(_scaled(stack.pop(), -1.0))
+            stack.append(scaled(stack.pop(), -1.0))
         elif instruction in (NOT, TRUTH, JUMP_IF_ZERO):
             top = stack.pop()
             if isinstance(top, Affine):
@@ -142,7 +138,7 @@ def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: 
             name, count = argument
             values = tuple(stack[len(stack) - count :])
             del stack[len(stack) - count :]
-            stack.append(_call(name, values, at, code, environment, evaluator))
+            stack.append(_call(name, values, at, code, environment, evaluator, ramps))
         else:
             right, left = stack.pop(), stack.pop()
             stack.append(_binary(instruction, left, right, at, code, evaluator))
@@ -150,19 +146,33 @@ def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: 
 
 
 def _call(
-    name: str, values: tuple[Any, ...], at: int, code: Code, environment: Environment, evaluator: Evaluator
-) -> Any:
-    """A function: of the deck (which may be affine), or one built in (of numbers only)."""
+    name: str, values: tuple[Any, ...], at: int, code: Code, environment: Environment, evaluator: Evaluator,
+    ramps: Ramps,
+) -> Any:  # fmt: skip
+    """A function: of the deck (which may be affine), or one built in (of numbers, or piecewise linear)."""
     if not any(isinstance(value, Affine) for value in values):
         result = evaluator.call(name, values, at, code, environment, evaluator.work + limits.OPERATIONS)
         return evaluator.noted(result)
     own = code.scope.find_function(name) if code.scope is not None else None
-    if own is None or len(values) != len(own.arguments):
+    if own is None:
+        return _built_in(name, values, at, code, ramps)
+    if len(values) != len(own.arguments):
         raise _refuse(f"{name}()", at, code)
     evaluator.deeper(code, at)
-    result = _run(own.body, environment, evaluator, values)
+    result = _run(own.body, environment, evaluator, values, ramps)
     evaluator.depth -= 1
     return result
+
+
+def _built_in(name: str, values: tuple[Any, ...], at: int, code: Code, ramps: Ramps) -> Any:
+    """A piecewise-linear function of affine values."""
+    function, low, high = ramps.function(name) or (None, 1, 0)
+    if function is None or not low <= len(values) <= high:
+        raise _refuse(f"{name}()", at, code)
+    try:
+        return function(*values)
+    except ValueError as error:
+        raise ExpressionError("unsupported", f"{name}(): {error}", at, "", code) from None
 
 
 def _binary(operator: Any, left: Any, right: Any, at: int, code: Code, evaluator: Evaluator) -> Any:
@@ -170,25 +180,10 @@ def _binary(operator: Any, left: Any, right: Any, at: int, code: Code, evaluator
     if not isinstance(left, Affine) and not isinstance(right, Affine):
         return evaluator.apply(operator, OPERATORS[operator], (left, right), at, code)
     if operator in ("+", "-"):
-        return _sum(left, _scaled(right, -1.0 if operator == "-" else 1.0))
+        return total(left, scaled(right, -1.0 if operator == "-" else 1.0))
     if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
-        return _scaled(left, right) if isinstance(left, Affine) else _scaled(right, left)
+        return scaled(left, right) if isinstance(left, Affine) else scaled(right, left)
     if operator == "/" and not isinstance(right, Affine):
-        return _scaled(left, evaluator.apply("/", OPERATORS["/"], (1.0, right), at, code))
+        return scaled(left, evaluator.apply("/", OPERATORS["/"], (1.0, right), at, code))
     what = {"*": "the product", "/": "a quotient by", "**": "a power", "^": "a power"}.get(operator, f"{operator!r}")
     raise _refuse(what, at, code)
-
-
-def _scaled(value: Any, factor: float) -> Any:
-    if not isinstance(value, Affine):
-        return value * factor
-    return Affine(value.constant * factor, {k: c * factor for k, c in value.coefficients.items()})
-
-
-def _sum(left: Any, right: Any) -> Affine:
-    a = left if isinstance(left, Affine) else Affine(left, {})
-    b = right if isinstance(right, Affine) else Affine(right, {})
-    together = dict(a.coefficients)
-    for k, c in b.coefficients.items():
-        together[k] = together.get(k, 0.0) + c
-    return Affine(a.constant + b.constant, together)

@@ -17,7 +17,9 @@ LETTERS = "beg"
 _FORMULA = {"b": re.compile(r"\b([vir])\s*=\s*", re.I), "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
             "g": re.compile(r"\b(value|cur)\s*=?\s*(?=[{'])", re.I)}  # fmt: skip
 _LAPLACE = re.compile(r"\blaplace\s*=\s*", re.I)
-_TABLE = re.compile(r"\btable\s*=?\s*(?=[{'])", re.I)
+TABLE = re.compile(r"\s*\btable\s*=?\s*(?=[{'])", re.I)
+"""What stands before the expression of a table."""
+
 _NAMES = {
     "b": "a behavioural source", "e": "a voltage-controlled voltage source",
     "g": "a voltage-controlled current source",
@@ -40,7 +42,7 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     start = card.start()
     letter = card.text[start].lower()
     laplace = _LAPLACE.search(card.text, start) if letter != "b" else None
-    pairs = _TABLE.search(card.text, start) if letter != "b" else None
+    pairs = TABLE.search(card.text, start) if letter != "b" else None
     found = laplace or pairs or _FORMULA[letter].search(card.text, start)
     head = tokens(card, start) if found is None else tokens(_cut(card, found.start()), start)
     words = [t for t in head if t.kind != MARK]
@@ -102,14 +104,25 @@ def _polygon(scope: Scope, card: Card, at: int) -> Code:
     """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
     token = delimited(card.text, at)
     code = expression(card, token.offset, token.offset + len(token.text), scope, (), True)
-    numbers = [t for t in tokens(card, token.end) if t.kind != MARK]
+    append_points(code, card, scope, token.end, at)
+    return code
+
+
+def append_points(code: Code, card: Card, scope: Scope, start: int, at: int) -> None:
+    """Make ``code`` the table of itself with the points that the card holds from ``start`` on.
+
+    Raises
+    ------
+    CardError
+        A point that is no number.
+    """
+    numbers = [t for t in tokens(card, start) if t.kind != MARK]
     for number in numbers:
         value = constant(value_of(number, card, scope))
         if isinstance(value, Code):
             raise CardError("unsupported", "the points of TABLE must be numbers", number.offset, "write the numbers")
         code.program.append((PUSH, value, number.offset))
     code.program.append((CALL, ("table", 1 + len(numbers)), at))
-    return code
 
 
 def _linear(parts: Parts, scope: Scope, card: Card, words: list[Token], letter: str) -> Code:

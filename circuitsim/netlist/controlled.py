@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit.elements import (
     AFFINE_CURRENT,
@@ -16,35 +14,25 @@ from circuitsim.circuit.elements import (
     BY_CURRENT_H,
     BY_VOLTAGE_E,
     BY_VOLTAGE_G,
-    CAPACITOR,
     NULLOR,
 )
-from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
 from circuitsim.netlist import behavioural
-from circuitsim.netlist.affine import Behaviour, Reference, affine_value, behaviour
+from circuitsim.netlist.affine import Behaviour, behaviour
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import ExpressionError
-from circuitsim.netlist.fixed import fixed_formulas
-from circuitsim.netlist.physical import resistance_factor
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token, delimited, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.circuit import Circuit
-    from circuitsim.netlist.elaborate import Elaborator
     from circuitsim.netlist.parts import Parts
     from circuitsim.netlist.scope import Scope, Value
 
 LETTERS = frozenset("efghb")
 
 _PLAIN = {"e": BY_VOLTAGE_E, "f": BY_CURRENT_F, "g": BY_VOLTAGE_G, "h": BY_CURRENT_H}
-_QUANTITY = {
-    BY_VOLTAGE_E: Quantity.VOLTAGE, BY_VOLTAGE_G: Quantity.CURRENT, BY_CURRENT_F: Quantity.CURRENT,
-    BY_CURRENT_H: Quantity.VOLTAGE, AFFINE_VOLTAGE: Quantity.VOLTAGE, AFFINE_CURRENT: Quantity.CURRENT,
-    NULLOR: Quantity.NEITHER,
-}  # fmt: skip
 _LIMITS = "its output is not affine in its control: use the sub-circuit limited_opamp, or clamp with diodes"
+_NO_EXPRESSION = "a TABLE without an expression", "write TABLE {v(a,b)} = (x1,y1) (x2,y2) …"
 _REFUSED = {
     "laplace": ("a LAPLACE transfer function", "circuits are solved at DC: write its gain at s = 0"),
     "freq": ("a table over frequency (FREQ)", "circuits are solved at DC: write its gain at zero frequency"),
@@ -55,13 +43,13 @@ _REFUSED = {
     "vcr": ("a voltage-controlled resistor (VCR)", "its current is a product of two voltages"),
     "vccap": ("a voltage-controlled capacitor (VCCAP)", "capacitors are open at the operating point: leave it out"),
     "transformer": ("a TRANSFORMER card", "use the sub-circuit ideal_transformer, or an E and an F"),
-    "table": ("a TABLE", _LIMITS), "pwl": ("a PWL function", _LIMITS), "npwl": ("an NPWL function", _LIMITS),
+    "pwl": ("a PWL function", _LIMITS), "npwl": ("an NPWL function", _LIMITS),
     "ppwl": ("a PPWL function", _LIMITS), "and": ("a logic function", _LIMITS), "or": ("a logic function", _LIMITS),
     "nand": ("a logic function", _LIMITS), "nor": ("a logic function", _LIMITS),
 }  # fmt: skip
 _PAIRS = {
     "min": ("a limit (min)", _LIMITS), "max": ("a limit (max)", _LIMITS), "abs": ("an absolute value", _LIMITS),
-    "laplace": _REFUSED["laplace"], "table": _REFUSED["table"], "freq": _REFUSED["freq"], "pwl": _REFUSED["pwl"],
+    "laplace": _REFUSED["laplace"], "table": _NO_EXPRESSION, "freq": _REFUSED["freq"], "pwl": _REFUSED["pwl"],
     "td": ("a delay (td)", "circuits are solved at DC: leave it out"),
 }  # fmt: skip
 _OWN_NAMES = frozenset(("vcvs", "vccs", "cccs", "ccvs"))
@@ -159,6 +147,9 @@ def _body(
     """What stands behind the output nodes."""
     text = card.text
     _refused_word(card, name, position)
+    polygon = behavioural.TABLE.match(text, position) if letter in "eg" else None
+    if polygon is not None:
+        return _polygon(scope, card, letter, polygon.end())
     value = _VALUE.match(text, position)
     if value is not None and (value.group(2) or value.group(1).lower() in ("value", "vol", "cur")):
         return _expression(scope, card, name, letter, value)
@@ -266,14 +257,28 @@ def _expression(
             raise CardError("unsupported", f"{short(name.text)}: {short(extra)!r} is not supported here", at,
                             "one expression in braces")  # fmt: skip
         start, stop = token.offset, token.offset + len(token.text)
-    parsed = behaviour(text, start, stop, card, scope)
+    parsed = _declared(scope, behaviour(text, start, stop, card, scope))
+    voltage = word in ("v", "vol") or (word == "value" and letter in "eh")
+    spec = Controlled(card, start, 0.0, (), None, parsed, multiplier, details=details or None)
+    return AFFINE_VOLTAGE if voltage else AFFINE_CURRENT, spec
+
+
+def _polygon(scope: Scope, card: Card, letter: str, at: int) -> tuple[int, Controlled]:
+    """``TABLE {expression} = (x1,y1) (x2,y2) …``: constant outside its points."""
+    token = delimited(card.text, at)
+    parsed = _declared(scope, behaviour(card.text, token.offset, token.offset + len(token.text), card, scope))
+    behavioural.append_points(parsed.code, card, scope, token.end, at)
+    code = AFFINE_VOLTAGE if letter == "e" else AFFINE_CURRENT
+    return code, Controlled(card, token.offset, 0.0, (), None, parsed, 1.0)
+
+
+def _declared(scope: Scope, parsed: Behaviour) -> Behaviour:
+    """The same expression, its nodes known to the scope."""
     for control in parsed.controls:
         if not control.current:
             for node in filter(None, (control.first, control.second)):
                 scope.node(node)
-    voltage = word in ("v", "vol") or (word == "value" and letter in "eh")
-    spec = Controlled(card, start, 0.0, (), None, parsed, multiplier, details=details or None)
-    return AFFINE_VOLTAGE if voltage else AFFINE_CURRENT, spec
+    return parsed
 
 
 def _details(scope: Scope, card: Card, start: int, stop: int) -> tuple[dict[str, Value], int]:
@@ -288,142 +293,4 @@ def _details(scope: Scope, card: Card, start: int, stop: int) -> tuple[dict[str,
     return details, stop
 
 
-# ---------------------------------------------------------------------- laws in each call
-class PendingLaw(NamedTuple):
-    """A law whose controlling elements are still names; the place of its card for errors."""
-
-    law: Law
-    names: tuple[str, ...]
-    card: Card
-    offset: int
-    own: str
-    code: int
-    value: float
-
-
-class Alternative(NamedTuple):
-    """What a formula is if no sources fix it: a law, or a call that reports why it is none."""
-
-    law: PendingLaw | None
-    report: Callable[[], None]
-
-
-def _nothing() -> None:
-    """No report: there is a law."""
-
-
-def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None:
-    """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
-    spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
-    reporter, callers, found = elaborator.reporter, elaborator.callers(), None
-    report: Callable[[], None] = _nothing
-    try:
-        found = _law(elaborator, frame, spec, name)
-    except ExpressionError as error:
-        error.message = f"{short(name)}: {error.message}"
-        report = partial(reporter.expression, error, spec.card, [name], callers)
-    except CardError as error:
-        say = partial(reporter.error, error.kind, error.message, spec.card)
-        report = partial(say, error.offset, error.hint, [name], callers)
-    if k in frame.scope.formulas:
-        elaborator.out.alternatives[position] = Alternative(found, report)
-    elif found is None:
-        report()
-    else:
-        elaborator.out.value[position] = found.value
-        elaborator.out.pending[position] = found
-
-
-def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
-    """Formulas that sources do not fix become controlled sources, or errors; all affine ones, if asked for."""
-    out, formulas = elaborator.out, elaborator.followers.formulas
-    known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
-    for position, (law, report) in out.alternatives.items():
-        stays = position in known and not (elaborator.all_controlled and law is not None)
-        if stays or position not in formulas:
-            continue
-        del formulas[position]
-        if law is None:
-            report()
-        else:
-            out.kind[position], out.value[position], out.pending[position] = law.code, law.value, law
-
-
-def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> PendingLaw:
-    """The law with global nodes, and the element's value (nan: none)."""
-    quantity = _QUANTITY[spec.code]
-    cells = elaborator.number(spec.multiplier, frame) * frame.multiplier if quantity is Quantity.CURRENT else 1.0
-    if spec.details:
-        own = {word: elaborator.number(value, frame) for word, value in spec.details.items()}
-        cells *= resistance_factor(own, {}, elaborator.temperatures)
-    if spec.expression is not None:
-        found = affine_value(spec.expression.code, frame.environment, elaborator.evaluator)
-        fixed = found.constant
-        terms: list[tuple[float, Control | Reference]] = [
-            (c, spec.expression.controls[n]) for n, c in sorted(found.coefficients.items())
-        ]
-    else:
-        fixed = elaborator.number(spec.constant, frame)
-        terms = [(elaborator.number(c.coefficient, frame), c) for c in spec.controls]
-    value = math.nan
-    if spec.gain is not None:
-        value = elaborator.number(spec.gain, frame) * cells
-        cells = 1.0
-    voltages, currents, names = [], [], []
-    for coefficient, control in terms:
-        plus, minus, element_name = _places(control, frame)
-        if element_name:
-            currents.append(CurrentControl(coefficient * cells, -1))
-            names.append(frame.prefix + element_name)
-        else:
-            voltages.append(VoltageControl(coefficient * cells, plus, minus))
-    numbers = [fixed * cells, *(c for c, *_ in voltages), *(c for c, _ in currents)]
-    if not all(map(math.isfinite, numbers)) or math.isinf(value):
-        raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", spec.offset)
-    law = Law(quantity, fixed * cells, tuple(voltages), tuple(currents))
-    return PendingLaw(law, tuple(names), spec.card, spec.offset, name, spec.code, value)
-
-
-def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
-    """Global nodes of a control, or the name of its element."""
-    if isinstance(control, Control):
-        if control.element:
-            return 0, 0, control.element
-        local = control.plus, control.minus
-    elif control.current:
-        return 0, 0, control.first
-    else:
-        local = frame.scope.nodes[control.first.lower()], frame.scope.nodes[control.second.lower() or "0"]
-    plus, minus = (node if frame.nodes is None else frame.nodes[node] for node in local)
-    return plus, minus, ""
-
-
-def resolved(elaborator: Elaborator) -> dict[int, Law]:
-    """The laws with the positions of their controlling elements; what is missing is reported."""
-    out = elaborator.out
-    if not out.pending:
-        return {}
-    place = {name.lower(): k for k, name in enumerate(out.names)}
-    touched = {0, *out.first, *out.second}
-    laws = {}
-    for position, (law, names, card, offset, own, _, _) in sorted(out.pending.items(), key=lambda item: item[0]):
-        fail = elaborator.reporter.error
-        for name in names:
-            k = place.get(name.lower())
-            if k is None:
-                fail("control", f"{short(own)}: no element is called {short(name)!r}", card, offset,
-                     "name an element of the same sub-circuit", [own])  # fmt: skip
-            elif out.kind[k] == CAPACITOR:
-                fail("control", f"{short(own)}: the capacitor {short(name)} carries no current at the operating point",
-                     card, offset, "sense the current with a source of 0 V", [own])  # fmt: skip
-        for _, *nodes in law.voltages:
-            for node in nodes:
-                if node not in touched:
-                    fail("control", f"{short(own)}: no element touches its control node {short(out.node_names[node])}",
-                         card, offset, "check the node's name", [own])  # fmt: skip
-        found = [CurrentControl(c, place.get(name.lower(), 0)) for (c, _), name in zip(law.currents, names)]
-        laws[position] = law._replace(currents=tuple(found))
-    return laws
-
-
-__all__ = ["LETTERS", "Alternative", "Controlled", "PendingLaw", "decide_formulas", "elaborate", "resolved", "source"]
+__all__ = ["LETTERS", "Control", "Controlled", "source"]

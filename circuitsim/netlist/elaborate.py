@@ -12,7 +12,7 @@ from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
 from circuitsim.circuit.names import IndexedNames, index_of
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
-from circuitsim.netlist import controlled
+from circuitsim.netlist import controlled_laws
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import Deviations, Distribution, Draws
 from circuitsim.netlist.element_values import ElementValues
@@ -58,8 +58,8 @@ class _ElementColumns:
         self.names: list[str] | IndexedNames = []
         """A list, or the table of a large deck without calls."""
         self.devices: dict[int, Device] = {}
-        self.pending: dict[int, controlled.PendingLaw] = {}
-        self.alternatives: dict[int, controlled.Alternative] = {}
+        self.pending: dict[int, controlled_laws.PendingLaw] = {}
+        self.alternatives: dict[int, controlled_laws.Alternative] = {}
         self.factors: dict[int, float] = {}
         """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
@@ -147,11 +147,11 @@ class Elaborator:
         self.check_names()
         columns = out.kind, out.first, out.second, out.value
         if out.alternatives:
-            controlled.decide_formulas(self, Circuit.from_columns(title, columns, out.names, out.node_names))
+            controlled_laws.decide_formulas(self, Circuit.from_columns(title, columns, out.names, out.node_names))
+        laws = controlled_laws.resolved(self)
         circuit = Circuit.from_columns(
-            title, columns, out.names, out.node_names, Origins(out.lines, out.starts, out.files), out.devices,
-            controlled.resolved(self),
-        )  # fmt: skip
+            title, columns, out.names, out.node_names, Origins(out.lines, out.starts, out.files), out.devices, laws
+        )
         if not self.followers.formulas:
             return circuit
         try:
@@ -325,7 +325,7 @@ class Elaborator:
             name, value = frame.prefix + scope.names[k], out.value[k + offset]
             self.draws.tolerance(k + offset, name, abs(value), scope.tolerances[k], Distribution.UNIFORM)
         for k in bisected(sorted(scope.controlled), start, stop):
-            controlled.elaborate(self, frame, k, k + offset)
+            controlled_laws.elaborate(self, frame, k, k + offset)
         if frame.multiplier != 1.0:
             for k in range(start, stop):
                 if k in scope.controlled:

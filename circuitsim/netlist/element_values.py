@@ -9,7 +9,7 @@ from circuitsim.circuit.elements import AFFINE_CURRENT, RESISTOR
 from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.netlist import physical
 from circuitsim.netlist.attributes import percent
-from circuitsim.netlist.controlled import PendingLaw
+from circuitsim.netlist.controlled_laws import PendingLaw
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.ranges import checked, positive

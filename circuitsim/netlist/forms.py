@@ -193,6 +193,11 @@ NLX   B1 a 0 V=2*v(in) // R1 a 0 1
 NLX   B1 a 0 V=time*1k // R1 a 0 1
 NLX   B1 a 0 V=2*v(out) // R1 a 0 1
 N     B1 a 0 V=2*v(out) tc1=0.01 // R1 a 0 1
+NLX   B1 a 0 V={min(max(v(out),1),abs(i(Vbase)))} // R1 a 0 1
+L     B1 a 0 V=limit(v(out),0,1)+uramp(v(in,out)) // R1 a 0 1
+LX    B1 a 0 I={table(v(out),0,0,1,1m)} // R1 a 0 1
+NLX   B1 a 0 V={v(out)*v(out)} // R1 a 0 1
+NLX   B1 a 0 V={v(out) > 1 ? 1 : 2} // R1 a 0 1
 X     B1 a 0 V={spice_pulse(0,5,0,1u,1u,1m)} // R1 a 0 1
 X     B1 a 0 V={tablefile("none.dat")} // R1 a 0 1
 NLXP  E1 a 0 in 0 2 // R1 a 0 1
@@ -200,7 +205,9 @@ NLXP  E1 a 0 out 0 2 // R1 a 0 1
 NLXP  E1 a 0 VALUE={v(in)*2} // R1 a 0 1
 NLXP  G1 0 a in 0 1m // R1 a 0 1
 LP    E1 a 0 in 0 LAPLACE={1/(1+1m*s)} // R1 a 0 1
+LP    E1 a 0 out 0 LAPLACE={1/(1+1m*s)} // R1 a 0 1
 LXP   E1 a 0 TABLE {v(in)} = (0,0) (5,1) // R1 a 0 1
+LXP   E1 a 0 TABLE {v(out)} = (0,0) (5,1) // R1 a 0 1
 NLXP  E1 a 0 POLY(1) in 0 0 2 // R1 a 0 1
 NLXP  F1 a 0 Vbase 2 // R1 a 0 1
 NLXP  H1 a 0 Vbase 2 // R1 a 0 1

@@ -30,6 +30,9 @@ OPERATIONS = 1_000_000
 ALL_OPERATIONS = 30_000_000
 """Steps of all expressions of one elaboration."""
 
+RAMPS = 10_000
+"""Kinks of one piecewise-linear expression: three elements each."""
+
 PROBLEMS = 10_000
 """Problems after which reading stops."""
 

@@ -1,0 +1,199 @@
+"""Piecewise-linear functions in E, G and B sources: by hand, in ngspice, and in loops by enumeration of all states."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from judge import Answer, judged
+
+import circuitsim
+from circuitsim.controlled.verdict import Uniqueness
+from circuitsim.errors import NetlistError
+from circuitsim.netlist import read_deck_text
+
+NUMBERS = (-2.0, -0.5, 0.25, 1.0, 3.0)
+Tree = tuple[str, Callable[[float, float, float], float]]
+"""An expression of v(a), v(a,b) and i(V1), and its value."""
+
+LEAVES: list[Tree] = [
+    ("v(a)", lambda a, b, i: a), ("v(a,b)", lambda a, b, i: a - b), ("1k*i(V1)", lambda a, b, i: 1e3 * i),
+]  # fmt: skip
+
+
+def tree(random: np.random.Generator, depth: int) -> Tree:
+    """A random piecewise-linear expression."""
+    if depth == 0:
+        return LEAVES[int(random.integers(3))]
+    text, value = tree(random, depth - 1)
+    low, high = (float(x) for x in random.choice(NUMBERS, 2, replace=False))
+    choice = int(random.integers(8))
+    if choice == 0:
+        other, second = tree(random, depth - 1)
+        return f"max({text},{other},{low})", lambda *x: max(value(*x), second(*x), low)
+    if choice == 1:
+        other, second = tree(random, depth - 1)
+        return f"min({text},{other})", lambda *x: min(value(*x), second(*x))
+    if choice == 2:
+        return f"abs({text})", lambda *x: abs(value(*x))
+    if choice == 3:
+        return f"limit({text},{low},{high})", lambda *x: min(max(value(*x), min(low, high)), max(low, high))
+    if choice == 4:
+        places, heights = np.sort(random.choice(NUMBERS, 3, replace=False)), random.choice(NUMBERS, 3)
+        points = ",".join(f"{p},{h}" for p, h in zip(places, heights))
+        return f"table({text},{points})", lambda *x: float(np.interp(value(*x), places, heights))
+    if choice == 5:
+        return f"uramp({text}-{high})", lambda *x: max(value(*x) - high, 0.0)
+    if choice == 6:
+        other, second = tree(random, depth - 1)
+        return f"({low}*{text}+{other})", lambda *x: low * value(*x) + second(*x)
+    places, heights = sorted((low, high)), (high, -low)
+    return (
+        f"table({text},{places[0]},{heights[0]},{places[1]},{heights[1]})",
+        lambda *x: float(np.interp(value(*x), places, heights)),
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_expressions_have_their_values(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    text, value = tree(random, int(random.integers(1, 4)))
+    circuit = circuitsim.loads(
+        "t\nV1 in 0 1\nR1 in a 1k\nR2 a b 2k\nI1 0 b 1m\nR3 b 0 1k\n"
+        f"B1 x 0 V={{{text}}}\nG1 0 y value={{1m*({text})}}\nRX x 0 1k\nRY y 0 1k\n"
+    )
+    for volts in random.normal(scale=4.0, size=3):
+        point = circuitsim.solve(circuit.with_values({"V1": volts, "I1": 1e-3 * volts**2}))
+        wanted = value(point["a"], point["b"], point.current("V1"))
+        scale = 1e-12 * (1.0 + abs(wanted) + abs(volts) ** 2) * 30.0
+        assert point["x"] == pytest.approx(wanted, abs=scale) and point["y"] == pytest.approx(wanted, abs=scale)
+        assert point.certificate.certified and point.uniqueness is Uniqueness.UNIQUE
+
+
+def looped(seed: int) -> circuitsim.Circuit:
+    """A resistive circuit in which piecewise-linear sources read nodes that they act on."""
+    random = np.random.default_rng([seed, 7])
+
+    def ohms() -> float:
+        return float(random.choice([1e3, 2e3, 5e3]))
+
+    gain = float(random.choice([-20.0, -2.0, -0.5, 0.5, 2.0, 20.0]))
+    law = random.choice([
+        f"limit({gain}*v(b,a),-3,2)", f"table(v(b),-1,{-gain},0.5,{gain})", f"abs({gain}*v(b)-v(a))",
+        f"max({gain}*v(b),1)+min(v(a),0)",
+    ])  # fmt: skip
+    current = random.choice(["1m*max(v(c,b),0.5)", "0.2m*abs(v(b)-1)", "-0.5m*uramp(v(a))"])
+    return circuitsim.loads(
+        f"loop {seed}\nV1 in 0 {random.choice([-2, 1, 3])}\nR1 in a {ohms()}\nR2 a b {ohms()}\nR3 b 0 {ohms()}\n"
+        f"B1 c 0 V={{{law}}}\nR4 c b {ohms()}\nG1 b a value={{{current}}}\nD1 a d\nR5 d 0 {ohms()}\n"
+    )
+
+
+def test_loops_against_enumeration_in_exact_arithmetic() -> None:
+    found = Counter(judged(looped(seed)) for seed in range(120))
+    assert found[Answer.UNIQUE] >= 40 and found[Answer.SEVERAL] >= 3
+    assert not found[Answer.UNCERTIFIED]
+
+
+def test_limits_and_tables_where_they_saturate() -> None:
+    cards = "t\nV1 in 0 {}\nR0 in a 1k\nE1 x 0 TABLE {{v(a)}} = (-1u,-12.3) (1u,12.3)\n"
+    cards += "B1 y 0 V=limit(1e7*v(a),-0.7,0.1)"
+    for volts, table, limit in ((5.0, 12.3, 0.1), (-5.0, -12.3, -0.7)):
+        point = circuitsim.solve(circuitsim.loads(cards.format(volts)))
+        assert point["x"] == table and point["y"] == pytest.approx(limit, rel=1e-15, abs=1e-15)
+
+
+TRIGGER = "t\nV1 in 0 0\nE1 out 0 TABLE {v(p,in)} = (-0.1m,-10) (0.1m,10)\nR1 out p 1k\nR2 p 0 1k\n"
+
+
+def test_verdicts_sweeps_and_batches() -> None:
+    trigger = circuitsim.loads(TRIGGER)
+    assert circuitsim.solve(trigger.with_values({"V1": 6.0})).uniqueness is Uniqueness.UNIQUE
+    several = circuitsim.solve(trigger.with_values({"V1": 1.0}))
+    assert several.uniqueness is Uniqueness.SEVERAL and several.other is not None
+    swept = circuitsim.sweep(trigger, {"V1": [-6, 0, 4, 6, 4, 0, -6]}, "v(out)")
+    assert swept["v(out)"].tolist() == [10.0, 10.0, 10.0, -10.0, -10.0, -10.0, 10.0]
+    assert any("jumps there" in warning.message for warning in swept.warnings)
+    found = circuitsim.batched(trigger, ["V1"], [("out", "0")]).solve(np.array([[-6.0], [6.0]]))
+    assert found["out"].tolist() == [10.0, -10.0]
+
+
+def test_written_decks_read_back() -> None:
+    text = (
+        "t\n.subckt clamp a b lo=-1 hi=1\nE1 b 0 value={limit(v(a),lo,hi)}\nG2 0 b value={1m*max(v(a),i(E1))} m=2\n"
+        ".ends\nV1 in 0 3\nR1 in x 1k\nR2 x 0 1k\nX1 x y clamp\nX2 x z clamp hi=0.5\nRy y 0 1k\nRz z 0 1k\n"
+    )
+    circuit = circuitsim.loads(text)
+    again = circuitsim.loads(circuitsim.dumps(circuit))
+    one, other = circuitsim.solve(circuit), circuitsim.solve(again)
+    assert (one["y"], one["z"]) == (1.0, 0.5)
+    for node in circuit.node_names:
+        assert one[node] == other[node]
+    assert circuitsim.dumps(again) == circuitsim.dumps(circuitsim.loads(circuitsim.dumps(again)))
+
+
+def test_parameters_and_names_that_are_taken() -> None:
+    text = "t\n.param top=2\nV1 a 0 3\nR1 a E1.u1 1k\nR2 E1.u1 0 1k\nE1 x 0 value={min(v(E1.u1),top)}\nRX x 0 1k\n"
+    deck = read_deck_text(text)
+    assert circuitsim.solve(deck.circuit)["x"] == 1.5
+    assert len(set(deck.circuit.node_names)) == len(deck.circuit.node_names)
+    swept = circuitsim.sweep(deck, {"top": [0.5, 1.0, 4.0]}, "v(x)")
+    assert swept["v(x)"].tolist() == [0.5, 1.0, 1.5]
+
+
+def test_over_time() -> None:
+    """A full-wave rectifier written as abs(): its mean over a period is 2 / π of the peak."""
+    deck = read_deck_text("t\nV1 in 0 SIN(0 1 1k)\nR1 in a 1k\nB1 b 0 V={abs(v(a))}\nRB b 0 1k\n.tran 1u 1m\n")
+    found = circuitsim.transient(deck)
+    assert np.mean(found.voltage("b")) == pytest.approx(2.0 / np.pi, rel=2e-3)
+    assert found.voltage("b").min() >= -1e-12
+
+
+REFUSED = {
+    "B1 b 0 V=sgn(v(a))": r"sgn\(\) of voltages or currents is not affine in them",
+    "B1 b 0 V={v(a) > 1 ? 1 : v(a)}": "of voltages or currents is not affine in them",
+    "B1 b 0 V=max(v(a),0)*v(a)": "the product of voltages or currents is not affine in them",
+    "B1 b 0 V=table(v(a),0,v(a),1,2)": "the points of a table must be numbers",
+    "B1 b 0 V=table(v(a),0,1,0,2)": "table needs pairs with growing first numbers",
+    "E1 b 0 TABLE {v(a)} = (0,0) (1,p)": "the points of TABLE must be numbers",
+    "E1 b 0 TABLE a 0 (0,0) (1,1)": "E1",
+    "E1 b 0 a 0 LAPLACE={1/(1+s)}": "E1",
+    "E1 b 0 a 0 1 max=2": r"E1 has a limit \(max\)",
+    "B1 b 0 V=limit(v(a),1)": "limit",
+}
+
+
+@pytest.mark.parametrize("card", REFUSED)
+def test_what_is_not_piecewise_linear_is_refused_by_name(card: str) -> None:
+    with pytest.raises(NetlistError, match=REFUSED[card]):
+        circuitsim.loads(f"t\n.param p=1\nI1 0 a 1m\nR1 a 0 1k\n{card}\nR2 b 0 1k\n")
+
+
+def test_kinks_are_limited() -> None:
+    doubled = "\n".join(f".func f{k}(x) {{max(f{k - 1}(x),f{k - 1}(-x))}}" for k in range(1, 16))
+    with pytest.raises(NetlistError, match="more than 10,000 kinks"):
+        circuitsim.loads(f"t\n.func f0(x) {{x}}\n{doubled}\nI1 0 a 1m\nR1 a 0 1k\nB1 b 0 V=f15(v(a))\nR2 b 0 1k\n")
+
+
+IN_NGSPICE = (
+    "t\nV1 in 0 {volts}\nR1 in a 1k\nR2 a b 2k\nR3 b 0 1k\nB1 x 0 V=max(v(a),min(2*v(b),0.5))\n"
+    "B2 y 0 V=abs(v(a,b)-1)+uramp(1k*i(V1))\nB3 0 z I=1m*max(-1,min(2,50*(v(a)-v(z))))\n"
+    "RX x 0 1k\nRY y 0 1k\nRZ z 0 1k\n"
+)
+
+
+@pytest.mark.ngspice
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@pytest.mark.parametrize("volts", [-3.0, 0.4, 5.0])
+def test_ngspice_agrees_on_the_deck_and_on_its_conversion(volts: float) -> None:
+    from test_against_ngspice import CONTROL, OPTIONS, in_ngspice, run
+
+    text = IN_NGSPICE.format(volts=volts)
+    circuit = circuitsim.loads(text)
+    ours, own, converted = circuitsim.solve(circuit), run(f"{text}{OPTIONS}\n{CONTROL}", {})[0], in_ngspice(circuit)
+    for node in ("a", "b", "x", "y", "z"):
+        assert own[node] == pytest.approx(ours[node], abs=1e-6), node
+        assert converted[node] == pytest.approx(ours[node], abs=1e-4), node
