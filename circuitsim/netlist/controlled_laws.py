@@ -170,7 +170,7 @@ def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
 
 
 def resolved(elaborator: Elaborator) -> dict[int, Law]:
-    """The laws with the positions of their controlling elements; what is missing is reported. Ramps are elements then."""
+    """The laws, ramps as elements, with the positions of what controls them; what is missing is reported."""
     out = elaborator.out
     if not out.pending:
         return {}
