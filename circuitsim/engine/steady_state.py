@@ -75,9 +75,9 @@ def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, n
     """The point, the voltages of all diodes (d,), V, and which of these are zero (d,), with loops of sources closed.
 
     The sources of a loop through a diode or short outside the tree add up to zero but for rounding where the potentials
-    at its ends differ. Then the diode or short joins the tree in place of the largest source of the loop. So its ends
-    have one potential, and resistors across it carry nothing. Each such element joins trees of shorts and such elements
-    into one; so there are fewer turns than nodes.
+    at its ends differ. Then the diode or short joins the tree in place of the largest source of the loop, which takes
+    conducting diodes before sources. So its ends have one potential, and resistors across it carry nothing. Each such
+    element joins trees of shorts and such elements into one; so there are fewer turns than nodes.
     """
     d = net.diodes
     closing = np.zeros(net.first.size, dtype=bool)
@@ -90,10 +90,9 @@ def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, n
         closing[new] = True
         ascending = net.fixed[np.argsort(np.abs(net.emf[net.fixed]), kind="stable")]
         shorts = int(np.count_nonzero(net.emf[ascending] == 0.0))
-        joining = d[closing[d]]
-        ordered = net._replace(fixed=np.concatenate([ascending[:shorts], joining, ascending[shorts:]]))
-        closed = np.concatenate([joining, np.flatnonzero(point.closed)])
-        point = solve_linear(ordered, closed, point.current, point.v)
+        conducting = d[closing[d] | point.closed[d]]
+        ordered = net._replace(fixed=np.concatenate([ascending[:shorts], conducting, ascending[shorts:]]))
+        point = solve_linear(ordered, conducting, point.current, point.v)
 
 
 def _rounded(net: Network, point: LinearPoint, tight: np.ndarray) -> np.ndarray:

@@ -100,6 +100,11 @@ SHRUNK: dict[str, Parts] = {
         ("R", 2, 4, 1.0), ("I", 0, 4, 0.0020287794612725784), ("I", 0, 4, 0.004057558922545157),
         ("I", 4, 0, 0.006086338383817734),
     ],
+    # −0.1 + 0.4 − 0.3 = 2⁻⁵⁵: a loop of sources and of diodes of both directions, one of which carries 0.5 A.
+    "diodes of both directions in a loop of sources": [
+        ("D", 2, 1, 0.0), ("D", 2, 3, 0.0), ("R", 4, 5, 768.0), ("V", 1, 0, -0.1), ("V", 0, 6, -0.3), ("V", 4, 7, 0.4),
+        ("D", 6, 4, 0.0), ("D", 3, 7, 0.0), ("I", 0, 5, -0.5),
+    ],
     "current source across 2 nΩ at 1 V": [("R", 1, 2, 2e-9), ("I", 1, 2, 1.0), ("V", 0, 2, 1.0)],
 }  # fmt: skip
 
