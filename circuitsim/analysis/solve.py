@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from circuitsim.solvers import Exact, Solution, Solver, choose
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.expanded import PreparedExpanded
+    from circuitsim.analysis.switched import PreparedSwitched
     from circuitsim.netlist.deck import Deck
 
 SMALL = ("auto", "active-set")
@@ -165,9 +166,21 @@ class Prepared:
         return _operating_point(self.resistances, structure, choose(self.solver), self.tolerance, why, on, guess)
 
 
+@overload
+def prepared(
+    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded: ...
+
+
+@overload
+def prepared(
+    circuit: Deck, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched: ...
+
+
 def prepared(
     circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
     """Analyse a circuit once, to solve it many times with other values.
 
     Parameters
@@ -180,7 +193,7 @@ def prepared(
 
     Returns
     -------
-    Prepared or PreparedAmplified or PreparedControlled or PreparedExpanded
+    Prepared or PreparedAmplified or PreparedControlled or PreparedExpanded or PreparedSwitched
         Its ``solve(values)`` takes other element values by name.
 
     Raises
@@ -188,7 +201,12 @@ def prepared(
     TopologyError
         A circuit without elements, or a tolerance out of range.
     """
+    following = getattr(circuit, "following", None)
     circuit = circuit_of(circuit)
+    if following is not None and following.switches:
+        from circuitsim.analysis.switched import prepared_switched
+
+        return prepared_switched(circuit, following, solver, tolerance)
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:

@@ -9,9 +9,9 @@ import numpy as np
 
 from circuitsim.analysis.branches import Branch
 from circuitsim.analysis.probes import Formula, Probe, Reader
-from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.sweep_axes import Axis, Sort, elaborated, values_at
 from circuitsim.analysis.sweep_result import Failure
+from circuitsim.analysis.switched import prepared_switched
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.analysis.solve import Prepared
+    from circuitsim.analysis.switched import PreparedSwitched
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.functional import FollowingSources
 
-    Ready: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded
+    Ready: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched
 
 BLOCKS = 64
 """Blocks of a sweep, within these limits of their rows."""
@@ -53,9 +54,11 @@ class Job(NamedTuple):
 
     @property
     def follows_branch(self) -> bool:
-        """Whether a row starts at the operating point of the row before: controlled sources are there."""
+        """Whether a row starts at the operating point of the row before: controlled sources or switches are there."""
         source = self.source
-        return bool((source if isinstance(source, Circuit) else source.all_controlled()[0]).laws)
+        if isinstance(source, Circuit):
+            return bool(source.laws)
+        return bool(source.following.switches or source.all_controlled()[0].laws)
 
 
 class Block(NamedTuple):
@@ -119,7 +122,8 @@ class Rows:
         if at is None or at.setting != setting:
             circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting)
             names = following.names() if following is not None and self._formulas else {}
-            ready, reader = prepared(circuit, job.solver, job.tolerance), Reader(job.probes, circuit, names)
+            ready = prepared_switched(circuit, following, job.solver, job.tolerance)
+            reader = Reader(job.probes, circuit, names)
             at = self._at = _Prepared(setting, following, ready, reader)
         return at
 

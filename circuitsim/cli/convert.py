@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)
-    report([*deck.problems, *deck.notes, *notes])
+    held = [note for note in deck.circuit.notes if note.kind == "switch"]
+    report([*deck.problems, *deck.notes, *held, *notes])
     deliver(dumps(deck.circuit, roles), args.output)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
+    from circuitsim.analysis.switched import settled_circuit
     from circuitsim.cli.sweep import ranged
 
     check_target(args.output, [args.deck])
@@ -64,11 +65,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a rawfile holds the points of the curve: leave --breakpoints out, or choose another --format")
     volts = ranged("--volts", args.volts)
     deck = read(args)
-    report([*deck.problems, *deck.notes])
+    report([*deck.problems, *deck.notes, *held_switches(deck)])
     if args.device:
-        found = device_curve(deck.circuit, args.device, volts, args.tolerance)
+        found = device_curve(settled_circuit(deck), args.device, volts, args.tolerance)
     else:
-        found = curve(deck.circuit, tuple(args.between), volts, args.without, args.tolerance)
+        found = curve(settled_circuit(deck), tuple(args.between), volts, args.without, args.tolerance)
     report(w for w in found.points.warnings if w not in deck.problems and w not in deck.notes)
     if args.breakpoints and found.breakpoints is None:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")

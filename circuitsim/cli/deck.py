@@ -69,6 +69,16 @@ def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
     return read_roles(deck)
 
 
+def held_switches(deck: Deck) -> list[Problem]:
+    """The warning of an analysis that leaves switches in the states of the operating point."""
+    circuit = deck.circuit
+    names = [circuit.names[k] for k in deck.following.switches]
+    if not names:
+        return []
+    own = ", ".join(names[:8]) + ", …" * (len(names) > 8)
+    return [Problem("switch", f"{own}: switches keep the states of the operating point here", names=names)]
+
+
 def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
     """Refuse folders that do not exist: a typing error there would only show as a missing file."""
     import os

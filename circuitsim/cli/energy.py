@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Step through the samples and print times and energies."""
+    from circuitsim.analysis.switching import switches_of
     from circuitsim.cli.drawing import check_drawing, draw_settling
-    from circuitsim.time_domain.deck import switches_of
     from circuitsim.time_domain.settling import StepCircuit, settling_energy
 
     check_target(args.output, [args.deck, args.data])
@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     roles = _roles(deck, args)
     x = _samples(args, roles, options)
     step = StepCircuit(
-        deck.circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck), switches_of(deck),
+        deck.circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck),
+        switches_of(deck.circuit, deck.following),
         deck.following.couplings, args.share, args.tolerance,
     )  # fmt: skip
     line = LateProgress("energy")

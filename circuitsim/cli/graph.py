@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     path = args.output or f"{stem}.png"
     check_drawing(path, [args.deck], None, "--output")
     deck = read(args)
-    point = solve(deck.circuit, solver=args.solver, tolerance=args.tolerance)
+    point = solve(deck, solver=args.solver, tolerance=args.tolerance)
     report([*deck.problems, *deck.notes, *point.warnings])
     draw(point, path)
     print(path)

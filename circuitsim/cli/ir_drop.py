@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.map, [args.deck], args.output, "--map")
     deck = read(args)
-    point = prepared(deck.circuit, args.solver, args.tolerance).solve()
+    point = prepared(deck, args.solver, args.tolerance).solve()
     report([*deck.problems, *deck.notes, *point.warnings])
     found = ir_drop(point)
     deliver(_formatted(found, args), args.output)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import TOLERANCE, tolerance
@@ -73,7 +73,7 @@ def read_observed(args: argparse.Namespace) -> Deck:
     if not args.observe and not args.spec:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
     deck = read(args)
-    report([*deck.problems, *deck.notes])
+    report([*deck.problems, *deck.notes, *held_switches(deck)])
     return deck
 
 

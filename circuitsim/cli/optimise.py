@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.drawing import check_drawing, draw_design
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import UsageError
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    report([*deck.problems, *deck.notes])
+    report([*deck.problems, *deck.notes, *held_switches(deck)])
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series)
     deliver(_formatted(found, args.format), args.output)

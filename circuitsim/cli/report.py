@@ -61,7 +61,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
     problems: list[Problem] = [*deck.problems, *deck.notes]
     body, code = [], 0
     try:
-        point = solve(deck.circuit, solver=args.solver, tolerance=args.tolerance)
+        point = solve(deck, solver=args.solver, tolerance=args.tolerance)
         problems += point.warnings
         body.append(parts.operating_point(point))
     except NoSteadyStateError as error:

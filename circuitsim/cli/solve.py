@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     circuit = deck.circuit
     start = read_start(args.start, circuit) if args.start else None
     try:
-        point = prepared(circuit, args.solver, args.tolerance).solve(start=start)
+        point = prepared(deck, args.solver, args.tolerance).solve(start=start)
     except CircuitError as error:
         report([*deck.problems, *deck.notes])
         if error.exit_code == 3 and args.format == "json":

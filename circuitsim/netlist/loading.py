@@ -21,6 +21,7 @@ from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.reading import Reading
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.stepping import steps
+from circuitsim.netlist.switches import HELD
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.netlist.tokens import CardError
@@ -189,7 +190,8 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     analyses = read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
-    return Deck(circuit, warnings, notes, analyses, tuple(reader.directives), parameters,
+    own = tuple(warning for warning in warnings if warning.kind != HELD)
+    return Deck(circuit, own, notes, analyses, tuple(reader.directives), parameters,
                 Elaboration(reader, linker, title, circuit.notes), following, temperatures.ambient,
                 elaborator.deviations)  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Cards of switches: ``S`` (a voltage controls) and ``W`` (the current of a voltage source controls).
 
-At the operating point a switch is a resistor in the state that its card states; `circuitsim tran` operates it.
+In the circuit a switch is a resistor in the state that its card states; analyses of decks operate it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FORMS = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
 LETTERS = frozenset(FORMS)
 STATES = {"on": 1.0, "off": 0.0}
+HELD = "switch"
+"""Kind of the warning of circuits without their deck."""
 
 
 class SwitchLaw(NamedTuple):
@@ -70,8 +72,8 @@ def element(reader: DeckReader, parts: Parts, scope: Scope, card: Card) -> None:
     scope.specials[position] = Special(card, words[model].offset, None, 1.0, Details(letter.upper(), own, use))
     source = None if letter == "s" else words[2]
     scope.switches[position] = SwitchControl(card, tuple(ends[2:]), source, STATES[state] > 0.0)
-    message = "a switch is a resistor in the state of its card (%s); circuitsim tran operates it"
-    reader.reporter.gather("tran", message, card, name.offset, name.text)
+    message = "a circuit alone holds switches (%s) in the states of their cards; solve the deck itself"
+    reader.reporter.gather(HELD, message, card, name.offset, name.text)
 
 
 def law(elaborator: Elaborator, frame: Frame, k: int) -> SwitchLaw | None:

@@ -4,12 +4,12 @@ Between two events (a diode changes its state, a source has a corner) the circui
 waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
 """
 
+from circuitsim.analysis.switching import Switch
 from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
 from circuitsim.time_domain.gradients import WaveformGradient, waveform_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.measure import Measurement, measure
 from circuitsim.time_domain.measure_gradients import measure_gradient
-from circuitsim.time_domain.problem import Switch
 from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.solve import solve
+from circuitsim.analysis.switching import Switching, fixed_controls, operated
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.switching import Switching, operating_point_of
 from circuitsim.time_domain.waveforms import value
 
 
@@ -43,6 +45,32 @@ def operating_point(
         own = np.flatnonzero(problem.own.role == role)
         x[own] = of[own]
     return x, np.concatenate([point.currents[problem.diodes] > 0.0, closed])
+
+
+def operating_point_of(
+    circuit: Circuit, values: Mapping[str, float], switching: Switching, closed: np.ndarray
+) -> tuple[OperatingPoint, np.ndarray]:
+    """An operating point at which all switches are as their controls ask for, and their states (s,).
+
+    Parameters
+    ----------
+    circuit : Circuit
+    values : mapping of str to float
+        Of sources, V, A.
+    switching : Switching
+    closed : (s,) bool array
+        States before.
+
+    Raises
+    ------
+    ConvergenceError
+        No states agree with their controls.
+    """
+    if not switching.names:
+        return solve(circuit.with_values(values)), closed
+    fixed = fixed_controls(circuit, switching)
+    found = operated(lambda ohms: solve(circuit.with_values({**values, **ohms})), switching, closed, fixed, False)
+    return found.point, found.closed
 
 
 def holding(circuit: Circuit, held: Mapping[str, float]) -> Circuit:

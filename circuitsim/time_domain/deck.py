@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, InitialValues, MeasurementRequest, Transient
@@ -13,7 +14,6 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain.problem import Switch
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, LARGEST_POINTS, Method, transient
 from circuitsim.time_domain.steady import PeriodicResult, steady_state_periodic
@@ -114,7 +114,7 @@ def setting(
     circuit, following = deck.all_controlled()
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
-    waves, switches = _moving(circuit, following, grid), switches_of(deck)
+    waves, switches = _moving(circuit, following, grid), switches_of(circuit, following)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     return DeckSetting(grid, begin, None if initial is None else dict(initial), waves, switches, _held(deck))
 
@@ -140,7 +140,7 @@ def steady_deck(
     grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
     if any(card.uic for card in cards):
         initial = _stated(deck.circuit, deck.following) | dict(initial or {})
-    waves, switches = _moving(deck.circuit, deck.following, grid), switches_of(deck)
+    waves, switches = _moving(deck.circuit, deck.following, grid), switches_of(deck.circuit, deck.following)
     return steady_state_periodic(
         deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
     )
@@ -168,17 +168,6 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[s
     names = circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
     return waves
-
-
-def switches_of(deck: Deck) -> dict[str, Switch]:
-    """The switches of a deck, by name."""
-    following, names = deck.following, deck.circuit.names
-    nodes, switches = deck.circuit.node_names, {}
-    for k, law in following.switches.items():
-        control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
-        n = law.numbers
-        switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
-    return switches
 
 
 def requested(deck: Deck) -> list[str]:

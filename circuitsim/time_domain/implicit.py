@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
@@ -15,9 +16,7 @@ from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import ORDER, Moving, Point, Step, euler_step, third_order_step
-from circuitsim.time_domain.problem import Switch
 from circuitsim.time_domain.result import Event
-from circuitsim.time_domain.switching import Switching
 from circuitsim.time_domain.waveforms import Waveform, value
 
 INSTANT = 1e-9

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.switching import Switching, controls_at
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_step import Point, Step
-from circuitsim.time_domain.switching import Switching, controls_at
 
 NOISE = 1e-9
 """Voltage or current of a diode, of the largest of the run, that does not change its state."""

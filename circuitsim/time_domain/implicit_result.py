@@ -8,12 +8,11 @@ import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.time_domain.beginning import from_held, holding
+from circuitsim.time_domain.beginning import from_held, holding, operating_point_of
 from circuitsim.time_domain.implicit import INSTANT, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import Point, euler_step, third_order_step
 from circuitsim.time_domain.result import Segments, TransientResult
-from circuitsim.time_domain.switching import operating_point_of
 from circuitsim.time_domain.waveforms import value
 
 BALANCE = 10.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
 
+from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
@@ -24,29 +24,6 @@ STATES = 60
 """Most capacitors and inductors: matrix exponentials cost the cube of their number."""
 ROLES = {RESISTOR: Role.RESISTOR, DIODE: Role.BLOCKING, VOLTAGE: Role.VOLTAGE, CURRENT: Role.CURRENT,
          INDUCTOR: Role.INDUCTOR, CAPACITOR: Role.CAPACITOR}  # fmt: skip
-
-
-class Switch(NamedTuple):
-    """A resistor of two values, as SPICE's S and W.
-
-    Attributes
-    ----------
-    control : tuple of two str, or str
-        Two nodes whose voltage controls, or an element whose current does.
-    threshold, hysteresis : float
-        V or A: it closes above threshold + hysteresis and opens below threshold − hysteresis.
-    on, off : float
-        Resistances of the closed and of the open switch, Ω.
-    closed : bool
-        State at the beginning, where the control is between both thresholds.
-    """
-
-    control: tuple[str, str] | str
-    threshold: float = 0.0
-    hysteresis: float = 0.0
-    on: float = 1.0
-    off: float = 1e12
-    closed: bool = False
 
 
 class Problem:

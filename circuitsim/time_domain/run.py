@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import ConvergenceError, UsageError
@@ -16,7 +17,7 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
-from circuitsim.time_domain.problem import STATES, Problem, Switch
+from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import certify
 from circuitsim.time_domain.result import TransientResult, evaluate
 from circuitsim.time_domain.waveforms import FrequencyModulation, Waveform

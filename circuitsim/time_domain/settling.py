@@ -14,11 +14,11 @@ import numpy as np
 
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.solve import solve
+from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.measure import Signal
-from circuitsim.time_domain.problem import Switch
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import transient
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.course import Course
@@ -20,7 +21,7 @@ from circuitsim.time_domain.loop import CURRENT, VOLTAGE
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.periods import periodic
-from circuitsim.time_domain.problem import Problem, Switch
+from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import LARGEST_POINTS, finished
 from circuitsim.time_domain.waveforms import Waveform

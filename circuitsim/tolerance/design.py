@@ -14,8 +14,8 @@ from circuitsim.analysis.parameters import dependencies
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.sensitivity import derivatives
 from circuitsim.analysis.solve import prepared
+from circuitsim.analysis.switched import settled_circuit
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.tolerance.e_series import neighbours
 from circuitsim.units import NumberError, parse
@@ -155,7 +155,7 @@ def optimise(
     """
     from scipy.optimize import least_squares
 
-    circuit = circuit_of(source)
+    circuit = settled_circuit(source)
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     start = np.clip(task.start, task.low, task.high)
     inside = np.minimum(np.maximum(start, task.low + 1e-9 * task.width), task.high - 1e-9 * task.width)

@@ -151,10 +151,14 @@ def test_a_deck_with_a_switch_in_a_sub_circuit() -> None:
     assert [set(event.changed) for event in found.events[:2]] == [{"-X1.W1", "+X1.D1"}, {"+X1.W1", "-X1.D1"}]
 
 
-def test_at_the_operating_point_a_switch_has_the_state_of_its_card() -> None:
-    deck = read_deck_text("state\nV1 s 0 3\nR1 s a 1k\nS1 a 0 s 0 m ON\n.model m SW(VT=1 RON=500 ROFF=2k)\n")
-    assert solve(deck.circuit).voltage("a") == pytest.approx(1.0)
-    assert [problem.kind for problem in deck.problems] == ["tran"]
+def test_a_circuit_without_its_deck_has_the_states_of_the_cards() -> None:
+    deck = read_deck_text("state\nV1 s 0 3\nR1 s a 1k\nS1 a 0 0 s m ON\n.model m SW(VT=1 RON=500 ROFF=2k)\n")
+    point = solve(deck.circuit)
+    assert point.voltage("a") == pytest.approx(1.0)
+    assert [problem.kind for problem in point.warnings] == ["switch"]
+    operated = solve(deck)
+    assert operated.voltage("a") == pytest.approx(2.0)
+    assert not deck.problems and not operated.warnings
 
 
 def test_the_bundled_boost_converter() -> None:

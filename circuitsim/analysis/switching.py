@@ -1,0 +1,224 @@
+"""Switches at an operating point: resistors of two values, in states that agree with what controls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.errors import ConvergenceError, NoSteadyStateError
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.functional import FollowingSources
+
+TRIES = 50
+"""Most sets of states to try, each from the controls of the one before."""
+
+ALL_STATES = 6
+"""Most switches, of those whose controls no sources fix, of which all states are tried."""
+
+
+class Switch(NamedTuple):
+    """A resistor of two values, as SPICE's S and W.
+
+    Attributes
+    ----------
+    control : tuple of two str, or str
+        Two nodes whose voltage controls, or an element whose current does.
+    threshold, hysteresis : float
+        V or A: it closes above threshold + hysteresis and opens below threshold − hysteresis.
+    on, off : float
+        Resistances of the closed and of the open switch, Ω.
+    closed : bool
+        State at the beginning, where the control is between both thresholds.
+    """
+
+    control: tuple[str, str] | str
+    threshold: float = 0.0
+    hysteresis: float = 0.0
+    on: float = 1.0
+    off: float = 1e12
+    closed: bool = False
+
+
+class Switching(NamedTuple):
+    """The switches of a circuit.
+
+    Attributes
+    ----------
+    places : (s,) int array
+        Elements.
+    switches : tuple of Switch
+    names : tuple of str
+    """
+
+    places: np.ndarray
+    switches: tuple[Switch, ...]
+    names: tuple[str, ...]
+
+    def ohms(self, closed: np.ndarray) -> np.ndarray:
+        """Resistances, Ω, for states (s,)."""
+        return np.array([s.on if c else s.off for s, c in zip(self.switches, closed)])
+
+    def values(self, closed: np.ndarray) -> dict[str, float]:
+        """Resistances, Ω, by name."""
+        return dict(zip(self.names, self.ohms(closed).tolist()))
+
+    def thresholds(self, closed: np.ndarray) -> np.ndarray:
+        """The control, V or A, at which switches in these states (s,) change."""
+        return np.array([s.threshold + (-s.hysteresis if c else s.hysteresis) for s, c in zip(self.switches, closed)])
+
+    def named(self, chosen: np.ndarray) -> str:
+        """Names of those that a mask (s,) chooses."""
+        return ", ".join(name for name, own in zip(self.names, chosen.tolist()) if own)
+
+    def stated(self, closed: np.ndarray) -> str:
+        """The states (s,) in words."""
+        return ", ".join(f"{name} {'closed' if own else 'open'}" for name, own in zip(self.names, closed.tolist()))
+
+    def turned(self, controls: np.ndarray, closed: np.ndarray) -> np.ndarray:
+        """States (s,) with controls beyond their thresholds turned."""
+        at = self.thresholds(closed)
+        return np.where(closed, controls >= at, controls > at)
+
+
+class Operated(NamedTuple):
+    """An operating point at which all switches (s,) are as their controls ask for, and what else is so.
+
+    Attributes
+    ----------
+    point : OperatingPoint
+    closed : (s,) bool array
+    others : tuple of (s,) bool arrays
+        Other states that hold, as far as they were tried.
+    complete : bool
+        Whether all states were tried that the controls leave open.
+    """
+
+    point: OperatingPoint
+    closed: np.ndarray
+    others: tuple[np.ndarray, ...] = ()
+    complete: bool = True
+
+
+def operated(
+    solve: Callable[[Mapping[str, float]], OperatingPoint], switching: Switching, before: np.ndarray,
+    fixed: np.ndarray, all_states: bool = True,
+) -> Operated:  # fmt: skip
+    """The states that agree with the controls which they cause.
+
+    A control between both thresholds leaves a switch as it was before. Each set of states gives the controls that
+    give the next; controls that sources fix need one solve, a chain of switches one solve a link. Where the states
+    return without agreement, and to find further operating points, all states of the switches are tried whose controls
+    are not fixed.
+
+    Parameters
+    ----------
+    solve : callable
+        The operating point with resistances of switches, Ω, by name.
+    switching : Switching
+    before : (s,) bool array
+        States before, those of the cards at first.
+    fixed : (s,) bool array
+        Switches whose controls no switch moves (`fixed_controls`).
+    all_states : bool
+        Whether to look for further operating points too.
+
+    Raises
+    ------
+    ConvergenceError
+        No states agree with their controls, or none were found.
+    """
+    closed, passed, found = before, set(), None
+    for _ in range(TRIES):
+        point = solve(switching.values(closed))
+        now = switching.turned(controls_at(point, switching.switches), before)
+        if (now == closed).all():
+            found = Operated(point, closed)
+            break
+        passed.add(closed.tobytes())
+        closed = now
+        if closed.tobytes() in passed:
+            break
+    free = np.flatnonzero(~fixed)
+    if found is not None and (not all_states or not free.size):
+        return found
+    if free.size > ALL_STATES:
+        if found is None:
+            raise _none(switching, ~fixed, f"no agreement in {TRIES} sets of states")
+        return found._replace(complete=False)
+    agreeing = [*_agreeing(solve, switching, before, np.where(fixed, now, before), free)]
+    if found is None:
+        if not agreeing:
+            raise _none(switching, ~fixed, "all states contradict the controls which they cause")
+        found = agreeing.pop(0)
+    return found._replace(others=tuple(one.closed for one in agreeing if (one.closed != found.closed).any()))
+
+
+def _none(switching: Switching, mask: np.ndarray, why: str) -> ConvergenceError:
+    return ConvergenceError(
+        f"{switching.named(mask)}: no state holds at the operating point ({why}); separate the thresholds (VH, IH), or "
+        "run circuitsim tran with initial values (UIC)"
+    )
+
+
+def _agreeing(
+    solve: Callable[[Mapping[str, float]], OperatingPoint], switching: Switching, before: np.ndarray,
+    held: np.ndarray, free: np.ndarray,
+) -> Iterator[Operated]:  # fmt: skip
+    """All states that agree, with ``held`` for the others; those with the fewest changes of ``before`` first."""
+    for changed in sorted(product((False, True), repeat=free.size), key=sum):
+        closed = held.copy()
+        closed[free] = before[free] ^ np.array(changed, dtype=bool)
+        try:
+            point = solve(switching.values(closed))
+        except (NoSteadyStateError, ConvergenceError):
+            continue  # these states have no operating point
+        if (switching.turned(controls_at(point, switching.switches), before) == closed).all():
+            yield Operated(point, closed)
+
+
+def controls_at(point: OperatingPoint, switches: Sequence[Switch]) -> np.ndarray:
+    """What controls the switches (s,), V or A."""
+    return np.array([
+        point.currents[point.circuit.element_index(switch.control)] if isinstance(switch.control, str)
+        else point.voltage(*switch.control)
+        for switch in switches
+    ])  # fmt: skip
+
+
+def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
+    """Switches (s,) whose control is a voltage that independent sources fix, in any state of all switches."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    kind, first, second, value, n_nodes = circuit.arrays()
+    joins = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+    joins[[*circuit.laws, *switching.places.tolist()]] = False
+    shape = n_nodes, n_nodes
+    graph = coo_array((np.ones(int(joins.sum())), (first[joins], second[joins])), shape)
+    part = connected_components(graph, directed=False)[1]
+    ends = [None if isinstance(s.control, str) else [circuit.node_index(node) for node in s.control]
+            for s in switching.switches]  # fmt: skip
+    return np.array([pair is not None and part[pair[0]] == part[pair[1]] for pair in ends], dtype=bool)
+
+
+def switches_of(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
+    """The switches of a deck's circuit, by name."""
+    names, nodes, switches = circuit.names, circuit.node_names, {}
+    for k, law in following.switches.items():
+        control = law.control if isinstance(law.control, str) else (nodes[law.control[0]], nodes[law.control[1]])
+        n = law.numbers
+        switches[names[k]] = Switch(control, n["vt"], n["vh"], n["ron"], n["roff"], law.closed)
+    return switches
+
+
+def switching_of(circuit: Circuit, switches: Mapping[str, Switch]) -> Switching:
+    """Switches by name in the form that operating points need."""
+    places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
+    return Switching(places, tuple(switches.values()), tuple(switches))
