@@ -84,6 +84,14 @@ class LayeredState:
         return held if self.tolerance is None else held & (self.residual <= self.tolerance)
 
     @cached_property
+    def finite(self) -> np.ndarray:
+        """(batch,) all units have finite squares."""
+        xp = namespace(self.layers[0])
+        largest = float(xp.finfo(self.layers[0].dtype).max) ** 0.5
+        good = [to_numpy(xp.all(xp.abs(rows(xp, layer)) < largest, axis=1)) for layer in self.layers]
+        return np.logical_and.reduce(good)
+
+    @cached_property
     def strict(self) -> np.ndarray:
         """(batch,) finite; with a nudge that takes curvature away, also: the nudged energy is convex where the sweeps
         began, where they ended and half way (on units that are not at a bound), and, where the nudge follows the
@@ -92,10 +100,7 @@ class LayeredState:
         Measured at first access, with such a nudge at the cost of some 12 to 36 sweeps; to be read before the
         parameters change.
         """
-        xp = namespace(self.layers[0])
-        finite = np.ones(self.layers[0].shape[0], dtype=bool)
-        for layer in self.layers:
-            finite &= to_numpy(xp.all(xp.isfinite(rows(xp, layer)), axis=1))
+        xp, finite = namespace(self.layers[0]), self.finite.copy()
         if self.nudge is None or not takes_curvature_away(self.nudge) or not finite.any():
             return finite
         begin = self.relaxed if self.begin is None else self.begin
@@ -284,7 +289,7 @@ class LayeredBlock:
 
     def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: Array, weight: Array) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
-        pairs = list(zip(plus.layers, minus.layers, strict=True))
+        pairs = [_where_counted(weight, pair) for pair in zip(plus.layers, minus.layers, strict=True)]
         lifted = []
         for spec, (high, low), up, down in zip(
             self._specs, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
@@ -374,6 +379,15 @@ class LayeredBlock:
     def _cast(self, x: Array) -> Array:
         dtype = self.parameters["bias1"].dtype
         return x if x.dtype == dtype else namespace(x).astype(x, dtype)
+
+
+def _where_counted(weight: Array, pair: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Two states of a layer with zeros where a sample's weight is zero: it may be infinite there."""
+    xp = namespace(weight)
+    if not bool(xp.any(weight == 0)):
+        return pair
+    held = xp.reshape(weight != 0, (-1,) + (1,) * (pair[0].ndim - 1))
+    return xp.where(held, pair[0], xp.zeros_like(pair[0])), xp.where(held, pair[1], xp.zeros_like(pair[1]))
 
 
 def _weighted(move: Array, weight: Array) -> Array:

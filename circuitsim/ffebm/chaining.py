@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._arrays import Array, namespace
-from circuitsim.blocks.kinks import Kinks, changed
-from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
+from circuitsim.blocks.kinks import Kinks
+from circuitsim.blocks.propagation import METHODS, Contrast, check_named, contrast
+from circuitsim.blocks.protocol import EnergyBlock, Nudge
 from circuitsim.errors import UsageError
 from circuitsim.ffebm.images import BatchNorm
 from circuitsim.ffebm.losses import ChainLoss
@@ -26,8 +27,6 @@ from circuitsim.ffebm.stages import Stage
 
 Element = Any
 Gradients = dict[str, Array]
-
-METHODS = ("ep", "bp", "implicit")
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,8 @@ class Chaining:
     allow_nonconvex: bool = False
 
     def __post_init__(self) -> None:
-        for name, allowed in (
-            ("method", METHODS),
-            ("form", ("explicit", "implicit")),
-            ("last", ("stationary", "elastic")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise UsageError(f"{name} must be one of {', '.join(allowed)}, not '{getattr(self, name)}'")
+        forms, ends = ("explicit", "implicit"), ("stationary", "elastic")
+        check_named(method=(self.method, METHODS), form=(self.form, forms), last=(self.last, ends))
         if not self.beta != 0:
             raise UsageError("a nudge of strength zero has no effect: choose another beta")
 
@@ -206,36 +200,35 @@ def through_block(step: Step, error: Array, rule: Chaining, batch: int) -> Passe
     scale = xp.max(xp.abs(error), axis=1) if rule.scale_errors else xp.ones_like(error[:, 0])
     scale = xp.where(scale > 0, scale, xp.ones_like(scale))
     pull = error / scale[:, None]
-    beta = rule.beta * unit(block)
-    plus, minus = (block.relax(x, Nudge(sign * beta * pull), free) for sign in (1.0, -1.0))
-    return _contrast(block, x, (free, plus, minus), scale / beta, rule, batch)
+
+    def relax(betas: tuple[float, ...]) -> list[Any]:
+        return [block.relax(x, Nudge(beta * pull), free) for beta in betas]
+
+    return _passed(contrast(block, x, free, "centred", rule.beta * unit(block), relax), scale, rule, batch)
 
 
-def _contrast(
-    block: EnergyBlock, x: Array, states: tuple[State, State, State], scale: Array, rule: Chaining, batch: int
-) -> Passed:
-    """Contrast of two nudged states; samples with an uncertified state are left out.
+def _passed(found: Contrast, scale: Array, rule: Chaining, batch: int) -> Passed:
+    """What a contrast gives; samples with an uncertified state are left out.
 
-    `scale` is what each sample's difference of states over 2 is multiplied with: its error's scale over β.
+    `scale` is what each sample's error was divided by.
     """
     xp = namespace(scale)
-    free, plus, minus = states
-    certified = xp.asarray(free.certified & plus.certified & minus.certified)
-    used = certified
-    if rule.allow_nonconvex:
-        used = xp.all(xp.isfinite(plus.output) & xp.isfinite(minus.output), axis=1)
-    half = 0.5 * scale * xp.astype(used, scale.dtype)
-    found = dict(block.parameter_difference(plus, minus, x, half / batch))
-    kinks = changed(states)
-    if rule.form == "explicit":
-        back = xp.astype(block.input_difference(plus, minus, x), scale.dtype)
-        return Passed(found, [(1.0, back * half[:, None])], certified, kinks)
-    # The derivative at the free state is the same in both and is left out.
-    errors = [
-        (sign, xp.astype(block.input_difference(state, free, x), scale.dtype) * half[:, None])
-        for sign, state in ((1.0, plus), (-1.0, minus))
-    ]
-    return Passed(found, errors, certified, kinks)
+    counted = _counted(found, rule, scale)
+    gradients = found.parameters(scale / batch, counted)
+    terms = [(1.0, found.inputs())] if rule.form == "explicit" else found.inputs_apart()
+    errors = [(sign, _held(counted, xp.astype(term, scale.dtype) * scale[:, None])) for sign, term in terms]
+    return Passed(gradients, errors, xp.asarray(found.certified), found.kinks)
+
+
+def _counted(found: Contrast, rule: Chaining, like: Array) -> Array:
+    """(batch,) bool: the samples that enter gradients, as an array of the library of another."""
+    return namespace(like).asarray(found.finite if rule.allow_nonconvex else found.certified)
+
+
+def _held(counted: Array, values: Array, otherwise: Array | None = None) -> Array:
+    """(batch, n) values of the samples that count; zero, or others, for the rest."""
+    xp = namespace(values)
+    return xp.where(counted[:, None], values, xp.zeros_like(values) if otherwise is None else otherwise)
 
 
 def _elastic_end(
@@ -254,26 +247,27 @@ def _elastic_end(
     block, x, free, _ = steps[last]
     batch = free.output.shape[0]
 
-    def slopes(output: Array) -> tuple[list[Gradients], Array]:
+    def slopes(output: Array, counted: Array | None = None) -> tuple[list[Gradients], Array]:
         predictions, tail_steps = forward(tail, _shaped(block, output), True)
         _, error = loss.evaluate(predictions, targets)
+        error = error if counted is None else _held(counted, error)
         found: list[Gradients] = []
         for step in reversed(tail_steps):
             own, error = step.element.vjp(step.memory, error)
             found.insert(0, own)
         return found, namespace(error).reshape(error, output.shape)
 
-    states = []
-    beta = rule.beta * unit(block)
-    for sign in (1.0, -1.0):
-        law = _scaled_law(lambda output: slopes(output)[1], sign * beta)
-        states.append(block.relax(x, Nudge(law(free.output), follow=law), free))
-    ends = [slopes(state.output)[0] for state in states]
+    def relax(betas: tuple[float, ...]) -> list[Any]:
+        laws = [_scaled_law(lambda output: slopes(output)[1], beta) for beta in betas]
+        return [block.relax(x, Nudge(law(free.output), follow=law), free) for law in laws]
+
+    found = contrast(block, x, free, "centred", rule.beta * unit(block), relax)
+    counted = _counted(found, rule, free.output)
+    ends = [slopes(_held(counted, end.output, free.output), counted)[0] for end in (found.plus, found.minus)]
     for offset, pair in enumerate(zip(*ends, strict=True), start=last + 1):
         gradients[offset] = _combined([(0.5 / batch, own) for own in pair])
     ones = namespace(free.output).ones_like(free.output[:, 0])
-    triple = (free, states[0], states[1])
-    return last - 1, _contrast(block, x, triple, ones / beta, rule, batch)
+    return last - 1, _passed(found, ones, rule, batch)
 
 
 def _scaled_law(law: Callable[[Array], Array], factor: float) -> Callable[[Array], Array]:

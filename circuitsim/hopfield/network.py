@@ -12,13 +12,10 @@ import numpy as np
 from circuitsim.blocks import Nudge
 from circuitsim.blocks.alternating import Relaxed
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, LayeredState, Sweeps
-from circuitsim.blocks.kinks import changed
+from circuitsim.blocks.propagation import METHODS, VARIANTS, check_named, check_strength, contrast
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.trainable import Arrays
-
-METHODS = ("ep", "bp", "implicit")
-VARIANTS = ("centred", "positive", "negative")
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,8 @@ class HopfieldLearning:
     allow_nonconvex: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta < float("inf"):
-            raise UsageError(f"the nudge's strength must be positive and finite, not {self.beta}")
-        for name, value, known in (("method", self.method, METHODS), ("variant", self.variant, VARIANTS)):
-            if value not in known:
-                raise UsageError(f"there is no {name} '{value}'; there are {', '.join(known)}")
+        check_strength(self.beta)
+        check_named(method=(self.method, METHODS), variant=(self.variant, VARIANTS))
         if self.beta >= 1 and self.method == "ep" and self.variant != "positive":
             raise UsageError(f"a nudge of −{self.beta} leaves the linear output without a minimum; β must be below 1")
 
@@ -174,29 +168,29 @@ class DeepHopfieldNetwork:
     def _contrast(
         self, x: np.ndarray, target: np.ndarray, free: LayeredState, weight: np.ndarray
     ) -> tuple[Arrays | None, Sequence[np.ndarray], dict[str, float]]:
-        """EP: the gradient, the last nudged state, metrics of the nudged phases. Both nudges relax as one batch."""
-        beta = self.learning.beta
-        strengths = {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[self.learning.variant]
-        size = len(x)
-        stiffness = np.repeat(np.array(strengths, self._dtype), size)[:, None]
-        nudge = Nudge(-stiffness * np.tile(target, (len(strengths), 1)), stiffness)  # type: ignore[arg-type]
-        nudged = self.block.relax(x, nudge, _repeated(free, len(strengths)))
-        strict = np.ones(size, dtype=bool) if strengths[0] > 0.0 else _part(nudged, slice(0, size)).strict
-        first, last = _part(nudged, slice(0, size)), _part(nudged, slice(-size, None))
-        pairs = {"centred": (last, first), "positive": (last, free), "negative": (free, last)}
-        plus, minus = pairs[self.learning.variant]
-        kinks = changed([free, plus, minus])
+        """EP: the gradient, the last nudged state, metrics of the nudged phases."""
+        rule, size = self.learning, len(x)
+
+        def relax(betas: tuple[float, ...]) -> list[LayeredState]:
+            """All nudges as one batch."""
+            stiffness = np.repeat(np.array(betas, self._dtype), size)[:, None]
+            nudge = Nudge(-stiffness * np.tile(target, (len(betas), 1)), stiffness)  # type: ignore[arg-type]
+            together = self.block.relax(x, nudge, _repeated(free, len(betas)))
+            return [_part(together, slice(k * size, (k + 1) * size)) for k in range(len(betas))]
+
+        found = contrast(self.block, x, free, rule.variant, rule.beta, relax)
+        strict, kinks = found.plus.strict & found.minus.strict, found.kinks
         metrics = {
-            "nudged_residual": float(nudged.residual.max()),
+            "nudged_residual": max(float(s.residual.max()) for s in (found.plus, found.minus) if s is not free),
             "kink_share": 0.0 if kinks is None else kinks.share,
             "uncertified_fraction": 1.0 - float(strict.mean()),
         }
-        used = strict | self.learning.allow_nonconvex
+        used = found.finite if rule.allow_nonconvex else strict
         if not used.any():
             return None, free.layers, metrics
-        scale = weight * used / (2.0 * beta if self.learning.variant == "centred" else beta)
+        last = found.minus if rule.variant == "negative" else found.plus
         begins = [np.where(used[:, None], after, before) for after, before in zip(last.layers, free.layers)]
-        return self.block.parameter_difference(plus, minus, x, scale.astype(self._dtype)), begins, metrics
+        return found.parameters(weight, used), begins, metrics
 
     def targets(self, labels: np.ndarray) -> np.ndarray:
         """(samples, outputs) one-hot."""

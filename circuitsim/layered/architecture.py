@@ -9,6 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength
 from circuitsim.errors import UsageError
 
 
@@ -89,10 +90,8 @@ class ResistiveLearning:
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.variant not in ("centred", "positive", "negative"):
-            raise UsageError(f"a nudge is centred, positive or negative, not '{self.variant}'")
-        if not 0 < self.beta < float("inf"):
-            raise UsageError(f"the nudge's strength must be positive and finite, not {self.beta}")
+        check_named(variant=(self.variant, VARIANTS))
+        check_strength(self.beta)
         if self.sweeps < 1 or self.nudged_sweeps < 1:
             raise UsageError("at least one free and one nudged sweep are needed")
         if not 0 <= self.tolerance < 1:

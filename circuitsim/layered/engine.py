@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._vectors import aligned
+from circuitsim.blocks.propagation import strengths
 from circuitsim.blocks.resistive import Crossbar, conductance_rows, diodes
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
@@ -95,7 +96,8 @@ class Engine:
         self.layout = lay_out(architecture.units)
         self.memory = allocate(self.layout, self.samples, self.dtype)
         self.pending, self.changed = False, True
-        lower, upper = learning.variant != "positive", learning.variant != "negative"
+        nudges = strengths(learning.variant, learning.beta)
+        lower, upper = min(nudges) < 0, max(nudges) > 0
         self.rule = steps.Rule(
             self.samples, learning.sweeps, learning.nudged_sweeps, learning.tolerance, learning.beta, lower, upper,
             architecture.input_gain,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.blocks.alternating import LayeredEnergy, Relaxed
+from circuitsim.blocks.propagation import METHODS, check_named
 from circuitsim.blocks.resistive import resistive_energy, total_conductances
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import baselines
@@ -16,7 +17,6 @@ from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
-METHODS = ("ep", "bp", "implicit")
 #: States of so many units at most are held at once when the network is tested.
 TEST_STATES = 600_000
 
@@ -57,8 +57,7 @@ class LayeredLearner:
         dtype: np.dtype | type = np.float32,
         threads: int = 1,
     ) -> None:
-        if method not in METHODS:
-            raise UsageError(f"a method is one of {', '.join(METHODS)}, not '{method}'")
+        check_named(method=(method, METHODS))
         self.method, self.learning = method, learning
         self.engine = Engine(architecture, learning, batch, dtype, threads)
         self.engine.initialise(rng)

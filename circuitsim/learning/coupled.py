@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from circuitsim.blocks.propagation import Contrast
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 
 
 @dataclass(frozen=True)
@@ -45,4 +46,4 @@ class CoupledLearning:
         free = problem.free
         output = free.output - self.eta * problem.loss.gradient(free.output, problem.target)
         clamped = block.clamp(problem.x, output, free)
-        return difference(problem, clamped, free, self.eta, (free, clamped))
+        return estimate_of(Contrast(block, problem.x, (free, clamped), clamped, free, self.eta), problem.weight)

@@ -7,12 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength, contrast
 from circuitsim.blocks.protocol import State
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 from circuitsim.learning.nudges import CONSTANT, Nudging
-
-VARIANTS = ("centred", "positive", "negative")
 
 REDUCTION, REDUCTIONS = 0.25, 12
 """Factor on an automatic β for each attempt, and the most attempts: down to 2e-7 of the first."""
@@ -51,12 +50,11 @@ class EquilibriumPropagation:
     kink_share: float = 0.001
 
     def __post_init__(self) -> None:
-        if self.beta != "auto" and not (isinstance(self.beta, int | float) and 0.0 < self.beta < np.inf):
-            raise UsageError(f"beta must be positive and finite, or 'auto', not {self.beta}")
+        if self.beta != "auto":
+            check_strength(self.beta)
         if not 0.0 <= self.kink_share <= 1.0:
             raise UsageError(f"a share of diodes lies in [0, 1], not {self.kink_share}")
-        if self.variant not in VARIANTS:
-            raise UsageError(f"there is no variant {self.variant!r}; there are {', '.join(VARIANTS)}")
+        check_named(variant=(self.variant, VARIANTS))
 
     def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one nudged phase or two; with ``beta="auto"`` at most `REDUCTIONS` more.
@@ -80,23 +78,17 @@ class EquilibriumPropagation:
 
     def _at(self, problem: GradientProblem, beta: float) -> Estimate:
         """The estimate at a strength."""
-        plus = minus = problem.free
-        lower = upper = None
-        if self.variant != "negative":
-            plus = self._nudged(problem, beta)
-            lower = self._contrast(problem, plus, beta)
-        if self.variant != "positive":
-            minus = self._nudged(problem, -beta)
-            upper = self._contrast(problem, minus, -beta)
-        scale = 2.0 * beta if self.variant == "centred" else beta
-        found = difference(problem, plus, minus, scale, (problem.free, plus, minus))
-        return found._replace(lower=lower, upper=upper)
-
-    def _nudged(self, problem: GradientProblem, beta: float) -> State:
         block, x, target, loss, free, _ = problem
-        return self.nudging.relax(block, x, free, loss, target, beta)
 
-    def _contrast(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray | None:
+        def relax(betas: tuple[float, ...]) -> list[State]:
+            return [self.nudging.relax(block, x, free, loss, target, each) for each in betas]
+
+        found = contrast(block, x, free, self.variant, beta, relax)
+        lower = None if self.variant == "negative" else self._bound(problem, found.plus, beta)
+        upper = None if self.variant == "positive" else self._bound(problem, found.minus, -beta)
+        return estimate_of(found, problem.weight)._replace(lower=lower, upper=upper)
+
+    def _bound(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray | None:
         """(batch,) L_β = (G(β) − G(0))/β; None for a block whose sections have energies, but not the whole."""
         block, x, target, loss, free, _ = problem
         if not getattr(block, "has_energy", True):

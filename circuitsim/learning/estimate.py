@@ -6,7 +6,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from circuitsim.blocks.kinks import Kinks, changed
+from circuitsim.blocks.kinks import Kinks
+from circuitsim.blocks.propagation import Contrast
 from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.learning.losses import Loss
 
@@ -74,12 +75,8 @@ class Estimator(Protocol):
         ...
 
 
-def difference(
-    problem: GradientProblem, plus: State, minus: State, scale: float, states: tuple[State, ...]
-) -> Estimate:
-    """(∂E at plus − ∂E at minus) / scale, with the residuals of the ``states`` that were relaxed for it."""
-    parameters = problem.block.parameter_difference(plus, minus, problem.x, problem.weight / scale)
-    inputs = problem.block.input_difference(plus, minus, problem.x) / scale
-    residual = np.maximum.reduce([state.residual for state in states])
-    certified = np.logical_and.reduce([state.certified for state in states])
-    return Estimate(parameters, inputs, residual, certified, kinks=changed(states))
+def estimate_of(contrast: Contrast, weight: np.ndarray) -> Estimate:
+    """The estimate from two states; samples with a state that is not certified are left out of the parameters."""
+    certified = contrast.certified
+    parameters = contrast.parameters(weight, certified)
+    return Estimate(parameters, contrast.inputs(), contrast.residual, certified, kinks=contrast.kinks)

@@ -8,8 +8,9 @@ import numpy as np
 
 from circuitsim.blocks.circuit import CircuitState, combined
 from circuitsim.blocks.kinks import changed
+from circuitsim.blocks.propagation import Contrast
 from circuitsim.errors import UsageError
-from circuitsim.learning.estimate import Estimate, GradientProblem, difference
+from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
 
@@ -58,7 +59,8 @@ class FrequencyPropagation:
         swing = combined(states, (2.0 / self.times * sines).tolist())
         # ½ (a + b/2)² − ½ (a − b/2)² = a b, and what is linear in the state gives b.
         above, below = combined([mean, swing], [1.0, 0.5]), combined([mean, swing], [1.0, -0.5])
-        return difference(problem, above, below, self.gamma, (free, mean))._replace(kinks=changed([free, *states]))
+        found = Contrast(problem.block, problem.x, (free, mean), above, below, self.gamma)
+        return estimate_of(found, problem.weight)._replace(kinks=changed([free, *states]))
 
     def _at(self, problem: GradientProblem, start: CircuitState, strength: float) -> CircuitState:
         block, x, target, loss, free, _ = problem

@@ -97,7 +97,7 @@ def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--preset", "l7"], "no preset 'l7'"), (["--method", "id"], "method must be"),
+        (["--preset", "l7"], "no preset 'l7'"), (["--method", "id"], "there is no method"),
         (["--optimizer", "lion"], "adam or sgd"), (["--lr", "0"], "must be positive"),
         (["--preset", "l6-bs3", "--dataset", "cifar10"], "does not exist|no data_batch"),
     ],

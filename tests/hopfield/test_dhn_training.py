@@ -201,7 +201,7 @@ def test_the_command(tmp_path, capsys):
 
 def test_refusals(tmp_path, capsys):
     for words, message in (
-        (["--beta", "0"], "the nudge's strength must be positive and finite, not 0.0"),
+        (["--beta", "0"], "beta must be positive and finite, not 0.0"),
         (["--beta", "1.5"], "a nudge of −1.5 leaves the linear output without a minimum; β must be below 1"),
         (["--method", "magic"], "there is no method 'magic'; there are ep, bp, implicit"),
         (["--variant", "both"], "there is no variant 'both'; there are centred, positive, negative"),

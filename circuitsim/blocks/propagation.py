@@ -1,0 +1,180 @@
+"""Equilibrium propagation on any block: its variants, the samples that count, the difference of ∂E between two states.
+
+    centred  (∂E^β − ∂E^−β)/(2β)      positive  (∂E^β − ∂E⁰)/β      negative  (∂E⁰ − ∂E^−β)/β
+
+The only place of this rule: `learning`, chains and deep Hopfield networks differ in how they nudge. The compiled steps
+of deep resistive networks make the same difference in their own memory; tests hold them to it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from circuitsim._arrays import Array, device, namespace
+from circuitsim.blocks.kinks import Kinks, changed
+from circuitsim.blocks.protocol import Arrays, State
+from circuitsim.errors import UsageError
+
+METHODS = ("ep", "bp", "implicit")
+"""Equilibrium propagation, truncated backpropagation, implicit differentiation."""
+
+VARIANTS = ("centred", "positive", "negative")
+
+Relax = Callable[[tuple[float, ...]], Sequence[State]]
+"""From strengths of the nudge to the nudged states."""
+
+
+def check_named(**choices: tuple[str, Sequence[str]]) -> None:
+    """Refuse a choice that is not among the known ones.
+
+    Parameters
+    ----------
+    **choices : (str, sequence of str)
+        By name: what was given, and what there is.
+
+    Raises
+    ------
+    UsageError
+    """
+    for name, (given, known) in choices.items():
+        if given not in known:
+            raise UsageError(f"there is no {name} '{given}'; there are {', '.join(known)}")
+
+
+def check_strength(beta: float) -> None:
+    """Refuse a strength of the nudge that is not positive and finite.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not (isinstance(beta, numbers.Real) and 0 < beta < math.inf):
+        raise UsageError(f"beta must be positive and finite, not {beta}")
+
+
+def strengths(variant: str, beta: float) -> tuple[float, ...]:
+    """Strengths of the nudged phases of a variant; −β before β."""
+    return {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[variant]
+
+
+class Contrast(NamedTuple):
+    """Two states of a block whose ∂E are compared.
+
+    Attributes
+    ----------
+    block : EnergyBlock
+    x : (batch, inputs) array
+        Inputs of all states.
+    states : tuple of State
+        All that were relaxed: the free state first.
+    plus, minus : State
+        The two that are compared.
+    width : float
+        Distance of their strengths: 2β, β, or that of another rule.
+    """
+
+    block: Any
+    x: Array
+    states: tuple[State, ...]
+    plus: Any
+    minus: Any
+    width: float
+
+    @property
+    def certified(self) -> Array:
+        """(batch,) bool: all states are certified."""
+        good = self.states[0].certified
+        for state in self.states[1:]:
+            good = good & state.certified
+        return good
+
+    @property
+    def residual(self) -> Array:
+        """(batch,) worst residual of the states."""
+        worst = self.states[0].residual
+        for state in self.states[1:]:
+            worst = namespace(worst).maximum(worst, state.residual)
+        return worst
+
+    @property
+    def finite(self) -> Array:
+        """(batch,) bool: the two states have finite squares, certified or not."""
+        good = [_finite(state) for state in (self.plus, self.minus)]
+        return good[0] & good[1]
+
+    @property
+    def kinks(self) -> Kinks | None:
+        """Diodes and clamped units that change between the states; None where the block does not show them."""
+        return changed(self.states)
+
+    def parameters(self, weight: Array, counted: Array) -> Arrays:
+        """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus) / width over the samples that count.
+
+        Parameters
+        ----------
+        weight : (batch,) float array
+        counted : (batch,) bool array
+
+        Returns
+        -------
+        dict of array
+            By parameter.
+        """
+        share = weight * _numbers(counted, weight) / self.width
+        return dict(self.block.parameter_difference(self.plus, self.minus, self.x, share))
+
+    def inputs(self) -> Array:
+        """(batch, inputs) (∂E/∂x at plus − ∂E/∂x at minus) / width."""
+        return self.block.input_difference(self.plus, self.minus, self.x) / self.width
+
+    def inputs_apart(self) -> list[tuple[float, Array]]:
+        """`inputs` as a sum of terms, sign and array: each state against the free one, whose share cancels."""
+        terms = ((1.0, self.plus), (-1.0, self.minus))
+        return [
+            (sign, self.block.input_difference(state, self.states[0], self.x) / self.width) for sign, state in terms
+        ]
+
+
+def contrast(block: Any, x: Array, free: State, variant: str, beta: float, relax: Relax) -> Contrast:
+    """The nudged phases of a variant.
+
+    Parameters
+    ----------
+    block : EnergyBlock
+    x : (batch, inputs) array
+    free : State
+        Without nudge; compared in the one-sided variants.
+    variant : {"centred", "positive", "negative"}
+    beta : float
+        Strength of the nudge.
+    relax : callable
+        Relaxes the phases of given strengths.
+
+    Returns
+    -------
+    Contrast
+    """
+    nudged = list(relax(strengths(variant, beta)))
+    minus, plus = {"centred": (nudged[0], nudged[-1]), "positive": (free, nudged[0]), "negative": (nudged[0], free)}[
+        variant
+    ]
+    width = 2.0 * beta if variant == "centred" else beta
+    return Contrast(block, x, (free, plus, minus), plus, minus, width)
+
+
+def _finite(state: State) -> Array:
+    """(batch,) bool."""
+    own = getattr(state, "finite", None)
+    if own is not None:
+        return own
+    xp = namespace(state.output)
+    return xp.all(xp.isfinite(state.output), axis=1)
+
+
+def _numbers(counted: Array, weight: Array) -> Array:
+    """Zeros and ones of the type and place of the weights."""
+    xp = namespace(weight)
+    return xp.astype(xp.asarray(counted, device=device(weight)), weight.dtype)
