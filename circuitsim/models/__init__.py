@@ -13,6 +13,7 @@ from circuitsim.models import (
     capacitor,
     controlled_sources,
     current_source,
+    formula_law,
     ideal_diode,
     inductor,
     junction_diode,
@@ -42,6 +43,7 @@ MODELS: tuple[ElementModel, ...] = (
     varistor.MODEL,
     sinh_cell.MODEL,
     table.MODEL,
+    formula_law.MODEL,
     *controlled_sources.CONTROLLED,
 )
 

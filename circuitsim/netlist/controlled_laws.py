@@ -16,13 +16,16 @@ from circuitsim.circuit.elements import (
     BY_VOLTAGE_G,
     CAPACITOR,
     NULLOR,
+    device_code,
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
+from circuitsim.models.formula_law import FormulaLaw
 from circuitsim.netlist.affine import Reference, affine_value
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.fixed import fixed_formulas
+from circuitsim.netlist.own_voltage import tape_of
 from circuitsim.netlist.physical import resistance_factor
 from circuitsim.netlist.ramps import Affine, built
 from circuitsim.netlist.tokens import CardError
@@ -58,7 +61,7 @@ class PendingLaw(NamedTuple):
 class Alternative(NamedTuple):
     """What a formula is if no sources fix it: a law, or a call that reports why it is none."""
 
-    law: PendingLaw | None
+    law: PendingLaw | FormulaLaw | None
     report: Callable[[], None]
 
 
@@ -72,7 +75,7 @@ def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None
     reporter, callers, found = elaborator.reporter, elaborator.callers(), None
     report: Callable[[], None] = _nothing
     try:
-        found = _law(elaborator, frame, spec, name)
+        found = _law_or_device(elaborator, frame, spec, name, position)
     except ExpressionError as error:
         error.message = f"{short(name)}: {error.message}"
         report = partial(reporter.expression, error, spec.card, [name], callers)
@@ -84,8 +87,7 @@ def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None
     elif found is None:
         report()
     else:
-        elaborator.out.value[position] = found.value
-        elaborator.out.pending[position] = found
+        _put(elaborator.out, position, found)
 
 
 def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
@@ -100,16 +102,42 @@ def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
         if law is None:
             report()
         else:
-            out.kind[position], out.value[position], out.pending[position] = law.code, law.value, law
+            _put(out, position, law)
+
+
+def _put(out: Any, position: int, found: PendingLaw | FormulaLaw) -> None:
+    """Make an element a controlled source or a device."""
+    if isinstance(found, FormulaLaw):
+        out.kind[position], out.value[position], out.devices[position] = device_code(found), math.nan, found
+    else:
+        out.kind[position], out.value[position], out.pending[position] = found.code, found.value, found
+
+
+def _law_or_device(
+    elaborator: Elaborator, frame: Any, spec: Controlled, name: str, position: int
+) -> PendingLaw | FormulaLaw:
+    """A law; where a formula of a current is no sum of ramps and reads the source's own voltage alone, a device."""
+    try:
+        return _law(elaborator, frame, spec, name)
+    except ExpressionError as error:
+        out, expression = elaborator.out, spec.expression
+        if error.kind != "unsupported" or expression is None or spec.code != AFFINE_CURRENT:
+            raise
+        ends = out.first[position], out.second[position], ""
+        places = [_places(control, frame) for control in expression.controls]
+        if ends[0] == ends[1] or not all(place in (ends, (ends[1], ends[0], "")) for place in places):
+            raise
+    signs = [1.0 if place == ends else -1.0 for place in places]
+    tape = tape_of(expression.code, signs, frame.environment, elaborator.evaluator)
+    try:
+        return FormulaLaw(tape, cells(elaborator, frame, spec))
+    except ValueError as wrong:
+        raise CardError("range", f"{short(name)}: {wrong}", spec.offset) from None
 
 
 def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> PendingLaw:
     """The law with global nodes, and the element's value (nan: none)."""
-    quantity = _QUANTITY[spec.code]
-    cells = elaborator.number(spec.multiplier, frame) * frame.multiplier if quantity is Quantity.CURRENT else 1.0
-    if spec.details:
-        own = {word: elaborator.number(value, frame) for word, value in spec.details.items()}
-        cells *= resistance_factor(own, {}, elaborator.temperatures)
+    quantity, count = _QUANTITY[spec.code], cells(elaborator, frame, spec)
     if spec.expression is not None:
         found, kinked = affine_value(spec.expression.code, frame.environment, elaborator.evaluator)
         fixed, terms = found.constant, _terms(spec, found)
@@ -120,14 +148,24 @@ def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> Pen
         ramps = ()
     value = math.nan
     if spec.gain is not None:
-        value = elaborator.number(spec.gain, frame) * cells
-        cells = 1.0
-    made, names = _with_names(quantity, fixed, terms, cells, frame)
+        value = elaborator.number(spec.gain, frame) * count
+        count = 1.0
+    made, names = _with_names(quantity, fixed, terms, count, frame)
     laws = [made, *(law for law, _ in ramps)]
     numbers = [c for law in laws for c in (law.constant, *(x[0] for x in law.voltages), *(x[0] for x in law.currents))]
     if not all(map(math.isfinite, numbers)) or math.isinf(value):
         raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", spec.offset)
     return PendingLaw(made, names, spec.card, spec.offset, name, spec.code, value, ramps)
+
+
+def cells(elaborator: Elaborator, frame: Any, spec: Controlled) -> float:
+    """How many sources in parallel, times the factor of the temperature."""
+    current = _QUANTITY[spec.code] is Quantity.CURRENT
+    found = elaborator.number(spec.multiplier, frame) * frame.multiplier if current else 1.0
+    if spec.details:
+        own = {word: elaborator.number(value, frame) for word, value in spec.details.items()}
+        found *= resistance_factor(own, {}, elaborator.temperatures)
+    return found
 
 
 def _terms(spec: Controlled, value: Affine) -> list[tuple[float, Control | Reference]]:
@@ -139,18 +177,18 @@ def _terms(spec: Controlled, value: Affine) -> list[tuple[float, Control | Refer
 
 
 def _with_names(
-    quantity: Quantity, fixed: float, terms: list[tuple[float, Control | Reference]], cells: float, frame: Any
+    quantity: Quantity, fixed: float, terms: list[tuple[float, Control | Reference]], count: float, frame: Any
 ) -> tuple[Law, tuple[str, ...]]:
-    """``cells`` times constant and terms as a law with global nodes, and the names of its controlling elements."""
+    """``count`` times constant and terms as a law with global nodes, and the names of its controlling elements."""
     voltages, currents, names = [], [], []
     for coefficient, control in terms:
         plus, minus, element_name = _places(control, frame)
         if element_name:
-            currents.append(CurrentControl(coefficient * cells, -1))
+            currents.append(CurrentControl(coefficient * count, -1))
             names.append(frame.prefix + element_name)
         else:
-            voltages.append(VoltageControl(coefficient * cells, plus, minus))
-    return Law(quantity, fixed * cells, tuple(voltages), tuple(currents)), tuple(names)
+            voltages.append(VoltageControl(coefficient * count, plus, minus))
+    return Law(quantity, fixed * count, tuple(voltages), tuple(currents)), tuple(names)
 
 
 def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
@@ -198,4 +236,4 @@ def resolved(elaborator: Elaborator) -> dict[int, Law]:
     return laws
 
 
-__all__ = ["Alternative", "PendingLaw", "decide_formulas", "elaborate", "resolved"]
+__all__ = ["Alternative", "PendingLaw", "cells", "decide_formulas", "elaborate", "resolved"]

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.netlist import switches
+from circuitsim.netlist import controlled_laws, switches
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.functional import Formula
 from circuitsim.netlist.scope import Wave
@@ -98,7 +98,10 @@ class Followers:
             self.wrong(frame, k, error)
 
     def factor(self, frame: Frame, k: int) -> float:
-        """Sources in parallel, of which the currents add up."""
+        """Sources in parallel, of which the currents add up; of a formula its temperature, too."""
+        formula = frame.scope.controlled.get(k) if k in frame.scope.formulas else None
+        if formula is not None:
+            return controlled_laws.cells(self.elaborator, frame, formula)
         if frame.scope.kind[k] != CURRENT:
             return 1.0
         special = frame.scope.specials.get(k)

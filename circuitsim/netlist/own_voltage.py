@@ -1,0 +1,268 @@
+"""Formulas of currents in the voltage of their own source, as tapes of operations (`circuitsim.models.formula_law`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from circuitsim.models import formula_operations as f
+from circuitsim.models.formula_operations import Tape
+from circuitsim.netlist import limits
+from circuitsim.netlist.affine import MARK
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import (
+    CALL,
+    JUMP,
+    JUMP_IF_ZERO,
+    LOCAL,
+    NAME,
+    NEGATE,
+    NOT,
+    PUSH,
+    TRUTH,
+    Code,
+    ExpressionError,
+)
+from circuitsim.netlist.functions import OPERATORS
+
+
+class Formula(NamedTuple):
+    """A part of a formula that depends on the voltage; ``condition``: 1 or 0."""
+
+    tape: Tape
+    condition: bool = False
+
+
+Entry = float | Formula
+Of = Callable[[Sequence[Entry]], Formula]
+
+
+def tape_of(code: Code, signs: Sequence[float], environment: Environment, evaluator: Evaluator) -> Tape:
+    """The tape of an expression with stand-ins for its controls.
+
+    Parameters
+    ----------
+    code : Code
+        See `circuitsim.netlist.affine.Behaviour`.
+    signs : sequence of float
+        1 for a control that is the voltage, −1 for one that is its negative.
+    environment, evaluator
+        Parameters and functions.
+
+    Raises
+    ------
+    ExpressionError
+        It has no value, or does something with the voltage for which there is no operation.
+    """
+    evaluator.depth = 0
+    evaluator.need(code, environment)
+    return _tape(_Run(code, environment, evaluator, signs).run(0, [], ()))
+
+
+def _tape(entry: Entry) -> Tape:
+    return entry.tape if isinstance(entry, Formula) else ((f.CONSTANT, float(entry)),)
+
+
+def _joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> Formula:
+    """An operation behind the tapes of its operands."""
+    return Formula((*(one for entry in of for one in _tape(entry)), (op, number)), condition)
+
+
+class _Run:
+    """A program on numbers and formulas; where a condition depends on the voltage both ways are followed."""
+
+    def __init__(self, code: Code, environment: Environment, evaluator: Evaluator, signs: Sequence[float]) -> None:
+        self.code, self.environment, self.evaluator, self.signs = code, environment, evaluator, signs
+
+    def run(self, position: int, stack: list[Entry], arguments: Sequence[Entry]) -> Entry:
+        """The value of the program from a position on, with so much on the stack."""
+        program = self.code.program
+        while position < len(program):
+            instruction, argument, at = program[position]
+            position += 1
+            self.evaluator.work += 1
+            if self.evaluator.work > limits.ALL_OPERATIONS:
+                raise ExpressionError("limit", "the expression takes too many steps", at, "simplify it", self.code)
+            if instruction == JUMP:
+                position = argument
+            elif instruction == JUMP_IF_ZERO:
+                condition = stack.pop()
+                if isinstance(condition, Formula):
+                    self.need_condition(condition, at)
+                    both = (self.run(place, stack.copy(), arguments) for place in (position, argument))
+                    return self.bounded(_joined(f.CHOOSE, condition, *both), at)
+                position = position if condition else argument
+            elif instruction == CALL:
+                name, count = argument
+                values = stack[len(stack) - count :]
+                del stack[len(stack) - count :]
+                stack.append(self.call(name, values, at))
+            elif instruction in (PUSH, NAME, LOCAL):
+                stack.append(self.leaf(instruction, argument, at, arguments))
+            elif instruction in (NEGATE, NOT, TRUTH):
+                stack.append(self.sign(instruction, stack.pop(), at))
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append(self.bounded(self.binary(instruction, left, right, at), at))
+        return stack.pop()
+
+    def bounded(self, entry: Entry, at: int) -> Entry:
+        """The entry itself, unless it is too long."""
+        if isinstance(entry, Formula) and len(entry.tape) > f.LONGEST:
+            raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", at, "simplify it",
+                                  self.code)  # fmt: skip
+        return entry
+
+    def leaf(self, instruction: Any, argument: Any, at: int, arguments: Sequence[Entry]) -> Entry:
+        """A number, a parameter, the voltage, an argument of a function."""
+        if instruction == PUSH:
+            return float(argument)
+        if instruction == LOCAL:
+            return arguments[argument]
+        if argument.startswith(MARK):
+            own = Formula(((f.VOLTAGE, 0.0),))
+            return own if self.signs[int(argument[1:])] > 0.0 else _joined(f.NEGATE, own)
+        return self.evaluator.noted(self.evaluator.read(argument, at, self.code, self.environment))
+
+    def need_condition(self, entry: Entry, at: int) -> None:
+        """Refuse a number of the voltage in place of a condition."""
+        if isinstance(entry, Formula) and not entry.condition:
+            raise self.refuse("a number as condition", at)
+
+    def refuse(self, what: str, at: int) -> ExpressionError:
+        """The error for what there is no operation for."""
+        return ExpressionError("unsupported", f"{what} is not supported in a formula of the source's own voltage", at,
+                               "docs/devices.md lists what is", self.code)  # fmt: skip
+
+    def sign(self, instruction: Any, of: Entry, at: int) -> Entry:
+        """Negation of a number or of a condition."""
+        if not isinstance(of, Formula):
+            return -of if instruction == NEGATE else float(bool(of) is (instruction == TRUTH))
+        if instruction == NEGATE:
+            return _joined(f.NEGATE, of)
+        self.need_condition(of, at)
+        return of if instruction == TRUTH else _joined(f.SUBTRACT, 1.0, of, condition=True)
+
+    def call(self, name: str, values: Sequence[Entry], at: int) -> Entry:
+        """A function of the deck, or one built in."""
+        evaluator = self.evaluator
+        if not any(isinstance(value, Formula) for value in values):
+            numbers = tuple(float(value) for value in values if not isinstance(value, Formula))
+            stop = evaluator.work + limits.OPERATIONS
+            return evaluator.noted(evaluator.call(name, numbers, at, self.code, self.environment, stop))
+        own = self.code.scope.find_function(name) if self.code.scope is not None else None
+        if own is not None and len(values) == len(own.arguments):
+            evaluator.deeper(self.code, at)
+            inside = _Run(own.body, self.environment, evaluator, self.signs)
+            result = inside.run(0, [], list(values))
+            evaluator.depth -= 1
+            return self.bounded(result, at)
+        made = None if own is not None else _built_in(name, values)
+        if made is None:
+            raise self.refuse(f"{name}()", at)
+        return self.bounded(made, at)
+
+    def binary(self, operator: Any, left: Entry, right: Entry, at: int) -> Entry:
+        """left operator right."""
+        if not isinstance(left, Formula) and not isinstance(right, Formula):
+            return self.evaluator.apply(operator, OPERATORS[operator], (left, right), at, self.code)
+        if operator in _ARITHMETIC:
+            return _joined(_ARITHMETIC[operator], left, right)
+        if operator in _COMPARISONS:
+            op, turned = _COMPARISONS[operator]
+            return _joined(op, _joined(f.SUBTRACT, *((right, left) if turned else (left, right))), condition=True)
+        if operator in ("**", "^"):
+            return _raised(left, right)
+        raise self.refuse(f"{operator!r}", at)
+
+
+_ARITHMETIC = {"+": f.ADD, "-": f.SUBTRACT, "*": f.MULTIPLY, "/": f.DIVIDE}
+_COMPARISONS = {">": (f.STEP, False), ">=": (f.REACHED, False), "<": (f.STEP, True), "<=": (f.REACHED, True)}
+
+
+def _raised(base: Entry, exponent: Entry) -> Formula:
+    """base ** exponent, with the domain that it has in decks (`circuitsim.netlist.functions.power`)."""
+    if isinstance(exponent, Formula):
+        return _joined(f.EXP, _joined(f.MULTIPLY, exponent, _joined(f.LOG, base)))
+    return _joined(f.POWER if exponent % 2.0 == 0.0 else f.ROOTED, base, number=exponent)
+
+
+def _signed(base: Entry, exponent: Entry) -> Formula | None:
+    """``pow``: of a negative base only with a whole exponent."""
+    if isinstance(exponent, Formula):
+        return _raised(base, exponent)
+    kinds = {0.0: f.POWER, 1.0: f.SIGNED_POWER}
+    return _joined(kinds.get(exponent % 2.0, f.ROOTED), base, number=exponent)
+
+
+def _with_number(op: int) -> Callable[..., Formula | None]:
+    """|x|^c, or that with the sign of x."""
+    return lambda x, c: None if isinstance(c, Formula) else _joined(op, x, number=c)
+
+
+def _extreme(op: int) -> Callable[..., Formula | None]:
+    def of(first: Entry, *rest: Entry) -> Formula | None:
+        for one in rest:
+            first = _joined(op, first, one)
+        return first if isinstance(first, Formula) else None
+
+    return of
+
+
+def _limited(x: Entry, low: Entry, high: Entry) -> Formula:
+    """``limit``: bounds in either order."""
+    lower, upper = _joined(f.MINIMUM, low, high), _joined(f.MAXIMUM, low, high)
+    if not isinstance(low, Formula) and not isinstance(high, Formula):
+        return _joined(f.MINIMUM, _joined(f.MAXIMUM, x, min(low, high)), max(low, high))
+    return _joined(f.MINIMUM, _joined(f.MAXIMUM, x, lower), upper)
+
+
+def _polygon(x: Entry, *points: Entry) -> Formula | None:
+    """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
+    numbers = [one for one in points if not isinstance(one, Formula)]
+    places, values = numbers[0::2], numbers[1::2]
+    if len(numbers) < len(points) or len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+        return None
+    total: Entry = values[0]
+    for (a, b), (y, z) in zip(pairwise(places), pairwise(values)):
+        if y != z:
+            piece = _joined(f.SUBTRACT, _limited(x, a, b), a)
+            total = _joined(f.ADD, total, _joined(f.MULTIPLY, (z - y) / (b - a), piece))
+    return total if isinstance(total, Formula) else _joined(f.ADD, total, _joined(f.MULTIPLY, 0.0, x))
+
+
+def _unary(op: int, condition: bool = False) -> Callable[..., Formula | None]:
+    return lambda x: _joined(op, x, condition=condition)
+
+
+_BUILT_IN: dict[str, Callable[..., Formula | None]] = {
+    **{name: _unary(op) for op, name in f.FUNCTIONS.items()},
+    "log": _unary(f.LOG), "arctan": _unary(f.ATAN), "sign": _unary(f.SIGN),
+    "log10": lambda x: _joined(f.MULTIPLY, 0.4342944819032518, _joined(f.LOG, x)),
+    "sqr": lambda x: _joined(f.POWER, x, number=2.0),
+    "cbrt": lambda x: _joined(f.SIGNED_POWER, x, number=1.0 / 3.0),
+    "tan": lambda x: _joined(f.DIVIDE, _joined(f.SIN, x), _joined(f.COS, x)),
+    "hypot": lambda x, y: _joined(f.SQRT, _joined(f.ADD, *(_joined(f.POWER, one, number=2.0) for one in (x, y)))),
+    "u": _unary(f.STEP, True), "stp": _unary(f.STEP, True), "buf": _unary(f.STEP, True),
+    "inv": lambda x: _joined(f.SUBTRACT, 1.0, _joined(f.STEP, x), condition=True),
+    "uramp": lambda x: _joined(f.MAXIMUM, x, 0.0),
+    "min": _extreme(f.MINIMUM), "max": _extreme(f.MAXIMUM), "limit": _limited, "table": _polygon,
+    "pow": _signed, "pwr": _with_number(f.POWER), "pwrs": _with_number(f.SIGNED_POWER),
+}  # fmt: skip
+"""Functions of formulas by their names in decks; None for arguments that they do not take."""
+
+
+def _built_in(name: str, values: Sequence[Entry]) -> Formula | None:
+    """A function built in; None where there is no operation for it."""
+    made = _BUILT_IN.get(name)
+    counts = {"hypot": 2, "pow": 2, "pwr": 2, "pwrs": 2, "limit": 3}
+    several = name in ("min", "max", "table")
+    if made is None or (not several and len(values) != counts.get(name, 1)):
+        return None
+    if name == "table" and len(values) < 5:
+        return None
+    return made(*values)
+
+
+__all__ = ["tape_of"]
