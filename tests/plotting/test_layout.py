@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import circuitsim
@@ -196,11 +196,16 @@ def test_every_element_is_somewhere_once(circuit: Circuit) -> None:
 
 
 @given(circuits())
-def test_no_two_vertices_share_a_place_and_the_layout_repeats(circuit: Circuit) -> None:
+def test_no_two_vertices_share_a_place(circuit: Circuit) -> None:
     plan = sketch(circuit)
     where = place(plan).positions
     assert len({tuple(xy) for xy in where.round(6).tolist()}) == len(plan.node)
-    assert (place(sketch(circuit)).positions == where).all()
+
+
+@settings(max_examples=25)  # random starts or unordered sets would show in each of them
+@given(circuits())
+def test_the_layout_repeats(circuit: Circuit) -> None:
+    assert (place(sketch(circuit)).positions == place(sketch(circuit)).positions).all()
 
 
 @given(circuits())
