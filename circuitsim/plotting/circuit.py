@@ -88,6 +88,8 @@ def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:
         words += [f"wire width: {what}, up to {format_quantity(drawing.strongest, unit, 3)}", "filled diodes conduct"]
         if not unique.all():
             words.append("* not unique")
+    if drawing.controls:
+        words.append("dashed: what controls a source")
     if drawing.loops:
         names = ", ".join(drawing.circuit.names[k] for k in drawing.loops[:5])
         words.append(f"not drawn (both ends on one node): {names}{' …' if len(drawing.loops) > 5 else ''}")
@@ -112,6 +114,11 @@ def _paint(
     axes.add_collection(PolyCollection(
         [body.points for body in drawing.bodies], facecolors=fills, edgecolors=INK, linewidths=edge, zorder=1.5
     ))  # fmt: skip
+    axes.add_collection(LineCollection(
+        [c.points for c in drawing.controls], colors=FAINT, linewidths=0.8 * scale, linestyles=(0, (4, 3)), zorder=1.4,
+    ))  # fmt: skip
+    heads = [c.head for c in drawing.controls]
+    axes.add_collection(PolyCollection(heads, facecolors=FAINT, edgecolors="none", zorder=4))
     axes.add_collection(PolyCollection([a.points for a in drawing.arrows], facecolors=INK, edgecolors="none", zorder=4))
     if drawing.dots:
         area = scale**2 * (34 if drawing.detailed else 5)

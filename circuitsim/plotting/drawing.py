@@ -12,6 +12,7 @@ from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
+from circuitsim.plotting.controls import ControlArrow, control_arrows
 from circuitsim.plotting.labels import Place, Placer, Text
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.places import along_wire, node_places, stacked
@@ -79,6 +80,8 @@ class Drawing(NamedTuple):
     circuit : Circuit
     strokes, bodies, arrows, dots, labels : list
         To paint in this order, bodies below strokes.
+    controls : list of ControlArrow
+        From what controls a source to the source; below everything.
     low, high : (2,) float arrays
         Corners of what is drawn.
     detailed : bool
@@ -95,6 +98,7 @@ class Drawing(NamedTuple):
     arrows: list[Outline]
     dots: list[Dot]
     labels: list[Label]
+    controls: list[ControlArrow]
     low: np.ndarray
     high: np.ndarray
     detailed: bool
@@ -172,6 +176,7 @@ class _Draughtsman:
         self.arrows: list[Outline] = []
         self.boxes: list[tuple[float, float, float, float]] = []
         self.choices: list[tuple[int, list[Place]]] = []
+        self.centres: dict[int, np.ndarray] = {}
 
     def drawing(self) -> Drawing:
         """Everything, labels last."""
@@ -185,13 +190,15 @@ class _Draughtsman:
                 x, y = self.where[v].tolist()
                 self.boxes.append((x - 0.14, y - 0.21, x + 0.14, y))
         dots = [Dot(node, *self.where[v].tolist()) for v, node in enumerate(self.plan.node) if node != GROUND]
-        labels = self._labels(dots) if self.detailed else []
-        low, high = self._corners(labels)
-        return Drawing(self.what.circuit, self.strokes, self.bodies, self.arrows, dots, labels, low, high,
+        places = {dot.node: np.array([dot.x, dot.y]) for dot in dots}
+        controls = control_arrows(self.what.circuit, places, self.centres)
+        labels = self._labels(dots, controls) if self.detailed else []
+        low, high = self._corners(labels, controls)
+        return Drawing(self.what.circuit, self.strokes, self.bodies, self.arrows, dots, labels, controls, low, high,
                        self.detailed, self.plan.loops, self.strongest)  # fmt: skip
 
-    def _corners(self, labels: list[Label]) -> tuple[np.ndarray, np.ndarray]:
-        parts = [stroke.points for stroke in self.strokes] + [self.where]
+    def _corners(self, labels: list[Label], controls: list[ControlArrow]) -> tuple[np.ndarray, np.ndarray]:
+        parts = [stroke.points for stroke in self.strokes] + [self.where] + [arrow.points for arrow in controls]
         parts += [text.corners() for label in labels for text in label.texts]
         every = np.concatenate(parts) if self.plan.node else np.zeros((1, 2))
         return every.min(0), every.max(0)
@@ -223,6 +230,7 @@ class _Draughtsman:
         bend = min(0.3, 0.3 * length) if lane else 0.0
         centre = a + (b - a) * share + shift
         width = self._width(k)
+        self.centres[k] = centre
         left, right = centre - along * shape.half, centre + along * shape.half
         start = [a, a + along * bend + shift] if lane else [a]
         stop = [b - along * bend + shift, b] if lane else [b]
@@ -287,9 +295,10 @@ class _Draughtsman:
             self.bodies.append(Outline(middle + 0.6 * TRIANGLE @ turn, k, k in self.what.conducting))
 
     # ------------------------------------------------------------------ labels
-    def _labels(self, dots: list[Dot]) -> list[Label]:
+    def _labels(self, dots: list[Dot], controls: list[ControlArrow]) -> list[Label]:
         """Every label at its place, those of nodes first."""
         wires = [piece for s in self.strokes if s.element != NOTHING for piece in pairwise(s.points.tolist())]
+        wires += [piece for arrow in controls for piece in pairwise(arrow.points[::2].tolist())]
         ends = np.array([(*p, *q) for p, q in wires if abs(p[0] - q[0]) + abs(p[1] - q[1]) > 0.1])
         dot_boxes = [(d.x - 0.06, d.y - 0.06, d.x + 0.06, d.y + 0.06) for d in dots]
         placer = Placer(np.array([*self.boxes, *dot_boxes]), ends)

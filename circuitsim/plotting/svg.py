@@ -33,6 +33,8 @@ STYLE = """\
   font-family: "DejaVu Sans", Verdana, sans-serif; }
 .cs-drawing .wire { fill: none; stroke-linecap: round; stroke-linejoin: round; stroke: var(--cs-ink); }
 .cs-drawing .body { fill: var(--cs-paper); stroke: var(--cs-ink); }
+.cs-drawing .control { fill: none; stroke: var(--cs-faint); stroke-width: 1px; stroke-dasharray: 5 4; }
+.cs-drawing .control-head { fill: var(--cs-faint); }
 .cs-drawing .filled { fill: var(--cs-ink); stroke: var(--cs-ink); }
 .cs-drawing text { fill: var(--cs-ink); stroke: var(--cs-paper); stroke-width: 3px; paint-order: stroke;
   white-space: pre; }
@@ -100,6 +102,11 @@ class _Writer:
         """The pieces of every element, bodies first, words last."""
         groups: dict[int, list[str]] = {}
         edge = 1.9 if self.drawing.detailed else 0.7
+        for control in self.drawing.controls:
+            groups.setdefault(control.element, []).append(
+                f'<polyline class="control" points="{self._points(control.points)}"/>'
+                f'<polygon class="control-head" points="{self._points(control.head)}"/>'
+            )
         for body in self.drawing.bodies:
             name = "filled" if body.filled else "body"
             shape = f'<polygon class="{name}" stroke-width="{edge}" points="{self._points(body.points)}"/>'

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as xml
 
+import numpy as np
 import pytest
 
 import circuitsim
 from circuitsim import Circuit, UsageError, sweep
 from circuitsim.plotting import draw_circuit, drawing, plot_sweep, rendered
+from circuitsim.plotting.svg import circuit_svg
 
 
 def rectifier() -> Circuit:
@@ -140,3 +142,29 @@ def test_no_global_state_of_matplotlib_is_touched() -> None:
     before = dict(matplotlib.rcParams)
     rendered(draw_circuit(circuitsim.solve(rectifier())), "svg")
     assert dict(matplotlib.rcParams) == before
+
+
+def test_control_arrows_lead_from_nodes_and_branches_to_their_sources() -> None:
+    """E has two controlling nodes off ground, G one, F and H a branch each."""
+    circuit = circuitsim.loads(
+        "controls\nI1 0 a 1m\nR1 a b 1k\nVS b 0 0\nE1 e 0 a f 2\nRE e f 1k\nRF f 0 1k\nG1 0 g e 0 1m\nRG g 0 1k\n"
+        "F1 0 h VS 2\nRH h 0 1k\nH1 k 0 R1 1k\nRK k 0 1k\n"
+    )
+    made = drawing.arrange(drawing.shown(circuitsim.solve(circuit)))
+    by_source = [circuit.names[arrow.element] for arrow in made.controls]
+    assert by_source == ["E1", "E1", "G1", "F1", "H1"]
+    dots = {circuit.node_names[dot.node]: (dot.x, dot.y) for dot in made.dots}
+    for arrow, node in zip(made.controls, ("a", "f", "e")):
+        assert np.hypot(*(arrow.points[0] - dots[node])) < 0.1
+    for arrow in made.controls:
+        body = next(body.points for body in made.bodies if body.element == arrow.element)
+        assert 0.05 < np.hypot(*(arrow.points[-1] - body.mean(0))) < 0.4
+        assert (arrow.head >= made.low - 0.2).all() and (arrow.head <= made.high + 0.2).all()
+    text = circuit_svg(circuit)
+    assert text.count('class="control"') == text.count('class="control-head"') == 5
+    (footer,) = draw_circuit(circuit).texts
+    assert "dashed: what controls a source" in footer.get_text()
+
+
+def test_circuits_without_controlled_sources_have_no_control_arrows() -> None:
+    assert drawing.arrange(drawing.shown(rectifier())).controls == []
