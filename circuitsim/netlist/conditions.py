@@ -1,6 +1,7 @@
 """``.if``, ``.elseif``, ``.else``, ``.endif`` of a deck: its parameters decide which cards are read.
 
-Conditions are evaluated where they stand. A parameter that decides one may not change behind it, nor in a sweep.
+Conditions are evaluated where they stand, in sub-circuits too: once, not in every call, by parameters of the deck. A
+parameter that decides one may not change behind it, nor in a sweep.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.scope import Scope
 
 CARDS = frozenset((".if", ".elseif", ".else", ".endif"))
 
@@ -25,9 +27,10 @@ _EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
 
 
 class _Branch(NamedTuple):
-    """An open ``.if``: its card, whether its present branch is read, and whether one was before or may not be."""
+    """An open ``.if``: its card and scope; whether its branch is read, and whether one was before or may not be."""
 
     card: Card
+    scope: Scope
     active: bool
     done: bool
 
@@ -43,7 +46,7 @@ class Conditions:
 
     def __init__(self) -> None:
         self.open: list[_Branch] = []
-        self.decided: list[tuple[Card, Code, bool]] = []
+        self.decided: list[tuple[Card, Code, Scope, bool]] = []
         self.names: dict[str, int] = {}
 
     @property
@@ -65,30 +68,31 @@ class Conditions:
         """
         if word == ".if":
             outside = self.skipping
-            self.open.append(_Branch(card, False, True))
+            self.open.append(_Branch(card, reader.scope, False, True))
             if not outside:
                 active = self.holds(reader, card, after)
-                self.open[-1] = _Branch(card, active, active)
+                self.open[-1] = _Branch(card, reader.scope, active, active)
             return
         if not self.open:
             raise CardError("syntax", f"{word} without its .if", card.start(), "a condition begins with .if (a > b)")
-        first, _, done = self.open.pop()
+        first, scope, _, done = self.open.pop()
+        if scope is not reader.scope:
+            raise CardError("syntax", f"{word} and its .if (line {first.line}) stand in different sub-circuits",
+                            card.start(), "close .if and .subckt in the opposite order")  # fmt: skip
         if word == ".endif":
             return
-        self.open.append(_Branch(first, False, done))
+        self.open.append(_Branch(first, scope, False, done))
         if not done:
             active = word == ".else" or self.holds(reader, card, after)
-            self.open[-1] = _Branch(first, active, active)
+            self.open[-1] = _Branch(first, scope, active, active)
 
     def holds(self, reader: DeckReader, card: Card, after: int) -> bool:
         """Whether the condition on ``card`` holds; a single ``=`` compares, as in ngspice."""
-        if reader.scope is not reader.top:
-            raise CardError("unsupported", "conditions inside sub-circuits are not read", card.start(),
-                            "write {a ? b : c} for a value, or put .if around two sub-circuits")  # fmt: skip
         text = card.text[:after] + _EQUALS.sub("==", card.text[after:])
         code = expression(Card(card.source, card.line, text, card.pieces), after, len(text), reader.top)
+        _check_own(reader.scope, code, card)
         found = _value(reader, code)
-        self.decided.append((card, code, found))
+        self.decided.append((card, code, reader.scope, found))
         waiting = list(code.names)
         while waiting:
             name = waiting.pop()
@@ -102,16 +106,31 @@ class Conditions:
         """What may be wrong at the end of the deck."""
         for branch in self.open:
             reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
-        for card, code, found in self.decided:
+        for card, code, scope, found in self.decided:
             try:
+                _check_own(scope, code, card)
                 same = _value(reader, code) is found
             except ExpressionError as error:
                 reader.reporter.expression(error, card, (), ())
+                continue
+            except CardError as error:
+                reader.reporter.error(error.kind, str(error), card, error.offset, error.hint)
                 continue
             if not same:
                 names = ", ".join(short(name) for name in code.names)
                 reader.reporter.error("parameter", f"the condition has another value at the end of the deck ({names})",
                                       card, hint="put .param before .if")  # fmt: skip
+
+
+def _check_own(scope: Scope, code: Code, card: Card) -> None:
+    """Refuse a condition on a parameter that every call of a sub-circuit may give another value."""
+    while scope.parent is not None:
+        own = next((name for name in code.names if scope.is_parameter(name)), None)
+        if own is not None:
+            message = f"the condition depends on {short(own)!r} of sub-circuit {short(scope.name)}, new in every call"
+            raise CardError("unsupported", message, card.start(),
+                            "write {a ? b : c} for a value, or define a sub-circuit for each case")  # fmt: skip
+        scope = scope.parent
 
 
 def _value(reader: DeckReader, code: Code) -> bool:

@@ -215,8 +215,8 @@ class ElementValues:
             if word in physical.ACTING[letter]:
                 try:
                     found[word] = token.offset, constant(value_of(token, model.card, model.scope))
-                except CardError as error:
-                    self.reporter.error(error.kind, error.message, model.card, error.offset, error.hint)
+                except (CardError, ExpressionError) as error:
+                    self.reporter.error(error.kind, str(error), model.card, error.offset, error.hint)
             elif letter in ("R", "S", "W") and word not in physical.IDLE and word.partition("/")[0] not in TOLERANCES:
                 unknown.append(short(key.text, 20))
         if unknown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
+from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.physical import SWITCH
 from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Special, SwitchControl
 from circuitsim.netlist.tokens import CardError, fields, tokens
@@ -88,7 +89,12 @@ def law(elaborator: Elaborator, frame: Frame, k: int) -> SwitchLaw | None:
         return None
     if model is None:
         return None
-    stated = elaborator.element_values.model_values(frame, model, details.letter)
+    try:
+        stated = elaborator.element_values.model_values(frame, model, details.letter)
+    except ExpressionError as error:
+        at = control.card if error.code is None else error.code.card
+        elaborator.reporter.expression(error, at, [name], elaborator.callers())
+        return None
     numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
     numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
     numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}

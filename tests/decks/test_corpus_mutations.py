@@ -55,7 +55,7 @@ def attempt(text: str) -> bool:
         return False
     dumps(deck.circuit)
     try:
-        solve(deck.circuit)
+        solve(deck)
     except CircuitError as error:
         assert status_of(error) is not None
     return True
