@@ -9,7 +9,7 @@ import numpy as np
 from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
 from circuitsim.time_domain.beginning import from_held, operating_point
 from circuitsim.time_domain.germs import NOISE, signs
-from circuitsim.time_domain.jumps import capacitor_jump, inductor_jump
+from circuitsim.time_domain.jumps import Before, capacitor_jump, inductor_jump
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import (
     BEFORE,
@@ -187,7 +187,7 @@ class Course:
         sets = [np.zeros(problem.diodes.size, dtype=bool)] * 2
         for k, (role, jumped) in enumerate(((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump))):
             if (parts.role == role).any():
-                jump = jumped(parts, problem.circuit.names, x, values, problem.diodes)
+                jump = jumped(Before(parts, problem.circuit.names, x, values, problem.diodes))
                 after, delivered, sets[k] = after + jump.x, delivered + jump.delivered, jump.conducting
         return after[problem.storing], delivered, sets
 

@@ -197,9 +197,9 @@ class Implicit:
             lost += self.companion.energy(jump.error)
             x, near = step.end.x, step.end.solved
             after = self.watch.changed(step.end, now)
-            settled = after is None or (after.switches == now.switches).all()
+            same_switches = after is None or (after.switches == now.switches).all()
             now = after or now
-            if settled:
+            if same_switches:
                 break
         else:
             self._chatter(now, after, time)

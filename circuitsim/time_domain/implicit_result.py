@@ -117,9 +117,7 @@ class ImplicitResult(TransientResult):
         """
         if times is self.times:
             return self._waves
-        times = np.atleast_1d(np.asarray(times, dtype=float))
-        if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
-            raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
+        times = self._checked(times)
         voltage, current = np.zeros((2, times.size, len(self.circuit)))
         near, stretches, companion = None, self._run.stretches, self._run.companion
         for k in np.argsort(times, kind="stable").tolist():

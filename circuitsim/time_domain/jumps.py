@@ -41,6 +41,28 @@ class Jump(NamedTuple):
     conducting: np.ndarray
 
 
+class Before(NamedTuple):
+    """A circuit whose states jump.
+
+    Attributes
+    ----------
+    parts : Parts
+    names : (m,) sequence of str
+        Of all elements, for errors.
+    states : (m,) float array
+        Capacitor voltages, V, or inductor currents, A, before the jump.
+    sources : (m,) float array
+        Voltages of voltage sources, V, or currents of current sources, A, after it.
+    diodes : (d,) int array
+    """
+
+    parts: Parts
+    names: Sequence[str]
+    states: np.ndarray
+    sources: np.ndarray
+    diodes: np.ndarray
+
+
 class _Row(NamedTuple):
     """Elements of a circuit of impulses: their kind, their places among the circuit's own elements, ends and values."""
 
@@ -51,30 +73,18 @@ class _Row(NamedTuple):
     value: np.ndarray
 
 
-def capacitor_jump(
-    parts: Parts, names: Sequence[str], before: np.ndarray, sources: np.ndarray, diodes: np.ndarray
-) -> Jump:
+def capacitor_jump(before: Before) -> Jump:
     """Capacitor voltages after a jump.
-
-    Parameters
-    ----------
-    parts : Parts
-    names : (m,) sequence of str
-        Of all elements, for errors.
-    before : (m,) float array
-        Capacitor voltages before, V.
-    sources : (m,) float array
-        Voltages of voltage sources after, V.
-    diodes : (d,) int array
 
     Raises
     ------
     InfeasibleError
         Sources and diodes form a loop whose voltages do not add up.
     """
+    parts, names, states, sources, diodes = before
     c, v = np.flatnonzero(parts.role == Role.CAPACITOR), np.flatnonzero(parts.role == Role.VOLTAGE)
     unit = float(parts.value[c].max())
-    charge = parts.value[c] / unit * before[c]
+    charge = parts.value[c] / unit * states[c]
     point = solve(_impulses(parts.n_nodes, names, [
         _Row(VOLTAGE, v, parts.first[v], parts.second[v], sources[v]),
         _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
@@ -89,34 +99,22 @@ def capacitor_jump(
     return Jump(after, -unit * float(sources[v] @ point.currents[: v.size]), conducting)
 
 
-def inductor_jump(
-    parts: Parts, names: Sequence[str], before: np.ndarray, sources: np.ndarray, diodes: np.ndarray
-) -> Jump:
+def inductor_jump(before: Before) -> Jump:
     """Inductor currents after a jump.
-
-    Parameters
-    ----------
-    parts : Parts
-    names : (m,) sequence of str
-        Of all elements, for errors.
-    before : (m,) float array
-        Inductor currents before, A.
-    sources : (m,) float array
-        Currents of current sources after, A.
-    diodes : (d,) int array
 
     Raises
     ------
     UnboundedError
         Sources drive a net current into nodes that only blocking diodes lead from.
     """
+    parts, names, states, sources, diodes = before
     coil, i = np.flatnonzero(parts.role == Role.INDUCTOR), np.flatnonzero(parts.role == Role.CURRENT)
     short = np.flatnonzero(np.isin(parts.role, (Role.VOLTAGE, Role.CAPACITOR, Role.RESISTOR)))
     unit = float(parts.value[coil].max())
     # A coil of flux L (i − i⁻): a resistance with a voltage source behind it, at a node of its own.
     inner, ohms = parts.n_nodes + np.arange(coil.size), parts.value[coil] / unit
     mutual = np.zeros((coil.size, coil.size)) if parts.coupling is None else parts.coupling[np.ix_(coil, coil)] / unit
-    flux = ohms * before[coil] + mutual @ before[coil]
+    flux = ohms * states[coil] + mutual @ states[coil]
     alone, coupled = np.flatnonzero(~mutual.any(axis=1)), np.flatnonzero(mutual.any(axis=1))
     circuit = _impulses(parts.n_nodes + coil.size, names, [
         _Row(CURRENT, i, parts.first[i], parts.second[i], sources[i]),

@@ -201,11 +201,16 @@ class TransientResult:
         """
         if times is self.times:
             return self._waves
-        times = np.atleast_1d(np.asarray(times, dtype=float))
-        if times.size and not (times.min() >= 0.0 and times.max() <= self.stop):
-            raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
+        times = self._checked(times)
         voltage, current, _ = evaluate(self._segments, times)
         return self._terminals.of_parts(voltage, current)
+
+    def _checked(self, times: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Times (n,), s, within the run."""
+        found = np.atleast_1d(np.asarray(times, dtype=float))
+        if found.size and not (found.min() >= 0.0 and found.max() <= self.stop):
+            raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
+        return found
 
     @property
     def segments(self) -> Segments:

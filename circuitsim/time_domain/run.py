@@ -125,7 +125,25 @@ def transient(
                 "state others"
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
-    points = POINTS if points is None else points
+    times = _output_times(begin, stop, POINTS if points is None else points)
+    stop = float(times[-1])
+    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
+    if chosen is Method.IMPLICIT:
+        steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
+        return implicit_run(steps, times, initial, held, tolerance, progress)
+    problem = Problem(circuit, waveforms, switches, couplings)
+    run = Course(problem, stop)
+    run.begin(initial, held)
+    run.go(progress)
+    if run.stop < stop:
+        if run.stop <= begin:
+            raise UsageError(f"the run was ended at {run.stop:g} s, before its first output time of {begin:g} s")
+        times, stop = np.append(times[times < run.stop], run.stop), run.stop
+    return finished(run, times, tolerance)
+
+
+def _output_times(begin: float, stop: float | None, points: int) -> np.ndarray:
+    """Output times (points,), s, evenly spaced, both ends included."""
     if stop is None:
         raise UsageError("the end of the run is missing: give stop, s")
     if not 0.0 < stop < np.inf:
@@ -134,20 +152,7 @@ def transient(
         raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
     if not 2 <= points <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
-    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
-    if chosen is Method.IMPLICIT:
-        steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
-        return implicit_run(steps, np.linspace(begin, stop, points), initial, held, tolerance, progress)
-    problem = Problem(circuit, waveforms, switches, couplings)
-    run = Course(problem, stop)
-    run.begin(initial, held)
-    run.go(progress)
-    times = np.linspace(begin, stop, points)
-    if run.stop < stop:
-        if run.stop <= begin:
-            raise UsageError(f"the run was ended at {run.stop:g} s, before its first output time of {begin:g} s")
-        times, stop = np.append(times[times < run.stop], run.stop), run.stop
-    return finished(run, times, tolerance)
+    return np.linspace(begin, stop, points)
 
 
 def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:

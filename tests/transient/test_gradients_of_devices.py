@@ -11,20 +11,10 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
-from circuitsim.time_domain import (
-    EventTime,
-    EventValue,
-    Integral,
-    Pulse,
-    Sine,
-    Switch,
-    TransientResult,
-    Value,
-    measure,
-    steady_state_periodic,
-    transient,
-    waveform_gradient,
-)
+from circuitsim.time_domain import Pulse, Sine, Switch, TransientResult, steady_state_periodic, transient
+from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
+from circuitsim.time_domain.gradients import waveform_gradient
+from circuitsim.time_domain.measure import measure
 
 Values = dict[str, float]
 

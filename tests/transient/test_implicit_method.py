@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from oscillators import relaxation_oscillator
 from random_waveforms import draw
 from scipy.integrate import quad, solve_ivp
 
@@ -88,11 +89,7 @@ def test_half_wave_rectifier_with_a_junction_diode() -> None:
 
 def test_switches_that_states_control() -> None:
     """A relaxation oscillator: its events as those of the exact method."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 10.0)
-    circuit.resistor("R1", "s", "c", 1e4)
-    circuit.resistor("S1", "c", "0", 1e9)
-    circuit.add("C", "C1", "c", "0", 1e-7)
+    circuit = relaxation_oscillator()
     switches = {"S1": Switch(("c", "0"), 5.0, 1.0, on=100.0, off=1e9)}
     ours = transient(circuit, 2e-3, initial={}, switches=switches, method="implicit", points=101)
     exact = transient(circuit, 2e-3, initial={}, switches=switches, points=101)
@@ -107,11 +104,7 @@ def test_switches_that_states_control() -> None:
 
 
 def test_a_switch_that_opens_itself() -> None:
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 10.0)
-    circuit.resistor("R1", "s", "c", 1e4)
-    circuit.resistor("S1", "c", "0", 1e9)
-    circuit.add("C", "C1", "c", "0", 1e-7)
+    circuit = relaxation_oscillator()
     switches = {"S1": Switch(("c", "0"), 5.0, 0.0, on=100.0, off=1e9)}
     with pytest.raises(ConvergenceError, match="S1 would open and close without end"):
         transient(circuit, 2e-3, initial={}, switches=switches, method="implicit", points=11)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oscillators import relaxation_oscillator
 from scipy.linalg import expm
 
 from circuitsim import Circuit, solve
@@ -18,16 +19,6 @@ from circuitsim.time_domain import Sine, Switch, transient
 from circuitsim.time_domain.deck import run_deck
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
-
-
-def relaxation_oscillator() -> Circuit:
-    """A capacitor that a resistor charges and a switch discharges."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 10.0)
-    circuit.resistor("R1", "s", "c", 1e4)
-    circuit.resistor("S1", "c", "0", 1e9)
-    circuit.add("C", "C1", "c", "0", 1e-7)
-    return circuit
 
 
 def test_a_switch_that_a_sine_controls() -> None:
