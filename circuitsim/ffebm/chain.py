@@ -101,7 +101,7 @@ class Chain:
             ``uncertified_fraction``, the share of samples left out because a block's
             state is not certified to its tolerance.
         """
-        x, targets, *weights = batch
+        x, targets, *weights = (self._of_one_library(part) for part in batch)
         if weights and self.chaining.last == "elastic":
             raise UsageError("an elastic nudge takes no weights of samples; use last='stationary'")
         if self.augment is not None:
@@ -155,6 +155,7 @@ class Chain:
 
     def output(self, x: Array) -> Array:
         """(samples, outputs) of the last element, with the stages' running averages."""
+        x = self._of_one_library(x)
         xp = namespace(x)
         parts = [forward(self.elements, self._enter(x[i : i + SLICE]), False)[0] for i in range(0, x.shape[0], SLICE)]
         return xp.concat(parts, axis=0)
@@ -312,6 +313,11 @@ class Chain:
             for number, element in enumerate(self.elements)
             for name, array in getattr(element, attribute, {}).items()
         }
+
+    def _of_one_library(self, array: Array) -> Array:
+        """Tensors of other libraries as numpy arrays where the parameters are numpy arrays."""
+        ours = all(isinstance(own, np.ndarray) for element in self.elements for own in element.parameters.values())
+        return to_numpy(array) if ours and hasattr(array, "detach") else array
 
     def _enter(self, x: Array) -> Array:
         """Samples in the chain's precision, unless the first stage takes them as they are stored."""

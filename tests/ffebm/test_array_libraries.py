@@ -58,6 +58,20 @@ def test_torch_tensors_give_the_same_gradients(rule: Chaining, loss: str) -> Non
     np.testing.assert_allclose(theirs.predict(torch.asarray(x)), ours.predict(x), atol=1e-12)
 
 
+def test_a_chain_of_numpy_arrays_takes_tensors() -> None:
+    rng = np.random.default_rng(0)
+    chain = Chain([Linear(4, 5), DeepHopfieldBlock([5]), Readout(5, 3)])
+    x, y = rng.normal(size=(20, 4)).astype(np.float32), rng.integers(0, 3, 20)
+    tensors = torch.asarray(x), torch.asarray(y)
+    assert chain.score(*tensors) == chain.score(x, y)
+    np.testing.assert_array_equal(chain.predict(tensors[0]), chain.predict(x))
+    found, others = chain.gradient(tensors, rng)[0], chain.gradient((x, y), rng)[0]
+    assert found is not None
+    assert others is not None
+    for name, array in others.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
 @pytest.mark.parametrize("sweeps", [1, 3, 12])
 def test_convolutional_sweeps_are_those_of_torch(sweeps: int) -> None:
     """The same alternation written with torch's convolutions, pooling and unpooling."""
