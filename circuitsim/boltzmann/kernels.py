@@ -49,7 +49,7 @@ ROWS = 64
 # Lines of a row that are summed at a time, in as many registers.
 LINES = 8
 # Sums that stay in the second cache while all rows are added.
-OUT_BYTES = 1 << 19
+OUT_BYTES = 1 << 20
 
 
 def exp_of_minus(a):
