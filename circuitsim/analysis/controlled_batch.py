@@ -147,7 +147,8 @@ def no_energy(circuit: Circuit) -> str:
     listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return (
         f"{listed}: controlled sources have no energy function, which equilibrium propagation and its relatives need "
-        "(nudges go through controls by voltages without a loop, such as buffers between passive sections); "
+        "(nudges go through controls without a loop, by voltages or by currents of voltage sources, such as buffers "
+        "between passive sections); "
         "use implicit differentiation (method implicit)"
     )
 

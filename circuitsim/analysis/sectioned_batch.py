@@ -20,11 +20,12 @@ from circuitsim.analysis.controlled_batch import ControlledBatch
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Quantity
-from circuitsim.controlled.sections import Hold, Section, Sections
+from circuitsim.controlled.sections import Hold, Section, Sections, sensors
 from circuitsim.errors import UsageError
 
 Affine = dict[int, float]
-"""Coefficients: −1 − k of input k, the node's number of a section's node; `CONSTANT` of one."""
+"""Coefficients: −1 − k of input k, the node's number of a section's node, n_nodes + j of sensor j (the current of a
+voltage source in a section); `CONSTANT` of one."""
 
 CONSTANT = 1 << 62
 
@@ -47,6 +48,10 @@ class Part(NamedTuple):
         Held nodes of the whole circuit among its inputs.
     is_voltage : (k + h,) bool array
         Which inputs are voltages.
+    sensed : (s,) int array
+        Which sensors, by their number in the circuit, are in the section.
+    sensing : (s,) int array
+        Their places among the inputs.
     """
 
     nodes: np.ndarray
@@ -56,6 +61,8 @@ class Part(NamedTuple):
     changing: np.ndarray
     around: np.ndarray
     is_voltage: np.ndarray
+    sensed: np.ndarray
+    sensing: np.ndarray
 
 
 class Map(NamedTuple):
@@ -67,7 +74,7 @@ class Map(NamedTuple):
     of_node: np.ndarray
 
     def __call__(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(batch, rows) values for inputs (batch, k) and potentials (batch, n_nodes)."""
+        """(batch, rows) values for inputs (batch, k), potentials and currents of sensors (batch, n_nodes + sensors)."""
         return np.asarray(self.constant + x @ self.of_input.T + v[:, self.places] @ self.of_node.T)
 
 
@@ -91,11 +98,14 @@ class SectionedBatch(ControlledBatch):
         Each behind those that control it.
     between : (c,) int array
         Sources of current between held nodes.
+    sensors : (s,) int array
+        Voltage sources whose currents are controls.
     maps : Maps
     """
 
     parts: tuple[Part, ...]
     between: np.ndarray
+    sensors: np.ndarray
     maps: Maps
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> SectionedBatch:
@@ -151,21 +161,28 @@ class SectionedBatch(ControlledBatch):
         return self._whole(rows, nudged, found, replace(free, currents=current))
 
     def _forward(self, x: np.ndarray, threads: int | None) -> tuple[np.ndarray, list[BatchSolution]]:
-        """Potentials of the sections' nodes, and the sections' solutions."""
-        v, found = np.zeros((len(x), self.circuit.arrays().n_nodes)), []
+        """Potentials of the sections' nodes, then currents of sensors; the sections' solutions."""
+        v, found = np.zeros((len(x), self.circuit.arrays().n_nodes + self.sensors.size)), []
         for part, given in zip(self.parts, self.maps.parts):
             one = part.solver.solve(given(x, v), threads=threads)
-            v[:, part.nodes] = one.voltages[:, part.inside]
+            self._known(v, part, one)
             found.append(one)
         return v, found
+
+    def _known(self, v: np.ndarray, part: Part, one: BatchSolution) -> None:
+        """Note the potentials and the sensors' currents of a section."""
+        v[:, part.nodes] = one.voltages[:, part.inside]
+        v[:, self.circuit.arrays().n_nodes + part.sensed] = one.currents[:, part.solver.inputs[part.sensing]]
 
     def _backward(
         self, x: np.ndarray, free: np.ndarray, solutions: list[BatchSolution], pull: np.ndarray, threads: int | None
     ) -> tuple[np.ndarray, list[BatchSolution], np.ndarray]:
         """Nudged potentials and solutions, and the derivative of the nudged energies by the inputs, less the free one.
 
-        ``pull`` is the derivative of the tilt by the outputs (batch, outputs).
+        ``pull`` is the derivative of the tilt by the outputs (batch, outputs). A current of a sensor is tilted by a
+        voltage in series with it, since ∂E/∂u = −i.
         """
+        n = self.circuit.arrays().n_nodes
         v, found = free.copy(), list(solutions)
         at_node = np.zeros_like(free)
         outputs = self.maps.outputs
@@ -173,11 +190,14 @@ class SectionedBatch(ControlledBatch):
         at_input = pull @ outputs.of_input
         for k in reversed(range(len(self.parts))):
             part, given = self.parts[k], self.maps.parts[k]
-            wanted = at_node[:, part.nodes]
-            if not wanted.any():
+            wanted, in_series = at_node[:, part.nodes], at_node[:, n + part.sensed]
+            if not wanted.any() and not in_series.any():
                 continue
-            one = part.solver.solve(given(x, free), injected=-wanted, start=solutions[k], threads=threads)
-            v[:, part.nodes], found[k] = one.voltages[:, part.inside], one
+            rows = given(x, free)
+            rows[:, part.sensing] -= in_series
+            one = part.solver.solve(rows, injected=-wanted, start=solutions[k], threads=threads)
+            self._known(v, part, one)
+            found[k] = one
             change = self._input_change(part, one, solutions[k])
             at_node[:, given.places] += change @ given.of_node
             at_input += change @ given.of_input
@@ -218,6 +238,7 @@ class SectionedBatch(ControlledBatch):
         if free is not None:
             at = [hold.element for hold in holds]
             current[:, at] = free.currents[:, at]
+        v = v[:, :n]
         output = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         certified = np.logical_and.reduce([one.certified for one in found])
         return BatchSolution(
@@ -232,17 +253,18 @@ class SectionedBatch(ControlledBatch):
 def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
     """The batch solver section by section where that is possible, else ``ready`` itself.
 
-    It needs controls by voltages that form no loop, and no diode between held nodes.
+    It needs controls by voltages, or by currents of voltage sources, without a loop, and no diode between held nodes.
     """
     found, circuit = ready.ready.sections, ready.circuit
-    if found is None or any(law.currents for law in circuit.laws.values()):
+    sensing = np.array(sensors(circuit.laws), dtype=np.int64)
+    if found is None or any(k in circuit.laws or circuit.arrays().kind[k] != VOLTAGE for k in sensing.tolist()):
         return ready
     held = {GROUND, *(step.node for step in found.steps if isinstance(step, Hold))}
     kind, first, second, _, _ = circuit.arrays()
     diodes = np.flatnonzero(kind == DIODE).tolist()
     if any(int(first[k]) in held and int(second[k]) in held for k in diodes):
         return ready
-    parts = tuple(_part(ready, step) for step in found.steps if isinstance(step, Section))
+    parts = tuple(_part(ready, step, sensing.tolist()) for step in found.steps if isinstance(step, Section))
     if not parts:
         return ready
     current = kind == CURRENT
@@ -251,8 +273,9 @@ def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
     current[np.concatenate([part.elements for part in parts])] = False
     empty = Map(np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
     made = SectionedBatch(
-        ready.ready, ready.inputs, ready.outputs, parts, np.flatnonzero(current), Maps((), empty, empty, empty)
-    )
+        ready.ready, ready.inputs, ready.outputs, parts, np.flatnonzero(current), sensing,
+        Maps((), empty, empty, empty),
+    )  # fmt: skip
     return replace(made, maps=_maps(made, found))
 
 
@@ -262,14 +285,14 @@ def _sections(ready: PreparedControlled) -> Sections:
     return found
 
 
-def _part(ready: ControlledBatch, step: Section) -> Part:
+def _part(ready: ControlledBatch, step: Section, sensing: list[int]) -> Part:
     """The circuit of a section with its batch solver."""
     from circuitsim.analysis.batched import batched
 
     circuit = ready.circuit
     kind, first, second, value, _ = circuit.arrays()
     names, inside, made = circuit.node_names, set(step.nodes.tolist()), Circuit()
-    fed, changing, around = set(ready.inputs.tolist()), [], []
+    fed, changing, around = {*ready.inputs.tolist(), *sensing}, [], []
     for k in step.elements.tolist():
         law, ends = circuit.laws.get(k), (int(first[k]), int(second[k]))
         around += [node for node in ends if node not in inside and node != GROUND]
@@ -290,6 +313,8 @@ def _part(ready: ControlledBatch, step: Section) -> Part:
     return Part(
         step.nodes, step.elements, places, solver, np.array(changing, dtype=np.int64),
         np.array(around, dtype=np.int64), is_voltage,
+        np.array([j for j, k in enumerate(sensing) if k in changing], dtype=np.int64),
+        np.array([changing.index(k) for k in sensing if k in changing], dtype=np.int64),
     )  # fmt: skip
 
 
@@ -299,6 +324,7 @@ def _maps(batch: SectionedBatch, found: Sections) -> Maps:
     kind, _, _, value, _ = circuit.arrays()
     fed = {int(k): place for place, k in enumerate(batch.inputs.tolist())}
     held: dict[int, Affine] = {GROUND: {}}
+    sensor = {k: circuit.arrays().n_nodes + j for j, k in enumerate(batch.sensors.tolist())}
 
     def at(node: int) -> Affine:
         return held.get(node, {node: 1.0})
@@ -312,6 +338,8 @@ def _maps(batch: SectionedBatch, found: Sections) -> Maps:
         for share, plus, minus in law.voltages:
             _add(total, at(plus), gain * share)
             _add(total, at(minus), -gain * share)
+        for share, element in law.currents:
+            _add(total, {sensor[element]: 1.0}, gain * share)
         return total
 
     inputs = []

@@ -94,6 +94,11 @@ def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
     return Sections(tuple(steps))
 
 
+def sensors(laws: Mapping[int, Law]) -> list[int]:
+    """Elements whose currents are controls, in order."""
+    return sorted({control.element for law in laws.values() for control in law.currents})
+
+
 def _users(
     k: int, holder: Mapping[int, int], first: np.ndarray, second: np.ndarray,
     of_node: Callable[[int], list[tuple[str, int]]],
@@ -105,13 +110,18 @@ def _users(
 
 
 def _holds(arrays: CircuitArrays, laws: Mapping[int, Law]) -> dict[int, Hold] | None:
-    """Nodes held from ground by voltages; None where these close a loop, or there is a nullor."""
+    """Nodes held from ground by voltages; None where these close a loop, or there is a nullor.
+
+    A voltage source whose current is a control belongs to the section that it is in, where its current follows.
+    """
     kind, first, second, value, _ = arrays
     fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
     for k, law in laws.items():
         if law.quantity is Quantity.NEITHER:
             return None
         fixes[k] = law.quantity is Quantity.VOLTAGE
+    for k in sensors(laws):
+        fixes[k] &= k in laws or kind[k] != VOLTAGE
     around: dict[int, list[int]] = {}
     for e in np.flatnonzero(fixes).tolist():
         around.setdefault(int(first[e]), []).append(e)

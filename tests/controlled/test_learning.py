@@ -184,12 +184,62 @@ R10 p q 1k
 )
 
 
+CURRENTS = (
+    ROLES.format(title="a mirror, sensors in sections", inputs="V1 I1", outputs="v(c) v(d,e)")
+    + """*! trainable IB min=-1m max=1m
+V1 x 0 0
+R1 x a 1k
+I1 0 a 0
+D1 a s
+VS s 0 0
+R2 a 0 2k
+R3 a t 3k
+VT t u 0.1
+R4 u 0 1k
+F1 0 b VS 2
+R5 b 0 2k
+D2 b m
+R6 m 0 1k
+H1 p 0 VT 2k
+R7 p b 1k
+VU m2 0 0
+R8 b m2 5k
+F2 c 0 VU -3
+G1 0 c a b 0.3m
+R9 c 0 1k
+IB 0 c 0.1m
+R10 c d 1k
+D3 d 0
+E1 e 0 b 0 2
+R11 d 0 3k
+"""
+)
+"""F and H of voltage sources: to ground, in series within a section, and behind a controlled section."""
+
+RAMPS = (
+    ROLES.format(title="piecewise-linear functions between sections", inputs="V1 I1", outputs="v(c)")
+    + """V1 x 0 0
+R1 x a 1k
+I1 0 a 0
+R2 a 0 2k
+B1 p 0 V=abs(v(a))*3-limit(v(a),-0.3,0.5)
+R3 p c 1k
+G1 0 c TABLE {v(a)} = (-1,-1m) (0,0) (1,3m)
+R4 c 0 1k
+D1 c m
+R5 m 0 1k
+"""
+)
+
+
 def samples(count: int, seed: int, scale: tuple[float, ...]) -> tuple[np.ndarray, np.random.Generator]:
     rng = np.random.default_rng(seed)
     return rng.normal(size=(count, len(scale))) * np.array(scale), rng
 
 
-@pytest.mark.parametrize(("text", "scale"), [(WHOLE, (1.0, 1.0)), (SEVERAL, (1.0, 1e-3))])
+@pytest.mark.parametrize(("text", "scale"), [
+    (WHOLE, (1.0, 1.0)), (SEVERAL, (1.0, 1e-3)), (CURRENTS, (2.0, 1e-3)), (RAMPS, (2.0, 1e-4)),
+])  # fmt: skip
 def test_nudges_go_through_buffers_of_one_deck(text: str, scale: tuple[float, ...]) -> None:
     """Equilibrium and frequency propagation on the whole deck: implicit differentiation and finite differences."""
     made = block(text)
@@ -221,8 +271,9 @@ def test_nudges_go_through_buffers_of_one_deck(text: str, scale: tuple[float, ..
             assert exact[name][k] == pytest.approx(slope, rel=1e-4, abs=1e-6 * np.abs(exact[name]).max())
 
 
-def test_sections_in_batches_are_the_operating_points_of_the_circuit() -> None:
-    made = block(SEVERAL)
+@pytest.mark.parametrize("text", [SEVERAL, CURRENTS])
+def test_sections_in_batches_are_the_operating_points_of_the_circuit(text: str) -> None:
+    made = block(text)
     x, _ = samples(6, 3, (1.0, 1e-3))
     found = circuitsim.batched(made.circuit, ["V1", "I1"], [("c", "0")]).solve(x)
     assert found.certified.all()
@@ -251,6 +302,10 @@ def test_what_buffers_do_not_allow_is_refused_by_name() -> None:
     problem = GradientProblem(made, x, np.ones((1, 1)), SquaredError(), free, np.ones(1))
     with pytest.raises(UsageError, match="needs one energy"):
         AgnosticPropagation(nudging=CONSTANT).estimate(problem)
-    sensed = block(WHOLE.replace("EB q 0 b 0 2", "VS s 0 0\nRS b s 9k\nFB 0 q VS 2m\nRQ q 0 1k"))
-    with pytest.raises(UsageError, match="EA, FB: controlled sources have no energy"):
-        sensed.relax(x, Nudge(np.ones((1, 1))))
+    for cards in (
+        "VS q s 0\nRS b s 9k\nFB 0 b VS 0.1",  # into the section of its own sensor
+        "FB 0 q RS 2\nRQ q 0 1k\nRS b 0 9k",  # the current of a resistor
+    ):
+        sensed = block(WHOLE.replace("trainable R*", "trainable R1").replace("EB q 0 b 0 2", cards))
+        with pytest.raises(UsageError, match="EA, FB: controlled sources have no energy"):
+            sensed.relax(x, Nudge(np.ones((1, 1))))
