@@ -84,9 +84,7 @@ class PreparedSwitched:
                                   tuple(switching.names[k] for k in rest))  # fmt: skip
         before = np.array([switch.closed for switch in switching.switches], dtype=bool)
         if start is not None:
-            ohms = start.circuit.arrays().value[switching.places]
-            before = np.where(ohms == switching.ohms(np.ones_like(before)), True, before)
-            before = np.where(ohms == switching.ohms(np.zeros_like(before)), False, before)
+            before = states_at(start, switching, before)
 
         def at(ohms: Mapping[str, float]) -> OperatingPoint:
             return self.inner.solve({**given, **ohms}, start)
@@ -97,6 +95,14 @@ class PreparedSwitched:
         if more:
             found.point.warnings = (*found.point.warnings, *more)
         return found.point
+
+
+def states_at(point: OperatingPoint, switching: Switching, otherwise: np.ndarray) -> np.ndarray:
+    """States of switches (s,) at an operating point, from their currents and voltages; without any: ``otherwise``."""
+    drops, currents = point.drops[switching.places], point.currents[switching.places]
+    as_closed = np.abs(drops - switching.ohms(np.ones_like(otherwise)) * currents)
+    as_open = np.abs(drops - switching.ohms(np.zeros_like(otherwise)) * currents)
+    return np.where(as_closed == as_open, otherwise, as_closed < as_open)
 
 
 def _check_smooth(found: Operated, switching: Switching) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from itertools import pairwise, product
@@ -12,6 +13,7 @@ import pytest
 
 from circuitsim import solve, sweep
 from circuitsim.analysis.switching import controls_at, switches_of
+from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError
 from circuitsim.netlist import read_deck_text
 
@@ -66,6 +68,16 @@ def test_two_states_of_a_latch_are_a_warning() -> None:
         assert point["b"] == pytest.approx(expected, rel=1e-12)
         (warning,) = point.warnings
         assert warning.kind == "several" and "also S1" in warning.message
+
+
+def test_a_start_chooses_the_state_of_a_latch(tmp_path: Path) -> None:
+    high, low = tmp_path / "high.cir", tmp_path / "low.cir"
+    high.write_text(LATCH.format(state="ON"), encoding="utf-8")
+    low.write_text(LATCH.format(state="OFF"), encoding="utf-8")
+    assert main(["solve", str(high), "--format", "json", "--output", str(tmp_path / "high.json")]) == 0
+    words = ["solve", str(low), "--format", "json", "--output", str(tmp_path / "low.json")]
+    assert main([*words, "--start", str(tmp_path / "high.json")]) == 0
+    assert json.loads((tmp_path / "low.json").read_text())["nodes"]["b"] == pytest.approx(10000.0 / 1001.0)
 
 
 def test_no_state_of_a_buzzer_is_an_error() -> None:
