@@ -1,11 +1,11 @@
-"""Random circuits of resistors, capacitors, inductors, ideal diodes and sources in time."""
+"""Random circuits of resistors, capacitors, inductors, ideal diodes, switches and sources in time."""
 
 from __future__ import annotations
 
 import random
 
 from circuitsim import Circuit
-from circuitsim.time_domain import PiecewiseLinear, Pulse, Sine, Waveform
+from circuitsim.time_domain import PiecewiseLinear, Pulse, Sine, Switch, Waveform
 
 
 def draw(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, float]]:
@@ -56,3 +56,26 @@ def two(r: random.Random, n: int) -> tuple[str, str]:
 def node(k: int) -> str:
     """The name of a node; node 0 is ground."""
     return f"n{k}" if k else "0"
+
+
+def draw_switched(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, float], dict[str, Switch]]:
+    """The circuit of `draw` with 1 or 2 switches more, each controlled by a source of time or by a capacitor."""
+    circuit, waves, initial = draw(seed)
+    r = random.Random(f"switches {seed}")
+    n = 1 + sum(name.startswith("n") for name in circuit.node_names)
+    switches: dict[str, Switch] = {}
+    for k in range(r.randint(1, 2)):
+        a, b = two(r, n)
+        circuit.resistor(f"S{k}", a, b, 1.0)
+        on, off = r.choice((0.01, 0.1, 1.0)), r.choice((100.0, 1e4, 1e6))
+        if r.random() < 0.5:
+            circuit.voltage_source(f"Vc{k}", f"c{k}", "0", 0.0)
+            circuit.resistor(f"Rc{k}", f"c{k}", "0", 1.0)
+            waves[f"Vc{k}"] = Sine(0.0, 1.0, r.uniform(0.5, 3.0), phase=r.uniform(0.0, 360.0))
+            switches[f"S{k}"] = Switch((f"c{k}", "0"), r.uniform(-0.5, 0.5), r.choice((0.0, 0.1)), on, off)
+            continue
+        j = circuit.element_index("C0")
+        arrays = circuit.arrays()
+        ends = circuit.node_names[arrays.first[j]], circuit.node_names[arrays.second[j]]
+        switches[f"S{k}"] = Switch(ends, r.uniform(-1.0, 1.0), r.uniform(0.1, 0.5), on, off)
+    return circuit, waves, initial, switches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_waveforms import draw
+from random_waveforms import draw, draw_switched
 
 import circuitsim
 from circuitsim import Circuit
@@ -18,6 +18,15 @@ STOP = 2.0
 def test_certified(seed: int) -> None:
     circuit, waves, initial = draw(seed)
     found = transient(circuit, STOP, waves, initial, points=101)
+    assert found.certificate.certified
+    assert found.energies.imbalance < 1e-9
+    assert found.energies.lost >= -1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_switches_of_times_and_states(seed: int) -> None:
+    circuit, waves, initial, switches = draw_switched(seed)
+    found = transient(circuit, STOP, waves, initial, points=101, switches=switches)
     assert found.certificate.certified
     assert found.energies.imbalance < 1e-9
     assert found.energies.lost >= -1e-12
