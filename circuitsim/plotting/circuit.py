@@ -66,14 +66,19 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
 
 
 def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
-    """The map from potential, V, to colour."""
+    """The map from potential, V, to colour, over the potentials of a drawing."""
+    potentials = [s.potential for s in drawing.strokes if s.potential is not None]
+    potentials += [float(voltages[dot.node]) for dot in drawing.dots]
+    return colours_of(np.array(potentials))
+
+
+def colours_of(potentials: np.ndarray) -> ScalarMappable:
+    """The map from potential to colour, from the lowest to the highest of these potentials, V."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-    potentials = [s.potential for s in drawing.strokes if s.potential is not None]
-    potentials += [float(voltages[dot.node]) for dot in drawing.dots]
-    low, high = min(potentials, default=0.0), max(potentials, default=0.0)
+    low, high = (float(potentials.min()), float(potentials.max())) if potentials.size else (0.0, 0.0)
     pad = 0.5 if high - low <= 1e-12 * max(abs(low), abs(high)) else 0.0
     # The bright end of the map would vanish on white paper.
     shades = LinearSegmentedColormap.from_list("potential", colormaps["plasma"](np.linspace(0.0, 0.88, 256)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,7 @@ from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.plotting.controls import ControlArrow, control_arrows
 from circuitsim.plotting.labels import Place, Placer, Text
-from circuitsim.plotting.layout import ON_GRID, place
+from circuitsim.plotting.layout import ON_GRID, Effort, place
 from circuitsim.plotting.places import along_wire, node_places, stacked
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
 from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
@@ -34,6 +34,9 @@ LANE = np.array([0.85, 0.62])
 
 THIN, WIDE = 1.0, 4.5
 """Points a wire is wide without current, and with the largest."""
+
+SHADES = 14
+"""Colours of a line from one potential to the other."""
 
 NOTHING = -1
 """In place of an element: a ground symbol."""
@@ -151,21 +154,34 @@ def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) 
     return Shown(circuit, source.voltages, source.currents, source.unique, source.intervals, conducting, width)
 
 
-def arrange(what: Shown) -> Drawing:
-    """Lines, outlines and texts of a circuit."""
-    plan = sketch(what.circuit)
+def arrange(what: Shown, elements: Sequence[int] | None = None, effort: Effort | None = None) -> Drawing:
+    """Lines, outlines and texts of a circuit, or of some of its elements.
+
+    Parameters
+    ----------
+    what : Shown
+    elements : sequence of int, optional
+        Positions of the elements to draw; all by default.
+    effort : Effort, optional
+        Of one of many drawings.
+    """
+    plan = sketch(what.circuit, elements)
     kinds = what.circuit.arrays().kind
-    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
+    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)],
+                   effort)  # fmt: skip
     detailed = len(plan.node) <= ON_GRID
     where = placed.positions * (CELL if detailed else 0.55)
-    return _Draughtsman(what, plan, where, placed.share, detailed).drawing()
+    shades = SHADES if elements is None else 2
+    return _Draughtsman(what, plan, where, placed.share, detailed, shades).drawing()
 
 
 class _Draughtsman:
     """Collects lines, outlines and labels while the circuit is walked through."""
 
-    def __init__(self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool) -> None:
-        self.what, self.plan, self.where, self.detailed = what, plan, where, detailed
+    def __init__(
+        self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool, shades: int
+    ) -> None:
+        self.what, self.plan, self.where, self.detailed, self.shades = what, plan, where, detailed, shades
         self.share = share.tolist()
         self.arrays = what.circuit.arrays()
         currents = np.zeros(len(what.circuit)) if what.currents is None else what.currents
@@ -279,7 +295,7 @@ class _Draughtsman:
             self.strokes.append(Stroke(line, width, k))
             return
         begin, end = (float(self.what.voltages[node]) for node in nodes)
-        steps = min(14, len(line) - 1)
+        steps = min(self.shades, len(line) - 1)
         marks = np.linspace(0, len(line) - 1, steps + 1).round().astype(int)
         for j, (p, q) in enumerate(pairwise(marks.tolist())):
             self.strokes.append(Stroke(line[p : q + 1], width, k, begin + (end - begin) * (j + 0.5) / steps))

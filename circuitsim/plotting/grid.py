@@ -41,12 +41,16 @@ class Grid:
         Elements that lie side by side on each edge.
     shapes : sequence of (vertices, cells)
         Groups that move as a whole, without a vertex in common; their slanted edges cost nothing.
+    budget : int
+        Moves to weigh in full.
     """
 
     def __init__(
-        self, start: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, shapes: Sequence[Shape] = ()
-    ) -> None:
+        self, start: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray,
+        shapes: Sequence[Shape] = (), budget: int = BUDGET,
+    ) -> None:  # fmt: skip
         n = len(start)
+        self.budget = budget
         self.shapes = [vertices.tolist() for vertices, _ in shapes]
         self.fixed = {v for shape in self.shapes for v in shape}
         self.slanted = np.zeros(len(edges), dtype=bool)
@@ -136,7 +140,7 @@ class Grid:
         """Move vertices, with their ground symbols, and whole branches, as long as that helps and the budget lasts."""
         branches = self._branches()
         better = len(self.cells) > 1
-        while better and self.tries < BUDGET:
+        while better and self.tries < self.budget:
             better = False
             for shape in self.shapes:
                 group = [*shape, *(child for v in shape for child in self.children[v])]
@@ -222,7 +226,7 @@ class Grid:
                 self.cells[list(moved)] = old
         conflicts: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
         for cheap, _, moves in sorted(rated, key=lambda item: item[:2]):
-            if self.tries >= BUDGET:
+            if self.tries >= self.budget:
                 break
             moved = tuple(moves)
             if moved not in conflicts:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.plotting.embed import embed
-from circuitsim.plotting.grid import Grid, Shape
+from circuitsim.plotting.grid import BUDGET, Grid, Shape
 from circuitsim.plotting.layers import PlacedLayers, layered
 from circuitsim.plotting.sketch import Diamond, Sketch
 from circuitsim.program.components import component_labels
@@ -25,7 +26,25 @@ GAP = 1.6
 """Cells between two parts."""
 
 
-def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
+class Effort(NamedTuple):
+    """How long positions are searched for, and what was found before.
+
+    Attributes
+    ----------
+    budget : int
+        Moves to weigh for one part from one start.
+    starts : tuple of float
+        Cells an element is long at first, for each start.
+    seen : dict
+        Parts that were placed; equal ones get equal drawings.
+    """
+
+    budget: int
+    starts: tuple[float, ...]
+    seen: dict[tuple[bytes, ...], PlacedLayers]
+
+
+def place(sketch: Sketch, sources: Sequence[int] = (), effort: Effort | None = None) -> PlacedLayers:
     """Positions of the vertices, in cells, x to the right and y up, and of the symbols on the bundles.
 
     Parameters
@@ -33,7 +52,10 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
     sketch : Sketch
     sources : sequence of int
         Vertices that would rather be on the left.
+    effort : Effort, optional
+        Of one of many drawings; without it that of a single one.
     """
+    effort = effort or Effort(BUDGET, SCALES, {})
     n = len(sketch.node)
     ends = np.array([(b.start, b.end) for b in sketch.bundles], dtype=np.int64).reshape(-1, 2)
     part = component_labels(n, ends[:, 0], ends[:, 1])
@@ -41,7 +63,6 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
     weight = np.array([float(len(b.elements)) for b in sketch.bundles])
     share = np.full(len(ends), 0.5)
     pieces = []
-    seen: dict[tuple[bytes, ...], PlacedLayers] = {}
     for root in np.unique(part).tolist():
         members = np.flatnonzero(part == root)
         local = np.full(n, -1, dtype=np.int64)
@@ -50,11 +71,10 @@ def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers:
         own_parent = np.where(parent[members] >= 0, local[parent[members]], -1)
         left = np.array([local[v] for v in sources if local[v] >= 0], dtype=np.int64)
         diamonds = [shaped(d, local) for d in sketch.diamonds if part[d.left] == root]
-        # Equal parts get equal drawings.
         key = tuple(a.tobytes() for a in (local[ends[own]], own_parent, weight[own], left, *(v for v, _ in diamonds)))
-        if key not in seen:
-            seen[key] = _component(local[ends[own]], own_parent, weight[own], left, diamonds)
-        placed = seen[key]
+        if key not in effort.seen:
+            effort.seen[key] = _component(local[ends[own]], own_parent, weight[own], left, diamonds, effort)
+        placed = effort.seen[key]
         share[own] = placed.share
         pieces.append((members, placed.positions))
     return PlacedLayers(_packed(n, pieces), share)
@@ -70,8 +90,9 @@ def shaped(diamond: Diamond, local: np.ndarray) -> Shape:
 
 
 def _component(
-    edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray, diamonds: Sequence[Shape]
-) -> PlacedLayers:
+    edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray, diamonds: Sequence[Shape],
+    effort: Effort,
+) -> PlacedLayers:  # fmt: skip
     middle = np.full(len(edges), 0.5)
     found = None if diamonds else layered(edges, parent, left, parent.size <= ON_GRID)
     if found is not None:
@@ -85,19 +106,16 @@ def _component(
         hangs = np.flatnonzero(parent >= 0)
         wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
         return PlacedLayers(wish, middle)
-    scales = SCALES if core.size <= MANY_STARTS else SCALES[1:2]
-    return PlacedLayers(_best_grid(wish, edges, parent, weight, scales, diamonds), middle)
+    scales = effort.starts if core.size <= MANY_STARTS else effort.starts[:2][-1:]
+    starts = (Grid(wish * scale, edges, parent, weight, diamonds, effort.budget) for scale in scales)
+    return PlacedLayers(_best_grid(starts), middle)
 
 
-def _best_grid(
-    wish: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, scales: Sequence[float],
-    diamonds: Sequence[Shape],
-) -> np.ndarray:  # fmt: skip
+def _best_grid(grids: Iterable[Grid]) -> np.ndarray:
     """The cheapest of the arrangements that the search finds from several starts."""
     best = None
     starts: set[bytes] = set()
-    for scale in scales:
-        grid = Grid(wish * scale, edges, parent, weight, diamonds)
+    for grid in grids:
         if grid.cells.tobytes() in starts:
             continue
         starts.add(grid.cells.tobytes())

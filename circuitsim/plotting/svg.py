@@ -20,6 +20,8 @@ from circuitsim.plotting.labels import Text
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
+    from matplotlib.cm import ScalarMappable
+
     from circuitsim.analysis import OperatingPoint
 
 SCALE = 96.0
@@ -42,6 +44,8 @@ STYLE = """\
 .cs-drawing .marked .wire { stroke: #d22 !important; stroke-width: 5px; }
 .cs-drawing .marked .body { stroke: #d22; }
 .cs-drawing .marked text { fill: #d22; }
+.cs-drawing .block { cursor: pointer; }
+.cs-drawing .block.marked .body { stroke-width: 5px; }
 """
 
 
@@ -69,29 +73,55 @@ def circuit_svg(source: OperatingPoint | Circuit, marked: Collection[str] = (), 
     """
     what = shown(source)
     drawing = arrange(what)
-    return _Writer(drawing, what.voltages, frozenset(name.lower() for name in marked)).text(source, style)
+    writer = Writer(drawing, what.voltages, frozenset(name.lower() for name in marked))
+    return writer.text(source, STYLE if style else "")
 
 
-class _Writer:
-    """Groups the pieces of a drawing by element and node."""
+class Writer:
+    """Groups the pieces of a drawing by element and node.
 
-    def __init__(self, drawing: Drawing, voltages: np.ndarray | None, marked: frozenset[str]) -> None:
+    Parameters
+    ----------
+    drawing : Drawing
+    voltages : (n_nodes,) float array or None
+        V.
+    marked : frozenset of str
+        Elements to draw in red, in small letters.
+    colours : ScalarMappable, optional
+        From potential to colour; by default over the potentials of the drawing.
+    """
+
+    def __init__(
+        self, drawing: Drawing, voltages: np.ndarray | None, marked: frozenset[str],
+        colours: ScalarMappable | None = None,
+    ) -> None:  # fmt: skip
         self.drawing, self.voltages, self.marked = drawing, voltages, marked
-        self.colours = None if voltages is None else potential_colours(drawing, voltages)
+        self.colours = colours
+        if colours is None and voltages is not None:
+            self.colours = potential_colours(drawing, voltages)
         self.left, self.top = drawing.low[0] - MARGIN, drawing.high[1] + MARGIN
 
-    def text(self, source: OperatingPoint | Circuit, style: bool) -> str:
-        """The whole picture."""
+    def text(self, source: OperatingPoint | Circuit, style: str = "", attributes: str = "") -> str:
+        """The whole picture.
+
+        Parameters
+        ----------
+        source : OperatingPoint or Circuit
+        style : str
+            A style sheet for the picture alone.
+        attributes : str
+            Further attributes of the element ``<svg>``.
+        """
         size = (self.drawing.high - self.drawing.low + 2 * MARGIN) * SCALE
         kind = "with its voltages and currents" if self.voltages is not None else "without an operating point"
         title = f"Circuit {self.drawing.circuit.title!r}, {kind}"
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
             f'aria-label="{escape(title)}" viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" width="{size[0]:.0f}" '
-            f'style="max-width:100%;height:auto">'
+            f'{attributes}style="max-width:100%;height:auto">'
         ]
         if style:
-            parts.append(f"<style>{STYLE}</style>")
+            parts.append(f"<style>{style}</style>")
         groups = self._by_element()
         parts += [self._wire(s) for s in self.drawing.strokes if s.element == NOTHING]
         parts += [self._element(k, pieces, source) for k, pieces in sorted(groups.items())]
@@ -126,12 +156,12 @@ class _Writer:
         name = " marked" if circuit.names[k].lower() in self.marked else ""
         if not isinstance(source, Circuit) and abs(source.currents[k]) <= 1e-12 * np.abs(source.currents).max():
             name += " idle"
-        words = escape(describe(source, k), quote=True)
+        said = escape(describe(source, k), quote=True)
         begin = f'<g class="element{name}" data-element="{k}" data-name="{escape(circuit.names[k])}" role="img" '
-        return f'{begin}aria-label="{words}"><title>{words}</title>{"".join(pieces)}</g>'
+        return f'{begin}aria-label="{said}"><title>{said}</title>{"".join(pieces)}</g>'
 
     def _nodes(self, source: OperatingPoint | Circuit) -> list[str]:
-        words = {label.node: "".join(self._words(label)) for label in self.drawing.labels if label.element == NOTHING}
+        labels = {label.node: "".join(self._words(label)) for label in self.drawing.labels if label.element == NOTHING}
         found = []
         radius = 4.0 if self.drawing.detailed else 1.6
         for dot in self.drawing.dots:
@@ -145,7 +175,7 @@ class _Writer:
                       f'style="fill:{fill};stroke-width:1"/>')  # fmt: skip
             name = escape(self.drawing.circuit.node_names[dot.node])
             begin = f'<g class="node" data-node="{dot.node}" data-name="{name}" role="img" aria-label="{said}">'
-            found.append(f"{begin}<title>{said}</title>{circle}{words.get(dot.node, '')}</g>")
+            found.append(f"{begin}<title>{said}</title>{circle}{labels.get(dot.node, '')}</g>")
         return found
 
     # ------------------------------------------------------------------ pieces
@@ -171,20 +201,23 @@ class _Writer:
         return f'<polyline class="wire" {colour}stroke-width="{width:.1f}" points="{self._points(stroke.points)}"/>'
 
     def _words(self, label: Label) -> list[str]:
-        return [self._line(text, k, line) for text in label.texts for k, line in enumerate(text.words.split("\n"))]
+        return [words(text, self._x(text.x), self._y(text.y)) for text in label.texts]
 
-    def _line(self, text: Text, k: int, line: str) -> str:
-        """One line of a text; the baseline lies a fifth of the size above the bottom."""
-        size, count = text.size * SCALE / 72.0, text.words.count("\n") + 1
-        bottom = {"bottom": 0.0, "center": 0.5, "top": 1.0}[text.va] * 1.22 * size * count
+
+def words(text: Text, x: float, y: float) -> str:
+    """A text at a point of the picture; the baseline of a line lies a fifth of the size above its bottom."""
+    size, count = text.size * SCALE / 72.0, text.words.count("\n") + 1
+    bottom = {"bottom": 0.0, "center": 0.5, "top": 1.0}[text.va] * 1.22 * size * count
+    anchor = {"left": "start", "center": "middle", "right": "end"}[text.ha]
+    turn = f' transform="rotate({-text.angle:.1f} {x:.1f} {y:.1f})"' if text.angle else ""
+    weight = ' font-weight="bold"' if text.bold else ""
+    faint = ' class="faint"' if text.faint else ""
+    lines = []
+    for k, line in enumerate(text.words.split("\n")):
         down = bottom - 1.22 * size * (count - 1 - k) - 0.28 * size
-        x, y = self._x(text.x), self._y(text.y)
-        anchor = {"left": "start", "center": "middle", "right": "end"}[text.ha]
-        turn = f' transform="rotate({-text.angle:.1f} {x:.1f} {y:.1f})"' if text.angle else ""
-        weight = ' font-weight="bold"' if text.bold else ""
-        faint = ' class="faint"' if text.faint else ""
-        return (f'<text x="{x:.1f}" y="{y + down:.1f}" font-size="{size:.1f}" text-anchor="{anchor}"'
-                f"{weight}{faint}{turn}>{escape(line)}</text>")  # fmt: skip
+        lines.append(f'<text x="{x:.1f}" y="{y + down:.1f}" font-size="{size:.1f}" text-anchor="{anchor}"'
+                     f"{weight}{faint}{turn}>{escape(line)}</text>")  # fmt: skip
+    return "".join(lines)
 
 
 def describe(source: OperatingPoint | Circuit, k: int) -> str:

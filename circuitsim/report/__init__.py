@@ -113,16 +113,27 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
     """
     from circuitsim.circuit import Circuit
     from circuitsim.errors import UsageError
+    from circuitsim.plotting.block_svg import block_svgs
+    from circuitsim.plotting.division import division
+    from circuitsim.plotting.drawing import MOST
     from circuitsim.plotting.svg import circuit_svg
 
     solved = not isinstance(source, Circuit)
     path = '<button type="button" id="path" aria-pressed="false">conducting path</button>\n' if solved else ""
     try:
-        picture = circuit_svg(source, marked, style=False)
+        circuit = source if isinstance(source, Circuit) else source.circuit
+        whole = division(circuit) if len(circuit) <= MOST else None
+        if whole is None:
+            picture = circuit_svg(source, marked, style=False)
+        else:
+            picture = "\n".join(block_svgs(source, whole, marked))
     except UsageError as error:
         return f"<p>No drawing: {escape(str(error))}.</p>"
     legend = "Colour: potential. Width and arrows: current. Filled diodes conduct." if solved else ""
-    return (f'<h2>Circuit</h2>{_TOOLS.format(path=path)}<div id="drawing" tabindex="0" role="group" '
+    if whole is not None:
+        legend += " Boxes open with a press or Enter; Escape closes. Lines between boxes: nodes they have in common."
+    trail = "" if whole is None else '<nav id="trail" aria-label="Open blocks"></nav>'
+    return (f'<h2>Circuit</h2>{_TOOLS.format(path=path)}{trail}<div id="drawing" tabindex="0" role="group" '
             f'aria-label="Drawing of the circuit: arrow keys move it, plus and minus zoom">{picture}</div>'
             f'<p id="said" role="status" aria-live="polite"></p><p class="faint">{legend}</p>')  # fmt: skip
 

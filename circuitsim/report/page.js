@@ -37,13 +37,19 @@
   });
 
   const frame = document.getElementById("drawing");
-  const svg = frame && frame.querySelector("svg");
-  if (!svg) return;
+  const pictures = frame ? [...frame.querySelectorAll("svg")] : [];
+  if (!pictures.length) return;
   const said = document.getElementById("said");
-  const parts = [...svg.querySelectorAll(".element, .node")];
-  const whole = svg.getAttribute("viewBox").split(" ").map(Number);
-  let view = [...whole];
-  svg.removeAttribute("style");
+  const parts = [...frame.querySelectorAll(".element, .node, .block, .link")];
+  let svg, whole, view;
+  pictures.forEach((picture) => picture.removeAttribute("style"));
+  const enter = (picture) => {
+    pictures.forEach((other) => other.toggleAttribute("hidden", other !== picture));
+    svg = picture;
+    whole = svg.getAttribute("viewBox").split(" ").map(Number);
+    view = [...whole];
+  };
+  enter(pictures[0]);
   const show = () => svg.setAttribute("viewBox", view.map((number) => number.toFixed(2)).join(" "));
   const zoom = (factor, x = view[0] + view[2] / 2, y = view[1] + view[3] / 2) => {
     const width = Math.min(Math.max(view[2] * factor, whole[2] / 200), whole[2] * 4);
@@ -61,9 +67,10 @@
     zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15, point.x, point.y);
   }, { passive: false });
   let held = null;
-  frame.addEventListener("pointerdown", (event) => { held = at(event); frame.setPointerCapture(event.pointerId); });
+  frame.addEventListener("pointerdown", (event) => { held = at(event); });
   frame.addEventListener("pointermove", (event) => {
     if (!held) return;
+    if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId);
     const point = at(event);
     view[0] += held.x - point.x;
     view[1] += held.y - point.y;
@@ -81,24 +88,62 @@
   });
   for (const [id, act] of [["in", keys["+"]], ["out", keys["-"]], ["fit", fit]]) document.getElementById(id).addEventListener("click", act);
 
+  // Blocks: a press or Enter opens one, Escape the block it is in; the trail leads back.
+  const trail = document.getElementById("trail");
+  const open = (picture) => {
+    enter(picture);
+    show();
+    trail.textContent = "";
+    for (let at = picture; at; at = at.dataset.up && pictures[at.dataset.up]) {
+      const button = document.createElement("button");
+      const other = at;
+      button.type = "button";
+      button.textContent = at.dataset.name;
+      if (at === picture) button.setAttribute("aria-current", "true");
+      button.addEventListener("click", () => { open(other); frame.focus(); });
+      trail.prepend(button);
+    }
+    said.textContent = `${picture.dataset.name} is open`;
+  };
+  for (const box of frame.querySelectorAll(".block")) {
+    box.addEventListener("click", () => { open(pictures[box.dataset.block]); frame.focus(); });
+    box.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      open(pictures[box.dataset.block]);
+      frame.focus();
+    });
+  }
+  if (trail) frame.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && svg.dataset.up) open(pictures[svg.dataset.up]);
+  });
+
   // What lies under the pointer, or has the focus, in words. Few enough parts take part in the order of the tab key.
+  const few = new Map(pictures.map((picture) => [picture, picture.querySelectorAll(".element, .node, .block").length <= 500]));
   for (const part of parts) {
-    if (parts.length <= 500) part.setAttribute("tabindex", "0");
+    if (few.get(part.ownerSVGElement)) part.setAttribute("tabindex", "0");
     for (const name of ["pointerenter", "focus"]) part.addEventListener(name, () => { said.textContent = part.getAttribute("aria-label"); });
   }
   const path = document.getElementById("path");
-  if (path) path.addEventListener("click", () => path.setAttribute("aria-pressed", String(svg.classList.toggle("path"))));
+  if (path) path.addEventListener("click", () => {
+    const pressed = path.getAttribute("aria-pressed") !== "true";
+    pictures.forEach((picture) => picture.classList.toggle("path", pressed));
+    path.setAttribute("aria-pressed", String(pressed));
+  });
 
   const search = document.getElementById("search");
+  const named = parts.filter((part) => part.dataset.name);
   search.addEventListener("input", () => {
     parts.forEach((part) => part.classList.remove("found"));
     const wanted = search.value.trim().toLowerCase();
     if (!wanted) return;
-    const names = parts.map((part) => [part, part.dataset.name.toLowerCase()]);
+    const names = named.map((part) => [part, part.dataset.name.toLowerCase()]);
     const exact = names.filter(([, name]) => name === wanted);
     const hits = (exact.length ? exact : names.filter(([, name]) => name.includes(wanted))).map(([part]) => part);
     hits.forEach((part) => part.classList.add("found"));
-    said.textContent = hits.length === 1 ? hits[0].getAttribute("aria-label") : `${hits.length} found`;
+    if (hits.length && trail) open(hits[0].ownerSVGElement);
+    const one = new Set(hits.map((part) => part.getAttribute("aria-label"))).size === 1;
+    said.textContent = one ? hits[0].getAttribute("aria-label") : `${hits.length} found`;
     if (!hits.length) return;
     const box = hits[0].getBBox();
     const width = Math.min(whole[2], Math.max(8 * box.width, 500));

@@ -192,3 +192,37 @@ def test_three_thousand_elements_stay_usable(command: Command, tmp_path: Path) -
       document.body.append(out);""")  # fmt: skip
     assert found["hits"] == 1 and found["all"] == len(c)
     assert (tmp_path / "r.html").stat().st_size < 5_000_000
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt-get install chromium)")
+def test_blocks_open_and_close(command: Command, tmp_path: Path) -> None:
+    """A chain of sub-circuits: boxes open by a press and by Enter, Escape and the trail lead back, a search opens."""
+    deck = tmp_path / "chain.cir"
+    cells = "".join(f"X{k} n{k} n{k + 1} cell\n" for k in range(60))
+    deck.write_text(f"chain\n.subckt cell a b\nR1 a m 1\nR2 m b 1\nR3 b 0 9\n.ends\nV1 n0 0 5\n{cells}")
+    assert command("report", deck, "--output", tmp_path / "r.html").code == 0
+    checked(tmp_path / "r.html")
+    found = in_browser(tmp_path / "r.html", """
+      const say = {};
+      const frame = document.getElementById("drawing");
+      const open = () => [...frame.querySelectorAll("svg")].filter((s) => getComputedStyle(s).display !== "none")
+        .map((s) => s.dataset.name);
+      const box = () => frame.querySelector("svg:not([hidden]) .block");
+      const key = (part, name) => part.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
+      const trail = () => [...document.querySelectorAll("#trail button")].map((b) => b.textContent);
+      say.first = open(); say.tab = box().tabIndex;
+      box().dispatchEvent(new MouseEvent("click", { bubbles: true })); say.pressed = open(); say.trail = trail();
+      key(frame, "Escape"); say.escaped = open();
+      key(box(), "Enter"); say.entered = open();
+      document.querySelector("#trail button").click(); say.back = open();
+      const search = document.getElementById("search");
+      search.value = "x33.r2"; search.dispatchEvent(new Event("input"));
+      say.said = document.getElementById("said").textContent;
+      say.hits = [...document.querySelectorAll(".found")].map((part) => part.dataset.name);
+      say.seen = document.querySelector(".found").getBoundingClientRect().width > 0;
+      const out = document.createElement("pre"); out.id = "result"; out.textContent = JSON.stringify(say);
+      document.body.append(out);""")  # fmt: skip
+    assert found["first"] == found["escaped"] == found["back"] == ["whole circuit"]
+    assert found["tab"] == 0
+    assert found["pressed"] == found["entered"] == ["part 1"] and found["trail"] == ["whole circuit", "part 1"]
+    assert found["hits"] == ["X33.R2"] and found["said"].startswith("X33.R2, resistor") and found["seen"]
