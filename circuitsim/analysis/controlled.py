@@ -178,7 +178,8 @@ class PreparedControlled:
             if not outcome.choices:
                 raise _none(system, outcome)
             points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]
-        return _judged(system, circuit, outcome, points, self.tolerance)
+            clear = all(_determined(system, right, choice) for choice in outcome.choices) if len(points) > 1 else True
+        return _judged(system, circuit, outcome, points, clear)
 
     def near(self, column: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint:
         """An operating point for values of all elements, near ``start`` where one is; see `solve` for errors.
@@ -370,6 +371,15 @@ def _changed(
     return point
 
 
+def _determined(system: _System, right: np.ndarray, choice: Choice) -> bool:
+    """Whether the potentials and currents of a choice are more than an effect of rounding."""
+    try:
+        factor = system.factor(choice.conducting)
+        return factor.determined(factor.solve(right).high)
+    except ArithmeticError:
+        return False  # singular: whether there is a solution, and where, is decided by rounding
+
+
 def _loaded(system: _System, right: np.ndarray, choice: Choice) -> Pair:
     """The solution behind loaded ports, where that for the diodes' states alone is not unique."""
     eq = system.eq
@@ -424,9 +434,9 @@ def _measured(
 
 
 def _judged(
-    system: _System, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], tolerance: float
+    system: _System, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], clear: bool
 ) -> OperatingPoint:
-    """The first certified operating point with its verdict."""
+    """The first certified operating point with its verdict; another one counts if rounding moves none (``clear``)."""
     good = [point for point in points if point is not None]
     if not good:
         raise ConvergenceError(
@@ -434,7 +444,7 @@ def _judged(
             "than double precision holds, or accept less with a larger --tolerance"
         )
     point = good[0]
-    if len(good) > 1 and not same_point(good[0], good[1]):
+    if clear and len(good) > 1 and not same_point(good[0], good[1]):
         point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
         point.warnings = (*point.warnings, several(point, good[1]))
     elif outcome.proven and len(points) == 1:

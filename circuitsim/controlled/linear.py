@@ -192,6 +192,17 @@ class Factor:
         return Pair(high, low)
 
 
+    def determined(self, x: np.ndarray) -> bool:
+        """Whether the rounding of the matrix's own entries moves a solution ``x`` by less than `POOR` of its largest.
+
+        A matrix that is singular but for rounding has a solution, and one for the exact decimals lies far from it.
+        """
+        rounding = np.finfo(float).eps * (abs(self.terms.matrix()) @ np.abs(x))
+        signs = np.sign(np.random.default_rng(0).standard_normal((x.size, 3)))
+        moved = self.rough(rounding[:, None] * signs)
+        return bool(np.abs(moved).max(initial=0.0) <= POOR * np.abs(x).max(initial=0.0))
+
+
 def _added(high: np.ndarray, low: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """high + low + change as a pair."""
     total = high + change

@@ -9,6 +9,7 @@ from judge import Answer, judged
 from random_controlled import random_circuit
 
 import circuitsim
+from circuitsim.controlled.verdict import Uniqueness
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -20,6 +21,13 @@ def test_every_answer_is_right(block: int) -> None:
 def test_larger_circuits() -> None:
     found = Counter(judged(random_circuit(seed, 40, 10)) for seed in range(10_000, 10_010))
     assert found[Answer.UNIQUE] >= 1
+
+
+def test_a_point_that_is_singular_but_for_rounding_is_no_proof_of_several() -> None:
+    """Its second point lies at 5e16 V for exact decimals, at 1e17 V for their doubles: unknown."""
+    point = circuitsim.solve(random_circuit(170_027, 40, 10))
+    assert point.uniqueness is Uniqueness.UNKNOWN and point.other is None
+    assert abs(point.voltages).max() == 5.0
 
 
 def test_rounding_of_earlier_blocks_decides_nothing() -> None:
