@@ -30,7 +30,7 @@ def test_errors_as_json(command: Command, deck) -> None:
         "problems": [
             {
                 "severity": "error", "kind": "number", "message": "'1K5' is not a number", "file": "my.cir", "line": 2,
-                "column": 8, "hint": "write 1.5k (the scale comes last)", "names": [], "callers": [],
+                "column": 8, "hint": "write 1.5k (the scale comes last), or take --rkm", "names": [], "callers": [],
             }
         ],
         "structure": None,

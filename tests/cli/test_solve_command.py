@@ -244,7 +244,7 @@ def test_all_errors_of_a_deck_each_with_its_place(command: Command, deck) -> Non
     assert (result.code, result.out) == (2, "")
     assert result.err == (
         "error: my.cir:2:8: '1K5' is not a number\n    R1 a b 1K5\n           ^\n"
-        "    hint: write 1.5k (the scale comes last)\n"
+        "    hint: write 1.5k (the scale comes last), or take --rkm\n"
         "error: my.cir:3:1: Q1 is a transistor (bipolar), which is not supported\n    Q1 c b e\n    ^\n"
         "    hint: such a deck needs a program with models of them, as ngspice; or write each as what it is at its "
         "operating point: a resistor, an open, a diode and a source\n"

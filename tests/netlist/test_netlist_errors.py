@@ -348,7 +348,7 @@ def test_text_of_an_error_points_at_the_word():
         "my.cir:3:6: '1K5' is not a number\n"
         "     + b 1K5\n"
         "         ^\n"
-        "    hint: write 1.5k (the scale comes last)"
+        "    hint: write 1.5k (the scale comes last), or take --rkm"
     )  # fmt: skip
 
 
