@@ -137,7 +137,7 @@ def main() -> None:
         runs = list(pool.map(run, seeds, itertools.repeat(accuracy), chunksize=4))
     lines = table(runs, accuracy)
     lines.append(f"load {os.getloadavg()[0]:.1f}; command: python benchmarks/random_waveforms_both.py "
-                 f"--count {args.count} --first {args.first}{' --exact-only' if args.exact_only else ''}")  # fmt: skip
+                 f"--count {args.count} --first {args.first}{' --exact-only' if args.exact_only else f' --accuracy {args.accuracy:g}'}")  # fmt: skip
     print("\n".join(lines))
     if args.out:
         args.out.write_text("\n".join(lines) + "\n")
