@@ -136,8 +136,11 @@ def main() -> None:
     with ProcessPoolExecutor(args.workers) as pool:
         runs = list(pool.map(run, seeds, itertools.repeat(accuracy), chunksize=4))
     lines = table(runs, accuracy)
-    lines.append(f"load {os.getloadavg()[0]:.1f}; command: python benchmarks/random_waveforms_both.py "
-                 f"--count {args.count} --first {args.first}{' --exact-only' if args.exact_only else f' --accuracy {args.accuracy:g}'}")  # fmt: skip
+    chosen = f"--accuracy {accuracy:g}" if accuracy else "--exact-only"
+    lines.append(
+        f"load {os.getloadavg()[0]:.1f}; command: python benchmarks/random_waveforms_both.py --count {args.count} "
+        f"--first {args.first} {chosen}"
+    )
     print("\n".join(lines))
     if args.out:
         args.out.write_text("\n".join(lines) + "\n")
