@@ -51,8 +51,7 @@ def kkt_violations(net: Network, point: LinearPoint) -> Violations:
     least_voltage[candidates] = resolved_voltages(net, point, d[candidates])[1]
     driven = component_net_currents(net, point)
     away = _first_blocking(net, point, driven, forward).astype(float) if driven.any() else np.zeros(d.size)
-    wanted = np.empty(d.size, dtype=bool)
-    kernel(steps.next_set, d.size)(on, point.current[d], least_current, forward, least_voltage, away, wanted)
+    wanted = steps.conducts(on, point.current[d], least_current, forward, least_voltage, away)
     enter = np.flatnonzero(wanted & ~on)
     return Violations(d[on & ~wanted], d[enter[np.argsort(-forward[enter], kind="stable")]])
 

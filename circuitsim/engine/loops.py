@@ -87,23 +87,27 @@ def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarr
     """
     others = point.current != 0.0
     others[elements] = False
-    high, low = np.zeros(net.n_nodes), np.zeros(net.n_nodes)
+    high, low, largest = np.zeros((3, net.n_nodes))
     e = np.flatnonzero(others)
-    kernel(_gather, e.size)(e, net.first, net.second, point.current, point.current_low, high, low)
-    largest, block = np.zeros(net.n_nodes), point.block[e]
-    size = np.maximum(np.abs(point.current[e]), np.where(block >= 0, np.append(point.in_block, 0.0)[block], 0.0))
-    for ends in (net.first[e], net.second[e]):
-        np.maximum.at(largest, ends, size)
+    kernel(_gather, e.size)(
+        e, net.first, net.second, point.current, point.current_low, point.block, point.in_block, high, low, largest
+    )
     high[np.abs(high) < RESOLUTION * largest] = 0.0
     return high
 
 
-def _gather(elements, first, second, current, current_low, high, low):
+def _gather(elements, first, second, current, current_low, block, in_block, high, low, largest):
+    """Add up the currents of ``elements`` into each node, A, in pairs of doubles; ``largest`` among them and their
+    blocks."""
     for k in range(elements.size):
         e = elements[k]
-        a, b = first[e], second[e]
+        a, b, size = first[e], second[e], abs(current[e])
         high[a], low[a] = add(high[a], low[a], -current[e], -current_low[e])
         high[b], low[b] = add(high[b], low[b], current[e], current_low[e])
+        if block[e] >= 0:
+            size = max(size, in_block[block[e]])
+        largest[a] = max(largest[a], size)
+        largest[b] = max(largest[b], size)
 
 
 def _rounded(

@@ -247,16 +247,9 @@ def forest_currents(plan, forest, space, flow):
 
 def conducts(closed, current, current_noise, forward, forward_noise, away):
     """Whether a diode should conduct next: with a forward current, if it conducts now; with a forward voltage, if it
-    blocks, or as the path out of a part with a net current (``away`` > 0)."""
-    if closed:
-        return current >= -current_noise
-    return away > 0.0 or (away == 0.0 and forward > forward_noise)
-
-
-def next_set(closed, current, least_current, forward, least_voltage, away, wanted):
-    """`conducts` for all diodes: fills in ``wanted`` (d,)."""
-    for d in range(closed.size):
-        wanted[d] = conducts(closed[d], current[d], least_current[d], forward[d], least_voltage[d], away[d])
+    blocks, or as the path out of a part with a net current (``away`` > 0). Of one diode, or of arrays of them."""
+    enters = (away > 0.0) | ((away == 0.0) & (forward > forward_noise))
+    return (closed & (current >= -current_noise)) | (np.logical_not(closed) & enters)
 
 
 def kkt_violations(plan, v, space, flow, closed, share):
