@@ -134,13 +134,10 @@ def newton_sample(
     steps, worst : int, float
         As of `newton_once`.
     """
-    best, still, parallel = np.inf, 0, False
+    best, still = np.inf, 0
     for step in range(1, STEPS + 1):
-        if parallel:
-            move_tangents(places, own, value)
-        else:
-            put_tangents(places, own, value)
-            take_conductances(plan, value, space)
+        put_tangents(places, own, value)
+        take_conductances(plan, value, space)
         offsets(plan, kind, first, value, space.offset)
         injections(kind, first, second, value, space.injected)
         if not solve_step(plan, space, closed, v):
@@ -164,7 +161,6 @@ def newton_sample(
         still = still + 1 if 0.25 * best < off <= FAR else 0
         if still == 3:
             return step, np.inf
-        parallel = off <= FAR and off <= 0.25 * best  # the slopes change by little: the factor serves once more
         best = min(best, off)
         estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
         if exact > 0 or step > PATIENT:
@@ -255,12 +251,6 @@ def put_tangents(places, own, value):
         own[CONDUCTANCE, d] = max(own[TOUCH + 3, d], least)
         value[places[0, d]] = 1.0 / own[CONDUCTANCE, d]
         value[places[1, d]], value[places[2, d]] = volts, amperes
-
-
-def move_tangents(places, own, value):
-    """Put lines of the slopes before through the points of the curves: a step without a factor of its own."""
-    for d in range(places.shape[1]):
-        value[places[1, d]], value[places[2, d]] = own[TOUCH + 1, d], own[TOUCH + 2, d]
 
 
 def rough_distance(first, second, value, places, rows, own, v, enough):
