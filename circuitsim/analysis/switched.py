@@ -145,7 +145,7 @@ def prepared_switched(
                             switching_of(own, switches_of(own, following)))  # fmt: skip
 
 
-def settled_circuit(source: Circuit | Deck, tolerance: float = TOLERANCE) -> Circuit:
+def circuit_at_operating_point(source: Circuit | Deck, tolerance: float = TOLERANCE) -> Circuit:
     """The circuit of a deck with its switches as resistors in the states of the operating point; a circuit as it is.
 
     Raises
@@ -154,10 +154,10 @@ def settled_circuit(source: Circuit | Deck, tolerance: float = TOLERANCE) -> Cir
         Neither a circuit nor a deck.
     """
     following, circuit = getattr(source, "following", None), circuit_of(source)
-    return circuit if following is None else settled(circuit, following, tolerance)
+    return circuit if following is None else with_switches_set(circuit, following, tolerance)
 
 
-def settled(circuit: Circuit, following: FollowingSources, tolerance: float = TOLERANCE) -> Circuit:
+def with_switches_set(circuit: Circuit, following: FollowingSources, tolerance: float = TOLERANCE) -> Circuit:
     """The circuit with its switches as resistors in the states of its operating point."""
     if not following.switches:
         return circuit

@@ -10,7 +10,7 @@ from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.sensitivity import Sensitivity, derivatives
 from circuitsim.analysis.small_signal import Change, elementary_point
 from circuitsim.analysis.solve import solve
-from circuitsim.analysis.switched import settled_circuit
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
@@ -111,7 +111,7 @@ def transfer_function(
     >>> tf.gain.value, round(tf.input_resistance.value, 6), round(tf.output_resistance.value, 6)
     (0.75, 4000.0, 750.0)
     """
-    circuit = settled_circuit(source, tolerance)
+    circuit = circuit_at_operating_point(source, tolerance)
     probes = parse_probes(output, circuit)
     if len(probes) != 1:
         raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
-    from circuitsim.analysis.switched import settled_circuit
+    from circuitsim.analysis.switched import circuit_at_operating_point
     from circuitsim.cli.sweep import ranged
 
     check_target(args.output, [args.deck])
@@ -67,9 +67,9 @@ def run(args: argparse.Namespace) -> int:
     deck = read(args)
     report([*deck.problems, *deck.notes, *held_switches(deck)])
     if args.device:
-        found = device_curve(settled_circuit(deck), args.device, volts, args.tolerance)
+        found = device_curve(circuit_at_operating_point(deck), args.device, volts, args.tolerance)
     else:
-        found = curve(settled_circuit(deck), tuple(args.between), volts, args.without, args.tolerance)
+        found = curve(circuit_at_operating_point(deck), tuple(args.between), volts, args.without, args.tolerance)
     report(w for w in found.points.warnings if w not in deck.problems and w not in deck.notes)
     if args.breakpoints and found.breakpoints is None:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from circuitsim.analysis.switched import settled
+from circuitsim.analysis.switched import with_switches_set
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, SmallSignal, Spacing
@@ -52,7 +52,7 @@ def moving(deck: Deck) -> Circuit:
     if following.formulas:
         name = circuit.names[min(following.formulas)]
         raise UsageError(f"{name} is a formula that is not affine: it has no small-signal gain yet")
-    return settled(circuit, following)
+    return with_switches_set(circuit, following)
 
 
 def run_deck(

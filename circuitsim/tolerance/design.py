@@ -14,7 +14,7 @@ from circuitsim.analysis.parameters import dependencies
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.sensitivity import derivatives
 from circuitsim.analysis.solve import prepared
-from circuitsim.analysis.switched import settled_circuit
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.tolerance.e_series import neighbours
@@ -155,7 +155,7 @@ def optimise(
     """
     from scipy.optimize import least_squares
 
-    circuit = settled_circuit(source)
+    circuit = circuit_at_operating_point(source)
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     start = np.clip(task.start, task.low, task.high)
     inside = np.minimum(np.maximum(start, task.low + 1e-9 * task.width), task.high - 1e-9 * task.width)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import parse_probes
-from circuitsim.analysis.switched import settled_circuit
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import NoSteadyStateError, UsageError
@@ -130,7 +130,7 @@ def montecarlo(
     (5.0, True, True)
     """
     _check(samples, confidence, seed)
-    circuit = settled_circuit(source, tolerance)
+    circuit = circuit_at_operating_point(source, tolerance)
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
     spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)

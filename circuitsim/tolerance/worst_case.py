@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
 from circuitsim.analysis.solve import prepared
-from circuitsim.analysis.switched import settled_circuit
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
@@ -203,7 +203,7 @@ def worst_case(
     >>> round(found.least.value, 9), round(found.most.value, 9), found.exact
     (4.95, 5.05, True)
     """
-    circuit = settled_circuit(source)
+    circuit = circuit_at_operating_point(source)
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
     spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)
