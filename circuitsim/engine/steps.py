@@ -193,13 +193,6 @@ def node_potentials(plan, forest, x, offset, v):
             v[c] = v[a]
 
 
-def forest_at_hand(space):
-    """The forest that `contract_diodes` has left."""
-    node, parent, diode, last = space.forest
-    found = space.grown[0] - 1
-    return Forest(node[:found], parent[:found], diode[:found], last)
-
-
 def begin(plan, injected, offset, forest, space, v):
     """Potentials that voltage sources and conducting diodes set, given those of the trees' roots in ``space.x``; fills
     in v and the state's need and size."""
@@ -291,5 +284,8 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
 
 
 def finish_at_hand(plan, injected, offset, space, closed, v, share):
-    """`finish` with the forest at hand."""
-    return finish(plan, injected, offset, forest_at_hand(space), space, v, space.flow, closed, share)
+    """`finish` with the forest that `contract_diodes` has left."""
+    node, parent, diode, last = space.forest
+    found = space.grown[0] - 1
+    forest = Forest(node[:found], parent[:found], diode[:found], last)
+    return finish(plan, injected, offset, forest, space, v, space.flow, closed, share)

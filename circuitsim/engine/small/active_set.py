@@ -9,15 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._graphs import unite
-from circuitsim.engine.small.linear import assemble, factorise, lower, substitute
+from circuitsim.engine.small.linear import factorise, lower, substitute
 from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.plan import NOWHERE
 from circuitsim.engine.steps import begin, contract_diodes, copy, finish, gather, same
 
 NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
 TIGHT = 1e-12
 """Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
-TIED = 1e-3
+TIED = 1e-2
 """Least pivot, against the conductances that meet at a coordinate, that multiplies no rounding above `TIGHT`."""
 MAX_ITERATIONS = 40
 """Most linear circuits to solve before the large driver takes over."""
@@ -31,12 +32,14 @@ def take_conductances(plan, value, space):
     tree of their order."""
     strength = space.strength
     strength[:] = 0.0
+    space.base[:] = 0.0
     for r in range(space.g.size):
         g = 1.0 / value[plan.resistor[r]]
         space.g[r] = g
         strength[plan.coordinate[plan.resistor_first[r]]] += g
         strength[plan.coordinate[plan.resistor_second[r]]] += g
-    assemble(plan, space.g, space.base)
+        if plan.resistor_slot[r] != NOWHERE:
+            space.base[plan.resistor_slot[r]] += g
     space.stamp[:] = 0
     space.grown[0] = 0
     space.walked[0] = 0

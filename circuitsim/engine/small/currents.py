@@ -10,6 +10,7 @@ import numpy as np
 
 from circuitsim.certificate import ROUNDING, branch_violations, current_scale, net_currents
 from circuitsim.circuit.elements import CURRENT, RESISTOR
+from circuitsim.engine.double_double import SPLIT, add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.linear import substitute
 from circuitsim.engine.small.stubs import level, take_stubs
@@ -67,9 +68,43 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
     return least
 
 
+def left_over(plan, kind, first, second, value, v, low, flow, need, rest):
+    """Fill in what `branch_currents` leaves over at the roots of the trees, A, from sums in pairs of doubles ``need`` +
+    ``rest``: not the rounding of currents themselves, which moves potentials of parts tied weakly.
+    """
+    need[:] = 0.0
+    rest[:] = 0.0
+    for e in range(kind.size):
+        a, b, c, c_low = first[e], second[e], 0.0, 0.0
+        if kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
+            drop, drop_low = add(v[a], low[a], -v[b], -low[b])
+            c = drop / value[e]
+            # What c drops across the resistor, back − error, from two halves of each factor.
+            back, of_ohms, of_c = value[e] * c, SPLIT * value[e], SPLIT * c
+            ohms, amperes = of_ohms - (of_ohms - value[e]), of_c - (of_c - c)
+            ohms_low, amperes_low = value[e] - ohms, c - amperes
+            error = ((back - ohms * amperes) - ohms_low * amperes - ohms * amperes_low) - ohms_low * amperes_low
+            c_low = ((drop - back) + error + drop_low) / value[e]
+            if not abs(c_low) < np.inf:
+                c_low = 0.0
+        elif kind[e] == CURRENT:
+            c = value[e]
+        need[a], rest[a] = add(need[a], rest[a], -c, -c_low)
+        need[b], rest[b] = add(need[b], rest[b], c, c_low)
+    for d in range(flow.size):
+        if flow[d] > 0.0:
+            a, b = plan.anode[d], plan.cathode[d]
+            need[a], rest[a] = add(need[a], rest[a], -flow[d], 0.0)
+            need[b], rest[b] = add(need[b], rest[b], flow[d], 0.0)
+    for k in range(plan.tree_node.size - 1, -1, -1):
+        u, w = plan.tree_parent[k], plan.tree_node[k]
+        need[u], rest[u] = add(need[u], rest[u], need[w], rest[w])
+        need[w] = 0.0
+
+
 def correct(plan, space, kind, first, second, value, closed, v, current):
-    """Solve once more for what `branch_currents` has left over: fills in ``space.low``, the diodes' currents in
-    ``space.flow``, the branch currents; ``v`` are the rounded sums afterwards.
+    """Solve once more for what the currents leave over at the nodes (`left_over`): fills in ``space.low``, the diodes'
+    currents in ``space.flow``, the branch currents; ``v`` are the rounded sums afterwards.
 
     Returns whether there is a factor for it.
     """
@@ -77,6 +112,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     if factor < 0:
         return False
     forest, change, low = contract_diodes(plan, space, closed), space.change, space.low
+    left_over(plan, kind, first, second, value, v, low, space.flow, space.need, space.at_node[1])
     gather(plan, space.need, change)
     change[plan.n] = 0.0
     substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)

@@ -12,14 +12,6 @@ SHORT = 1e120
 """Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
 
 
-def assemble(plan, g, base):
-    """Fill in the slots' conductances (fill + n,) from those of ``plan.resistor``, S."""
-    base[:] = 0.0
-    for e in range(g.size):
-        if plan.resistor_slot[e] != NOWHERE:
-            base[plan.resistor_slot[e]] += g[e]
-
-
 def lower(plan, e):
     """The end of diode ``e`` that is eliminated first: the column of its slot."""
     return min(plan.coordinate[plan.anode[e]], plan.coordinate[plan.cathode[e]])
@@ -31,7 +23,7 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     Parameters
     ----------
     base : (fill + n,) float array
-        Conductances without diodes (`assemble`), S.
+        Conductances of the slots without diodes, S.
     closed : (d,) bool array
         Which of ``plan.diode`` are shorts.
     dirty : (n + 1,) bool array

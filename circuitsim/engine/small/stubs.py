@@ -17,8 +17,10 @@ BLOCKED = -(1 << 40)
 """Added to the number of branches of a node that stays."""
 
 
-def classes(plan, kind, first, second, closed, leader):
-    """Fill in the least node of those that conducting diodes and shorts join, for each node."""
+def neighbours(plan, kind, first, second, value, closed, leader, count, total, squares):
+    """Fill in the least node of those that conducting diodes and shorts join, for each node: its class; and how many
+    resistors each class has, the sum of the classes at their other ends, and of their squares. `BLOCKED` marks ends of
+    sources, ground, and classes of several nodes."""
     for k in range(leader.size):
         leader[k] = k
     for d in range(closed.size):
@@ -30,11 +32,6 @@ def classes(plan, kind, first, second, closed, leader):
             unite(leader, first[e], second[e])
     for k in range(leader.size):  # a leader is never above its class
         leader[k] = leader[leader[k]]
-
-
-def neighbours(kind, first, second, value, leader, count, total, squares):
-    """Fill in how many resistors each class of nodes has, the sum of the classes at their other ends, and of their
-    squares. `BLOCKED` marks ends of sources, ground, and classes of several nodes."""
     count[0] = BLOCKED
     for k in range(leader.size):
         if leader[k] != k:
@@ -65,8 +62,7 @@ def take_stubs(plan, space, kind, first, second, value, closed):
     n, found, still = stubs.node.size, 0, stubs.still
     leader, count, total, squares = stubs.work[0], stubs.work[1], stubs.work[2], stubs.work[3]
     stubs.work[:] = 0
-    classes(plan, kind, first, second, closed, leader)
-    neighbours(kind, first, second, value, leader, count, total, squares)
+    neighbours(plan, kind, first, second, value, closed, leader, count, total, squares)
     for k in range(n):
         still[k] = False
     for k in range(n):
