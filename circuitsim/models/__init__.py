@@ -44,6 +44,7 @@ MODELS: tuple[ElementModel, ...] = (
     sinh_cell.MODEL,
     table.MODEL,
     formula_law.MODEL,
+    formula_law.OF_CURRENT,
     *controlled_sources.CONTROLLED,
 )
 

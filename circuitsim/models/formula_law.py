@@ -1,23 +1,34 @@
-"""A current as a monotone formula of its own voltage: ``B1 a b I={1u*sinh(v(a,b)/0.3)}``.
+"""A current as a monotone formula of its own voltage, ``B1 a b I={1u*sinh(v(a,b)/0.3)}``; and a voltage as one of its
+own current, ``B1 a b V={0.3*asinh(i(B1)/1u)}``.
 
-The law is a tape (`circuitsim.models.formula_tape`); that it does not fall is proven by interval arithmetic when it is
-made (`circuitsim.models.formula_proof`).
+The law is a tape (`circuitsim.models.formula_tape`); that it does not fall, and a voltage rises, is proven by interval
+arithmetic when it is made (`circuitsim.models.formula_proof`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from abc import abstractmethod
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.models.base import ElementModel, Region
 from circuitsim.models.formula_operations import DEPTH, LONGEST, Tape, depth, text_of
 from circuitsim.models.shapes import Symbol, arrow, zigzag
 from circuitsim.models.smooth import Limits, SmoothDevice
 
+if TYPE_CHECKING:
+    from circuitsim.models.formula_proof import Proof
+
 FORMULA = Region("formula", False)
 
 
 class _OfTape:
-    """A function of `circuitsim.models.formula_tape`, imported (with numpy) when it is first asked for."""
+    """A function of `circuitsim.models.formula_tape` or of another module, imported (with numpy) when it is first asked
+    for."""
+
+    def __init__(self, module: str = "formula_tape") -> None:
+        self.module = f"circuitsim.models.{module}"
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -25,18 +36,16 @@ class _OfTape:
     def __get__(self, instance: object, owner: type) -> Any:
         if "__abstractmethods__" not in vars(owner):  # the class is being made, and its abstract methods are counted
             return self
-        from circuitsim.models import formula_tape
-
-        return getattr(formula_tape, self.name)
+        return getattr(import_module(self.module), self.name)
 
 
-class FormulaLaw(SmoothDevice):
-    """One formula of the voltage across its terminals, and ``m`` in parallel.
+class OfFormula(SmoothDevice):
+    """One formula, and ``m`` devices in parallel.
 
     Parameters
     ----------
     tape : Tape
-        The formula, A (`circuitsim.models.formula_operations`).
+        The formula (`circuitsim.models.formula_operations`).
     m : float
     label : str
         As of every device; without meaning here.
@@ -47,8 +56,6 @@ class FormulaLaw(SmoothDevice):
         The formula is too long, has no value, jumps or falls somewhere; the message states the interval.
     """
 
-    junction, by_parameters = _OfTape(), _OfTape()
-
     tape: Tape
     m: float
 
@@ -56,23 +63,45 @@ class FormulaLaw(SmoothDevice):
         self.__dict__["tape"] = tape
         super().__init__(label=label, m=m)
 
+    @abstractmethod
+    def prove(self) -> Proof:
+        """That the formula is monotone, and where it has values."""
+
+    @abstractmethod
+    def formula(self, name: str, first: str, second: str) -> str:
+        """The formula as text, for an element's name and its nodes."""
+
     def check(self) -> None:
-        """Prove that the formula does not fall."""
+        """Prove that the formula is monotone."""
         if len(self.tape) > LONGEST or depth(self.tape) > DEPTH:
             raise ValueError(f"its formula has more than {LONGEST} operations, or {DEPTH} nested ones")
-        from circuitsim.models.formula_proof import proven
-
-        self.__dict__["_proof"] = proven(self.tape)
+        self.__dict__["_proof"] = self.prove()
 
     def values(self) -> dict[str, Any]:
         """The tape and ``m``."""
         return {"tape": self.tape, "m": self.m}
 
     def row(self) -> tuple[float, ...]:
-        """See `circuitsim.models.formula_tape.junction`."""
+        """0, instructions of the tape, ends of the range of its argument, m, then the tape."""
         proof = self.__dict__["_proof"]
         flat = [float(number) for instruction in self.tape for number in instruction]
         return 0.0, float(len(self.tape)), proof.low, proof.high, self.m, *flat
+
+    def region_at(self, voltage: float) -> Region:
+        """One for all voltages."""
+        return FORMULA
+
+
+class FormulaLaw(OfFormula):
+    """A formula of the voltage across its terminals, A."""
+
+    junction, by_parameters = _OfTape(), _OfTape()
+
+    def prove(self) -> Proof:
+        """That the current does not fall."""
+        from circuitsim.models.formula_proof import proven
+
+        return proven(self.tape)
 
     def limits(self) -> Limits:
         """Bounds of the formula at the ends of its range."""
@@ -84,21 +113,41 @@ class FormulaLaw(SmoothDevice):
         found: bool = self.__dict__["_proof"].rises
         return found
 
-    def formula(self, voltage: str) -> str:
-        """The current, A, as text; ``voltage`` is what stands for the voltage."""
-        text = text_of(self.tape, voltage)
+    def formula(self, name: str, first: str, second: str) -> str:
+        """The current, A."""
+        text = text_of(self.tape, f"v({first},{second})")
         return text if self.m == 1.0 else f"{self.m!r}*({text})"
 
-    def region_at(self, voltage: float) -> Region:
-        """One for all voltages."""
-        return FORMULA
 
+class FormulaVoltage(OfFormula):
+    """A formula of the device's own current, V: its junction is the inverse of that."""
+
+    junction, by_parameters = _OfTape("formula_inverse"), _OfTape("formula_inverse")
+
+    def prove(self) -> Proof:
+        """That the voltage rises."""
+        from circuitsim.models.formula_proof import VOLTAGE, proven
+
+        return proven(self.tape, VOLTAGE)
+
+    def limits(self) -> Limits:
+        """None: the formula has a value for every current."""
+        return Limits(-math.inf, math.inf)
+
+    def formula(self, name: str, first: str, second: str) -> str:
+        """The voltage, V."""
+        return text_of(self.tape, f"i({name})" if self.m == 1.0 else f"(i({name})/{self.m!r})")
+
+
+_BOX = Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)), *arrow(-0.2, 0.2)),
+              graded=zigzag(0.3, 0.05))  # fmt: skip
 
 MODEL = ElementModel(
     "B", "formula of its own voltage", ("first", "second"), "i = f(v), monotone", "∫ i dv", "",
-    "{name} {first} {second} I={value}",
-    Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)), *arrow(-0.2, 0.2)),
-           graded=zigzag(0.3, 0.05)),
-    device=FormulaLaw, counts=("m",),
+    "{name} {first} {second} I={value}", _BOX, device=FormulaLaw, counts=("m",),
 )  # fmt: skip
-FormulaLaw.model = MODEL
+OF_CURRENT = ElementModel(
+    "B", "formula of its own current", ("first", "second"), "v = f(i), rising", "∫ i dv", "",
+    "{name} {first} {second} V={value}", _BOX, device=FormulaVoltage, counts=("m",),
+)  # fmt: skip
+FormulaLaw.model, FormulaVoltage.model = MODEL, OF_CURRENT

@@ -1,4 +1,4 @@
-"""Proof that a formula of one voltage does not fall: enclosures of its slope, halved until each is decided.
+"""Proof that a formula of one voltage or current does not fall: enclosures of its slope, halved until each is decided.
 
 An interval on which the enclosure of the slope is not below zero needs no more. Where a condition or an enclosure stays
 undecided down to the last digits (a kink, a point of slope zero), the values at its ends decide; so they do at the ends
@@ -17,22 +17,37 @@ from circuitsim.models.formula_intervals import Enclosure, enclose
 from circuitsim.models.formula_operations import HEAD, Tape
 
 FARTHEST = 2.0**40
-"""Voltages of more than this (1.1e12 V) are beyond every law's range."""
+"""Voltages and currents of more than this (1.1e12 V or A) are beyond every law's range."""
 
 _BELOW = (0.0, *(2.0**k for k in (-1000, -500, -250, -120, -60, -40, -30)))
 LARGEST_INTERVALS = 40_000
 """Most intervals at a time."""
 
 FINEST, SMALLEST = 2.0**-44, 2.0**-1000
-"""Width of the last intervals, of their voltage; and V."""
+"""Width of the last intervals, of their place; and V or A."""
 
 STEP, ROUNDING, NOTHING = 1e-9, 1e-12, 1e-100
-"""A jump that is none, and a fall that is rounding, of the current; and A."""
+"""A jump that is none, and a fall that is rounding, of the value; and A or V."""
+
+UNDERFLOW = 2.0**-120
+"""Arguments below this may have equal values by underflow alone."""
+
+
+class Words(NamedTuple):
+    """What a formula states and depends on, for messages: name and unit of each."""
+
+    value: str
+    unit: str
+    argument: str
+    of_unit: str
+
+
+CURRENT, VOLTAGE = Words("current", "A", "voltage v", "V"), Words("voltage", "V", "current i", "A")
 
 
 class Proof(NamedTuple):
-    """Range of voltages in which the law has finite values, V; bounds of its values beyond, for m = 1, A; whether it
-    rises strictly."""
+    """Range of arguments in which the formula has finite values, and bounds of its values beyond; whether its slope is
+    above zero everywhere. A formula of a voltage, V, states a current, A; one of a current a voltage."""
 
     low: float
     high: float
@@ -42,17 +57,18 @@ class Proof(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def proven(tape: Tape) -> Proof:
-    """The range of a formula that rises or stays level everywhere.
+def proven(tape: Tape, words: Words = CURRENT) -> Proof:
+    """The range of a formula that falls nowhere; of a `VOLTAGE` one that rises everywhere.
 
     Raises
     ------
     ValueError
-        It has no value, jumps or falls somewhere, or that is not found out; the message states the interval.
+        It has no value, jumps or falls somewhere, a voltage also where it stays level, or that is not found out; the
+        message states the interval.
     """
-    law = _Points(tape)
+    law = _Points(tape, words)
     if not math.isfinite(law.at(0.0)):
-        raise ValueError("its formula has no value at 0 V")
+        raise ValueError(f"its formula has no value at 0 {words.of_unit}")
     low, high = -law.reach(-1.0), law.reach(1.0)
     places = sorted({low, high, *(s * x for x in (*_BELOW, *(2.0**k for k in range(-20, 41))) for s in (-1.0, 1.0))})
     edges = np.array([x for x in places if low <= x <= high])
@@ -63,22 +79,23 @@ def proven(tape: Tape) -> Proof:
 
 
 class _Points:
-    """Values of a formula at single voltages, A."""
+    """Values of a formula at single arguments, with the words for both."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, words: Words) -> None:
+        self.words = words
         flat = [float(number) for instruction in tape for number in instruction]
         self._row = [0.0, float(len(tape)), 0.0, 0.0, 1.0, *flat]
         assert len(self._row) == HEAD + 2 * len(tape)
 
     def at(self, u: float) -> float:
-        """The value at u, V."""
+        """The value at u."""
         from circuitsim.models.formula_tape import evaluate
 
         with np.errstate(all="ignore"):
             return float(evaluate(self._row, u)[0])
 
     def reach(self, side: float) -> float:
-        """How far from zero the values are finite on one side, V."""
+        """How far from zero the values are finite on one side."""
         good, k = 0.0, -20
         while math.isfinite(self.at(side * 2.0**k)):
             good = 2.0**k
@@ -99,14 +116,15 @@ def _refuse_undefined(tape: Tape, law: _Points, edges: np.ndarray) -> None:
             outside = np.array([end * (1.0 + 1e-6) + side * 1e-6])
             if enclose(tape, outside, outside).undefined[0] or abs(end) < 1e-6:
                 beyond = "above" if side > 0.0 else "below"
-                raise ValueError(f"its formula has no value {beyond} {end:.6g} V: state one for all voltages, as with "
-                                 "abs(), max() or a condition")  # fmt: skip
+                raise ValueError(f"its formula has no value {beyond} {end:.6g} {law.words.of_unit}: state one for "
+                                 "all, as with abs(), max() or a condition")  # fmt: skip
 
 
 def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
     """Decide all intervals; whether the slope is above zero in each."""
     low, high = edges[:-1], edges[1:]
     falling: list[tuple[float, float]] = []
+    level: list[tuple[float, float]] = []
     rises, ends = True, set(edges.tolist())
     while low.size and low.size <= LARGEST_INTERVALS:
         found = enclose(tape, low, high)
@@ -114,6 +132,8 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
         falling += zip(low[falls].tolist(), high[falls].tolist())
         good = (found.slope.low >= 0.0) & ~found.undefined & ~found.open
         rises = rises and bool((found.slope.low[good] > 0.0).all())
+        flat = good & ~(found.slope.low > 0.0) & (np.maximum(np.abs(low), np.abs(high)) > UNDERFLOW)
+        level += [(a, b) for a, b in zip(low[flat].tolist(), high[flat].tolist()) if law.at(a) == law.at(b)]
         left = ~good & ~falls
         low, high = low[left], high[left]
         size = np.maximum(np.abs(low), np.abs(high))
@@ -125,22 +145,27 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
         middle = _middle(low, high)
         ends.update(middle.tolist())
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    word = law.words
     if falling:
         a, b = _joined(falling)
-        raise ValueError(f"its current falls from {law.at(a):.6g} to {law.at(b):.6g} A between {_volts(a)} and "
-                         f"{_volts(b)} V: no monotone law")  # fmt: skip
+        raise ValueError(f"its {word.value} falls from {law.at(a):.6g} to {law.at(b):.6g} {word.unit} between "
+                         f"{_near(a)} and {_near(b)} {word.of_unit}: no monotone law")  # fmt: skip
     if low.size:
-        raise ValueError(f"that its current never falls is not proven between {_volts(low.min())} and "
-                         f"{_volts(high.max())} V: limit(v, low, high) in place of the voltage v bounds where a proof "
-                         "is needed")  # fmt: skip
+        raise ValueError(f"that its {word.value} never falls is not proven between {_near(low.min())} and "
+                         f"{_near(high.max())} {word.of_unit}: limit({word.argument[-1]}, low, high) in place of the "
+                         f"{word.argument} bounds where a proof is needed")  # fmt: skip
+    if level and word is VOLTAGE:
+        a, b = _joined(level)
+        raise ValueError(f"its voltage stays at {law.at(a):.6g} V between {_near(a)} and {_near(b)} A: no law with one "
+                         "current at each voltage; add a resistance, as in + 1u*i")  # fmt: skip
     for u in sorted(ends)[1:-1]:
         _refuse_jump(law, np.nextafter(u, -np.inf), np.nextafter(u, np.inf))
     return rises
 
 
-def _volts(u: float) -> str:
-    """A voltage for messages; beside zero it is zero."""
-    return f"{u if abs(u) > 1e-200 else 0.0:.6g}"
+def _near(u: float) -> str:
+    """An argument for messages; beside zero it is zero."""
+    return f"{u if abs(u) > UNDERFLOW else 0.0:.6g}"
 
 
 def _falls(found: Enclosure) -> np.ndarray:
@@ -161,14 +186,14 @@ def _decide(law: _Points, a: float, b: float, falling: list[tuple[float, float]]
     first, second = law.at(a), law.at(b)
     scale = max(abs(first), abs(second))
     if not math.isfinite(scale):
-        raise ValueError(f"its formula has no value near {a:.6g} V")
+        raise ValueError(f"its formula has no value near {a:.6g} {law.words.of_unit}")
     if second < first - ROUNDING * scale - NOTHING and abs(second - first) <= STEP * scale:
         falling.append((a, b))
     _refuse_jump(law, a, b)
 
 
 def _refuse_jump(law: _Points, a: float, b: float) -> None:
-    """Refuse a step of the current between two neighbours."""
+    """Refuse a step of the value between two neighbours."""
     first, second = law.at(a), law.at(b)
     scale = max(abs(first), abs(second))
     if math.isfinite(scale) and abs(second - first) <= STEP * scale + NOTHING:
@@ -178,8 +203,9 @@ def _refuse_jump(law: _Points, a: float, b: float) -> None:
     beside = abs(law.at(a - wide) - first) + abs(law.at(b + wide) - second)
     if math.isfinite(beside) and abs(second - first) <= STEP * beside:
         return
-    raise ValueError(f"its current jumps from {first:.6g} to {second:.6g} A at {_volts(b)} V: no "
-                     "continuous law")  # fmt: skip
+    word = law.words
+    raise ValueError(f"its {word.value} jumps from {first:.6g} to {second:.6g} {word.unit} at {_near(b)} "
+                     f"{word.of_unit}: no continuous law")  # fmt: skip
 
 
 def _joined(falling: list[tuple[float, float]]) -> tuple[float, float]:
@@ -194,7 +220,7 @@ def _joined(falling: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _bound(tape: Tape, law: _Points, end: float, side: float) -> float:
-    """What the law does not exceed on one side, A."""
+    """What the law does not exceed on one side."""
     if abs(end) < FARTHEST:
         return side * math.inf
     limit = law.at(side * math.inf)

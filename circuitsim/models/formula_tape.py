@@ -164,6 +164,6 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
 
 
 HELPERS = (unary, power, binary, evaluate)
-"""What compiled kernels call besides `junction` and `by_parameters`."""
+"""What compiled kernels call besides the laws."""
 
 __all__ = ["HELPERS", "by_parameters", "evaluate", "junction"]

@@ -19,13 +19,13 @@ from circuitsim.circuit.elements import (
     device_code,
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
-from circuitsim.models.formula_law import FormulaLaw
+from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.netlist.affine import Reference, affine_value
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.fixed import fixed_formulas
-from circuitsim.netlist.own_voltage import tape_of
+from circuitsim.netlist.own_voltage import series_signs, tape_of, times
 from circuitsim.netlist.physical import resistance_factor
 from circuitsim.netlist.ramps import Affine, built
 from circuitsim.netlist.tokens import CardError
@@ -58,11 +58,16 @@ class PendingLaw(NamedTuple):
     ramps: tuple[tuple[Law, tuple[str, ...]], ...] = ()
 
 
-class Alternative(NamedTuple):
-    """What a formula is if no sources fix it: a law, or a call that reports why it is none."""
+Made = PendingLaw | FormulaLaw | FormulaVoltage
 
-    law: PendingLaw | FormulaLaw | None
+
+class Alternative(NamedTuple):
+    """What a formula is if no sources fix it: a law, or a call that reports why it is none; and what it is in a
+    complete circuit if it reads the currents of sources in series."""
+
+    law: Made | None
     report: Callable[[], None]
+    in_series: Callable[[Circuit], tuple[Made | None, Callable[[], None]]] | None = None
 
 
 def _nothing() -> None:
@@ -72,42 +77,71 @@ def _nothing() -> None:
 def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None:
     """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
     spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
-    reporter, callers, found = elaborator.reporter, elaborator.callers(), None
-    report: Callable[[], None] = _nothing
-    try:
-        found = _law_or_device(elaborator, frame, spec, name, position)
-    except ExpressionError as error:
-        error.message = f"{short(name)}: {error.message}"
-        report = partial(reporter.expression, error, spec.card, [name], callers)
-    except CardError as error:
-        say = partial(reporter.error, error.kind, error.message, spec.card)
-        report = partial(say, error.offset, error.hint, [name], callers)
+    found, report = _tried(elaborator, spec, name, partial(_law_or_device, elaborator, frame, spec, name, position))
     if k in frame.scope.formulas:
-        elaborator.out.alternatives[position] = Alternative(found, report)
+        in_series = None
+        if found is None and spec.code == AFFINE_VOLTAGE and spec.expression is not None:
+            callers = elaborator.callers()
+            in_series = partial(_in_series, elaborator, frame, spec, position, callers)
+        elaborator.out.alternatives[position] = Alternative(found, report, in_series)
     elif found is None:
         report()
     else:
         _put(elaborator.out, position, found)
 
 
+def _tried(
+    elaborator: Elaborator, spec: Controlled, name: str, make: Callable[[], Made], callers: Any = None
+) -> tuple[Made | None, Callable[[], None]]:
+    """What ``make`` returns, or a call that reports why there is nothing."""
+    reporter, callers = elaborator.reporter, elaborator.callers() if callers is None else callers
+    try:
+        return make(), _nothing
+    except ExpressionError as error:
+        error.message = f"{short(name)}: {error.message}"
+        return None, partial(reporter.expression, error, spec.card, [name], callers)
+    except CardError as error:
+        say = partial(reporter.error, error.kind, error.message, spec.card)
+        return None, partial(say, error.offset, error.hint, [name], callers)
+
+
+def _in_series(
+    elaborator: Elaborator, frame: Any, spec: Controlled, position: int, callers: Any, circuit: Circuit
+) -> tuple[Made | None, Callable[[], None]]:
+    """As `_tried`: the device of a formula that reads the currents of sources in series with it, and nothing else."""
+    name = elaborator.out.names[position]
+
+    def make() -> Made:
+        assert spec.expression is not None
+        named = [frame.prefix + control.first if control.current else "" for control in spec.expression.controls]
+        signs = series_signs(circuit, position, named)
+        if signs is None:
+            return _law(elaborator, frame, spec, name)
+        return _device(elaborator, frame, spec, name, signs)
+
+    return _tried(elaborator, spec, name, make, callers)
+
+
 def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
-    """Formulas that sources do not fix become controlled sources, or errors; all affine ones, if asked for."""
+    """Formulas that sources do not fix become controlled sources, devices, or errors; all affine ones, if asked for."""
     out, formulas = elaborator.out, elaborator.followers.formulas
     known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
-    for position, (law, report) in out.alternatives.items():
+    for position, (law, report, in_series) in out.alternatives.items():
         stays = position in known and not (elaborator.all_controlled and law is not None)
         if stays or position not in formulas:
             continue
         del formulas[position]
+        if law is None and in_series is not None:
+            law, report = in_series(circuit)
         if law is None:
             report()
         else:
             _put(out, position, law)
 
 
-def _put(out: Any, position: int, found: PendingLaw | FormulaLaw) -> None:
+def _put(out: Any, position: int, found: Made) -> None:
     """Make an element a controlled source or a device."""
-    if isinstance(found, FormulaLaw):
+    if not isinstance(found, PendingLaw):
         out.kind[position], out.value[position], out.devices[position] = device_code(found), math.nan, found
     else:
         out.kind[position], out.value[position], out.pending[position] = found.code, found.value, found
@@ -115,22 +149,44 @@ def _put(out: Any, position: int, found: PendingLaw | FormulaLaw) -> None:
 
 def _law_or_device(
     elaborator: Elaborator, frame: Any, spec: Controlled, name: str, position: int
-) -> PendingLaw | FormulaLaw:
-    """A law; where a formula of a current is no sum of ramps and reads the source's own voltage alone, a device."""
+) -> Made:
+    """A law; where a formula is no sum of ramps, and reads the source's own voltage alone or its own current alone, a
+    device."""
     try:
         return _law(elaborator, frame, spec, name)
     except ExpressionError as error:
-        out, expression = elaborator.out, spec.expression
-        if error.kind != "unsupported" or expression is None or spec.code != AFFINE_CURRENT:
+        signs = _own_signs(elaborator.out, frame, spec, name, position)
+        if error.kind != "unsupported" or signs is None:
             raise
-        ends = out.first[position], out.second[position], ""
-        places = [_places(control, frame) for control in expression.controls]
-        if ends[0] == ends[1] or not all(place in (ends, (ends[1], ends[0], "")) for place in places):
-            raise
-    signs = [1.0 if place == ends else -1.0 for place in places]
-    tape = tape_of(expression.code, signs, frame.environment, elaborator.evaluator)
+    return _device(elaborator, frame, spec, name, signs)
+
+
+def _own_signs(out: Any, frame: Any, spec: Controlled, name: str, position: int) -> list[float] | None:
+    """1 for each control that is the source's own voltage, −1 for its negative; likewise 1 for its own current where it
+    is a source of a voltage. None: some control is something else."""
+    if spec.expression is None:
+        return None
+    places = [_places(control, frame) for control in spec.expression.controls]
+    if spec.code == AFFINE_VOLTAGE:
+        own = all(place[2] and (frame.prefix + place[2]).lower() == name.lower() for place in places)
+        return [1.0] * len(places) if own else None
+    ends = out.first[position], out.second[position], ""
+    if ends[0] == ends[1] or not all(place in (ends, (ends[1], ends[0], "")) for place in places):
+        return None
+    return [1.0 if place == ends else -1.0 for place in places]
+
+
+def _device(
+    elaborator: Elaborator, frame: Any, spec: Controlled, name: str, signs: list[float]
+) -> FormulaLaw | FormulaVoltage:
+    """The device of a formula."""
+    assert spec.expression is not None
+    tape = tape_of(spec.expression.code, signs, frame.environment, elaborator.evaluator)
     try:
-        return FormulaLaw(tape, cells(elaborator, frame, spec))
+        if spec.code == AFFINE_CURRENT:
+            return FormulaLaw(tape, cells(elaborator, frame, spec))
+        count = elaborator.number(spec.multiplier, frame) * frame.multiplier
+        return FormulaVoltage(times(tape, cells(elaborator, frame, spec)), count)
     except ValueError as wrong:
         raise CardError("range", f"{short(name)}: {wrong}", spec.offset) from None
 

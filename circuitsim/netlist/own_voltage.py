@@ -1,11 +1,13 @@
-"""Formulas of currents in the voltage of their own source, as tapes of operations (`circuitsim.models.formula_law`)."""
+"""Formulas of currents in the voltage of their own source, and of voltages in its own current, as tapes of operations
+(`circuitsim.models.formula_law`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist import limits
@@ -25,6 +27,9 @@ from circuitsim.netlist.expression import (
     ExpressionError,
 )
 from circuitsim.netlist.functions import OPERATORS
+
+if TYPE_CHECKING:
+    from circuitsim.circuit import Circuit
 
 
 class Formula(NamedTuple):
@@ -58,6 +63,47 @@ def tape_of(code: Code, signs: Sequence[float], environment: Environment, evalua
     evaluator.depth = 0
     evaluator.need(code, environment)
     return _tape(_Run(code, environment, evaluator, signs).run(0, [], ()))
+
+
+def times(tape: Tape, factor: float) -> Tape:
+    """The tape of a multiple."""
+    return tape if factor == 1.0 else (*tape, (f.CONSTANT, factor), (f.MULTIPLY, 0.0))
+
+
+def series_signs(circuit: Circuit, element: int, names: Sequence[str]) -> list[float] | None:
+    """How the currents of an element and of sources in series with it go against its own: 1 or −1 each.
+
+    Parameters
+    ----------
+    circuit : Circuit
+        Complete.
+    element : int
+    names : sequence of str
+        Of the element itself and of the sources.
+
+    Returns
+    -------
+    list of float, or None
+        None where some name is no voltage source that shares a node with the element and with nothing else.
+    """
+    kind, first, second, _ = circuit.columns()
+    at: dict[int, list[int]] = {}
+    for k, (a, b) in enumerate(zip(first, second)):
+        for node in (a, b):
+            at.setdefault(node, []).append(k)
+    place = {name.lower(): k for k, name in enumerate(circuit.names)}
+    signs = []
+    for name in names:
+        k = place.get(name.lower(), -1)
+        if k == element:
+            signs.append(1.0)
+            continue
+        shared = {first[k], second[k]} & {first[element], second[element]} - {0} if k >= 0 else set()
+        alone = [node for node in shared if sorted(at[node]) == sorted((k, element))]
+        if k < 0 or kind[k] != VOLTAGE or not alone:
+            return None
+        signs.append(1.0 if (second[k] == alone[0]) == (first[element] == alone[0]) else -1.0)
+    return signs
 
 
 def _tape(entry: Entry) -> Tape:
@@ -265,4 +311,4 @@ def _built_in(name: str, values: Sequence[Entry]) -> Formula | None:
     return made(*values)
 
 
-__all__ = ["tape_of"]
+__all__ = ["series_signs", "tape_of", "times"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.models import ELEMENTARY, Device
-from circuitsim.models.formula_law import FormulaLaw
+from circuitsim.models.formula_law import OfFormula
 from circuitsim.netlist import controlled_writer
 from circuitsim.netlist.amplifier import DEFINITION
 from circuitsim.netlist.definitions import IDEAL_MODEL
@@ -43,10 +43,10 @@ class ModelCards:
         self._names: dict[tuple[object, ...], str] = {}
         self._taken = Names([IDEAL_MODEL])
 
-    def words(self, device: Device, first: str, second: str) -> str:
-        """The fields behind the nodes on the element's card: model and number of cells, or a formula."""
-        if isinstance(device, FormulaLaw):
-            return device.formula(f"v({first},{second})")
+    def words(self, device: Device, name: str, first: str, second: str) -> str:
+        """The fields behind the nodes on the card of an element ``name``: model and number of cells, or a formula."""
+        if isinstance(device, OfFormula):
+            return device.formula(name, first, second)
         stated = device.parameters()
         key = type(device), device.label, *stated.items()
         if key not in self._names:
@@ -154,7 +154,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
         device = circuit.devices.get(k)
         card, last = cards.get(written[k], ""), exact(value)
         if device is not None:
-            card, last = device.model.spice, models.words(device, nodes[first[k]], nodes[second[k]])
+            card, last = device.model.spice, models.words(device, names[k], nodes[first[k]], nodes[second[k]])
         lines.append(card.format(name=names[k], first=nodes[first[k]], second=nodes[second[k]], value=last))
     if DIODE in kind:
         lines.append(MODEL)

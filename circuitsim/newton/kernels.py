@@ -10,7 +10,7 @@ from circuitsim import certificate, engine, models
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
-from circuitsim.models import curve, formula_tape
+from circuitsim.models import curve, formula_inverse, formula_tape
 from circuitsim.newton import contrasts, laws, samples, seen, steps
 
 _MODULES = (seen, steps, samples, contrasts)
@@ -24,7 +24,7 @@ def _register() -> None:
 
     small_kernel.compiled("solve_once")  # lets kernels call those of small circuits
     shared: list[Callable[..., Any]] = [curve.load_line, curve.point, laws.project, *laws.JUNCTIONS, *laws.CHAIN[1:]]
-    shared[:0] = formula_tape.HELPERS
+    shared[:0] = [*formula_tape.HELPERS, *formula_inverse.HELPERS]
     shared += [*laws.DERIVATIVES, *laws.DERIVATIVE_CHAIN[1:]]
     for function in shared:
         register_jitable(function)

@@ -1,0 +1,94 @@
+"""The current at which a formula of a current has a voltage: `circuitsim.models.formula_tape` the other way round.
+
+Newton's method inside a bracket; a step that does not halve what is left over is followed by halving the bracket, in
+the exponent where its ends are far apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from circuitsim.models.formula_tape import evaluate
+
+STEPS = 400
+"""Most evaluations of a formula; ten to twenty are usual."""
+
+ROUNDED = 2e-16
+"""Share of a current that the last step may have."""
+
+BESIDE = 1e-12
+"""How far beside a point of slope zero the slope is taken instead, A."""
+
+LEAST = 1e-100
+"""Least slope of a formula, Ω."""
+
+FAR, TINY, JUMP = 16.0, 1e-250, 2.0**-20
+"""Ratio of the ends of a bracket from which on exponents are halved; a current that counts as zero, A; and the
+share of the far end that is tried where the near one is zero."""
+
+
+def between(low: Any, high: Any) -> Any:
+    """The middle of a bracket on one side of zero, A."""
+    near, far = (low, high) if abs(low) < abs(high) else (high, low)
+    if abs(near) < TINY:
+        return JUMP * far if abs(far) > TINY else 0.5 * far
+    if abs(far) > FAR * abs(near):
+        return math.copysign(math.sqrt(abs(near)) * math.sqrt(abs(far)), far)
+    return 0.5 * (low + high)
+
+
+def inverse(p: Any, u: Any) -> tuple[Any, Any]:
+    """The current i, A, between p[2] and p[3], at which the formula has the value u, V, and its slope there, Ω;
+    infinite where there is none."""
+    i = 0.0
+    value, slope = evaluate(p, i)
+    left = value - u
+    low, high = (0.0, float(p[3])) if left < 0.0 else (float(p[2]), 0.0)
+    end = high if left < 0.0 else low
+    at_end = evaluate(p, end)[0] - u
+    if (left < 0.0 and at_end < 0.0) or (left > 0.0 and at_end > 0.0):
+        return (math.inf if left < 0.0 else -math.inf), math.inf
+    slow = False
+    for _ in range(STEPS):
+        if left == 0.0:
+            break
+        low, high = (i, high) if left < 0.0 else (low, i)
+        new = between(low, high)
+        if not slow and 0.0 < slope < math.inf:
+            step = -left / slope
+            if abs(step) <= ROUNDED * abs(i):
+                break
+            if low < i + step < high:
+                new = i + step
+        if new == i or not low < new < high:
+            break
+        before, i = abs(left), new
+        value, slope = evaluate(p, i)
+        left = value - u
+        slow = not slow and not abs(left) <= 0.5 * before
+    return i, slope
+
+
+def junction(p: Any, u: Any) -> tuple[Any, Any]:
+    """Current (A) and slope (S) of m devices in parallel at a voltage u, V; p: 0, instructions of the tape, least and
+    largest current of one of them, m, then the tape."""
+    i, slope = inverse(p, u)
+    if not abs(i) < math.inf:
+        return i, math.inf
+    if not 0.0 < slope < math.inf:
+        slope = evaluate(p, i + (BESIDE if i <= 0.0 else -BESIDE))[1]
+    return float(p[4]) * i, float(p[4]) / min(max(slope, LEAST), 1.0 / LEAST)
+
+
+def by_parameters(p: Any, u: Any, out: Any) -> None:
+    """Derivatives of the current by the entries of p: numbers of the tape are no parameters."""
+    for k in range(p.size):
+        out[k] = 0.0
+    out[4] = junction(p, u)[0] / p[4]
+
+
+HELPERS = (between, inverse)
+"""What compiled kernels call besides `junction` and `by_parameters`."""
+
+__all__ = ["HELPERS", "between", "by_parameters", "inverse", "junction"]
