@@ -11,9 +11,10 @@ from circuitsim.controlled.blocks import Block, port_values
 from circuitsim.controlled.follow import followed
 from circuitsim.controlled.lemke import lemke
 from circuitsim.controlled.linear import Pattern
+from circuitsim.controlled.matrices import in_watts
 from circuitsim.controlled.ports import Hybrid, Ports, ports_from_base
-from circuitsim.controlled.singular import contradicts
-from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, searched, values
+from circuitsim.controlled.singular import only_points
+from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, searched, strongly_regular, values
 
 TRIED = 200
 """Most choices of solutions of blocks that are followed up."""
@@ -153,14 +154,23 @@ class Search:
             if only is not None:
                 return [only], False
 
-        def contradicted(basic: np.ndarray) -> bool:
+        def possible(basic: np.ndarray) -> list[np.ndarray] | None:
             conducting = state.conducting.copy()
             conducting[block.diodes] = problem.conducting(basic)
-            return contradicts(block, self.pattern.terms(conducting), conducting, state.x, self.right)
+            terms = self.pattern.terms(conducting)
+            found = only_points(block, terms, conducting, state.x, self.right, state.rounding)
+            return None if found is None else [np.where(problem.base, -v, block.loads * i) for v, i in found]
 
-        found = enumerated(q, m, contradicted) if q.size <= ALL else searched(q, m)
-        self.proven = self.proven and found.complete and problem.clear
+        found = enumerated(q, m, possible) if q.size <= ALL else searched(q, m)
+        self.proven = self.proven and found.complete and (problem.clear or _steady(block, problem, found))
         return _preferred(found, first, q, m), jump
+
+
+def _steady(block: Block, problem: Hybrid, found: Found) -> bool:
+    """Whether rounding of the constant moves the solutions, and makes or removes none."""
+    watts = in_watts(problem.matrix, block.loads)
+    constant = problem.constant / np.sqrt(block.loads)
+    return all(strongly_regular(constant, watts, basic) for basic in found.basic)
 
 
 def _one(q: np.ndarray, m: np.ndarray) -> np.ndarray | None:

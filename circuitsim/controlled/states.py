@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.controlled.lemke import lemke
+from circuitsim.controlled.matrices import is_p_matrix
 
 ALL = 12
 """Most diodes whose states are tried one by one."""
@@ -59,21 +60,20 @@ def holds(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
     return found is not None and bool((found[0] >= -CLEAR * found[1]).all())
 
 
-def enumerated(q: np.ndarray, m: np.ndarray, contradicts: Callable[[np.ndarray], bool]) -> Found:
+def enumerated(
+    q: np.ndarray, m: np.ndarray, only_points: Callable[[np.ndarray], list[np.ndarray] | None]
+) -> Found:  # fmt: skip
     """All solutions of a problem with up to `ALL` diodes.
 
-    ``contradicts(basic)`` says of a basis that is singular to rounding whether it is proven to have no solution.
+    ``only_points(basic)`` gives the z (d,) of all solutions in a basis that is singular to rounding, if it is proven
+    that there is one at most.
     """
     d = q.size
     basic = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
     tables = np.where(basic[:, None, :], -m, np.eye(d))
     condition = np.linalg.cond(tables) if d else np.ones(1)
     singular = ~(condition < 1.0 / CLEAR)
-    found, complete = [], True
-    if np.count_nonzero(singular) > SINGULAR:
-        complete = False
-    for k in np.flatnonzero(singular).tolist():
-        complete = complete and contradicts(basic[k])
+    found: list[np.ndarray] = []
     regular = np.flatnonzero(~singular)
     solved = np.linalg.solve(tables[regular], np.broadcast_to(q, (regular.size, d))[..., None])[..., 0]
     z = np.where(basic[regular], np.abs(solved), 0.0)
@@ -88,7 +88,27 @@ def enumerated(q: np.ndarray, m: np.ndarray, contradicts: Callable[[np.ndarray],
         if not any(same(point, other) for other in points):
             points.append(point)
             found.append(basic[regular[k]])
-    return Found(found, complete)
+    if np.count_nonzero(singular) > SINGULAR:
+        return Found(found, False)
+    for k in np.flatnonzero(singular).tolist():
+        here = only_points(basic[k])
+        if here is None or not all(any(same(point, other) for other in points) for point in here):
+            return Found(found, False)
+    return Found(found, True)
+
+
+def strongly_regular(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
+    """Whether every small change of the constant leaves one solution near this one (Robinson 1980): with the rows that
+    are clearly positive held, and their z eliminated, the matrix of the rows at a kink is a P-matrix."""
+    found = values(q, m, basic)
+    if found is None:
+        return False
+    kink = np.abs(found[0]) <= CLEAR * found[1]
+    if not kink.any():
+        return True
+    held = basic & ~kink
+    left = np.linalg.solve(m[np.ix_(held, held)], m[np.ix_(held, kink)])
+    return is_p_matrix(m[np.ix_(kink, kink)] - m[np.ix_(kink, held)] @ left)
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:

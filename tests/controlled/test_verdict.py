@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from exact_controlled import all_points
 
 import circuitsim
 from circuitsim.cli import main
+from circuitsim.controlled.states import strongly_regular
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import NoOperatingPointError
 
@@ -65,6 +68,34 @@ R2 b 0 1k
 """))
     assert point.uniqueness is Uniqueness.SEVERAL and point.other is not None
     assert {point["a"], point.other["a"]} <= {0.0, 5.0, -5.0}
+
+
+@pytest.mark.parametrize("ratio", [0.7, 1.3])
+@pytest.mark.parametrize("volts", [-2.0, -0.3, 0.0, 0.1, 5.0])
+def test_rectifier_with_an_ideal_amplifier_and_no_load(volts: float, ratio: float) -> None:
+    """At its output a diode without current and without voltage: the state is at a kink for every input."""
+    circuit = circuitsim.loads(
+        f"t\nV1 in 0 {volts}\nR1 in m 1k\nR2 m o {1e3 * ratio}\nD1 m d\nD2 d o\nE1 d 0 OPAMP 0 m\n"
+    )
+    point, exact = circuitsim.solve(circuit), all_points(circuit)
+    assert point["o"] == pytest.approx(max(-volts, 0.0) * ratio, rel=1e-15, abs=1e-15)
+    assert point.uniqueness is Uniqueness.UNIQUE and exact is not None and len(exact.points) == 1
+
+
+def test_output_that_is_left_open_is_not_called_unique() -> None:
+    """A diode without a load behind an ideal op-amp: its output may have any voltage up to the input's."""
+    point = circuitsim.solve(circuitsim.loads("t\nV1 in 0 1\nR1 in 0 1k\nD1 d o\nE1 d 0 OPAMP in o\n"))
+    assert point["o"] == 1.0 and point.uniqueness is Uniqueness.UNKNOWN
+
+
+def test_end_of_a_branch_is_not_called_unique() -> None:
+    """y = q + m z at q = 0: with m > 0 a small change moves the solution, with m < 0 it makes two or none."""
+    kink, basic = np.zeros(1), np.zeros(1, dtype=bool)
+    assert strongly_regular(kink, np.array([[2.0]]), basic)
+    assert not strongly_regular(kink, np.array([[-2.0]]), basic)
+    # z = (1, 0), y = (0, 0): behind the first row, which is clearly positive, the second has −1 + 2 · 2.
+    coupled = np.array([[1.0, 2.0], [-2.0, -1.0]])
+    assert strongly_regular(np.array([-1.0, 2.0]), coupled, np.array([True, False]))
 
 
 @pytest.mark.parametrize(("volts", "points"), [(1.0, 2), (-1.0, 0)])
