@@ -11,6 +11,7 @@ cannot be imported, and `circuitsim._jit` takes numba's own compilation: the sam
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from numba.core.compiler import Compiler
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime.nrt import rtsys
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
@@ -177,6 +179,16 @@ class _Cache(FunctionCache):
 
     def _sources(self) -> tuple[tuple[str, int, int], ...]:
         return _sources(Path(self._py_func.__code__.co_filename).parent)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Compiled code, with the two modules of numba whose names machine code refers to.
+
+        Numba would first import its implementations of all functions, which only compilation needs: 0.3 s a process.
+        """
+        rtsys.initialize(target_context)
+        importlib.import_module("numba.cpython.hashing")
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def holds(self) -> bool:
         """Whether there is compiled code of these sources, for some types of arguments."""

@@ -35,9 +35,12 @@ class Picture(NamedTuple):
     source: OperatingPoint | Circuit
 
     def _repr_svg_(self) -> str:
+        from circuitsim.plotting.block_svg import overview_svg
+        from circuitsim.plotting.division import division
         from circuitsim.plotting.svg import circuit_svg
 
-        return circuit_svg(self.source)
+        whole = division(circuit_of(self.source))
+        return circuit_svg(self.source) if whole is None else overview_svg(self.source, whole)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing as PNG, SVG or PDF, by the ending of ``path``; an existing file is replaced in one step.

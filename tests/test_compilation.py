@@ -80,6 +80,51 @@ def test_nested_kernels_compiled_whole_loaded_again_and_called_from_strangers(tm
     assert not second.stderr
 
 
+LOADED = """
+import sys
+import numpy as np
+from circuitsim._jit import jit
+
+@jit()
+def digest(text, a):
+    if a.size > 3:
+        raise ValueError("too long")
+    b = np.empty(a.size)
+    for k in range(a.size):
+        b[k] = np.sqrt(a[k])
+    return hash(text), b
+
+print(digest("RΩ1", np.array([4.0, 3.0])))
+try:
+    digest("R", np.ones(9))
+except ValueError as error:
+    print(error)
+print(hash("RΩ1") == digest("RΩ1", np.ones(1))[0], "numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_loading_a_kernel_imports_nothing_that_compiles(tmp_path: Path) -> None:
+    (tmp_path / "loaded.py").write_text(LOADED)
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path, "PYTHONHASHSEED": "7"}
+    first, second = run("import loaded", **own), run("import loaded", **own)
+    assert first.stdout.splitlines()[:2] == second.stdout.splitlines()[:2]
+    assert first.stdout.splitlines()[2] == "True True"
+    assert second.stdout.splitlines()[2] == "True False"
+
+
+def test_symbols_of_machine_code_come_from_known_modules() -> None:
+    """What is loaded without numba's implementations may refer to these only (`circuitsim._compile._Cache`)."""
+    package = Path(numba.__file__).parent
+    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if "add_symbol(" in path.read_text()}
+    own = {name for name in found if not name.startswith(("tests/", "cuda/"))}
+    assert own == {
+        "cpython/hashing.py", "core/runtime/nrt.py",  # imported when a kernel is loaded
+        "core/base.py", "core/externals.py",  # with the target itself
+        "np/ufunc/parallel.py",  # by each parallel kernel
+    }  # fmt: skip
+
+
 def test_numbas_own_pipeline_where_its_internals_are_missing(tmp_path: Path) -> None:
     code, environment = module(tmp_path)
     missing = f"import sys; sys.modules['circuitsim._compile'] = None; {code}"

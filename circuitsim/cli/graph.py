@@ -11,7 +11,8 @@ from circuitsim.cli.solving import add_solving
 
 EPILOG = """\
 Colour is voltage, width and arrows are current, conducting diodes are filled. Every connection to ground has a ground
-symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output is given.
+symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output is given. A large
+circuit is a diagram of blocks, which `circuitsim report` opens.
 
 examples:
   circuitsim graph netlists/rectifier-bridge.cir

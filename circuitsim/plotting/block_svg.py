@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.plotting.circuit import colours_of
-from circuitsim.plotting.diagram import HALF, Diagram, Line, diagram
+from circuitsim.plotting.diagram import HALF, Diagram, Line, box_words, diagram, without_current
 from circuitsim.plotting.division import Block
 from circuitsim.plotting.drawing import arrange, shown
+from circuitsim.plotting.figure import MARGIN, colours_of
 from circuitsim.plotting.labels import Text
 from circuitsim.plotting.layout import Effort
-from circuitsim.plotting.svg import MARGIN, SCALE, Writer, words
-from circuitsim.units import format_quantity, short
+from circuitsim.plotting.svg import SCALE, STYLE, Writer, words
+from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
@@ -45,17 +45,32 @@ def block_svgs(source: OperatingPoint | Circuit, whole: Block, marked: Collectio
     yield from _Pictures(source, marked).of(whole, 0, None)
 
 
-class _Pictures:
-    """What all pictures have in common: colours, widths, known arrangements."""
+def overview_svg(source: OperatingPoint | Circuit, whole: Block) -> str:
+    """The diagram of the whole alone, with its style sheet; its boxes do not open.
 
-    def __init__(self, source: OperatingPoint | Circuit, marked: Collection[str]) -> None:
-        self.source, self.what = source, shown(source)
+    Parameters
+    ----------
+    source : OperatingPoint or Circuit
+    whole : Block
+        Of `division.division`.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    return next(_Pictures(source, (), STYLE).of(whole, 0, None))
+
+
+class _Pictures:
+    """What all pictures have in common: colours, widths, known arrangements; a style sheet for a picture alone."""
+
+    def __init__(self, source: OperatingPoint | Circuit, marked: Collection[str], style: str = "") -> None:
+        self.source, self.what, self.style = source, shown(source), style
         self.marked = frozenset(name.lower() for name in marked)
         self.effort = Effort(BUDGET, (1.3,), {})
         self.colours = None if self.what.voltages is None else colours_of(self.what.voltages)
-        self.idle = np.zeros(len(self.what.circuit), dtype=bool)
-        if self.what.currents is not None:
-            self.idle = np.abs(self.what.currents) <= 1e-12 * np.abs(self.what.currents).max(initial=0.0)
+        self.idle = without_current(self.what)
 
     def of(self, block: Block, number: int, up: int | None) -> Iterator[str]:
         """The pictures of a block and of its parts; numbers in the order of the pictures."""
@@ -74,7 +89,7 @@ class _Pictures:
             yield from self.of(part, own, number)
 
     def _diagram(self, block: Block, numbers: list[int], attributes: str) -> str:
-        found = diagram(self.what.circuit, block.parts, self.effort, self._nodes)
+        found = diagram(self.what, block.parts, self.effort)
         size = (found.high - found.low + 2 * MARGIN) * SCALE
         title = f"Block diagram of {block.name or 'the whole circuit'}"
         begin = (f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
@@ -83,15 +98,8 @@ class _Pictures:
                  f'style="max-width:100%;height:auto">')  # fmt: skip
         lines = [self._line(found, line, block) for line in found.lines]
         boxes = [self._box(found, k, part, own) for k, (part, own) in enumerate(zip(block.parts, numbers))]
-        return "\n".join([begin, *lines, *boxes, "</svg>"])
-
-    def _nodes(self, nodes: list[int]) -> str:
-        """The label of a line: the one node and its potential, or how many."""
-        if len(nodes) > 1:
-            return f"{len(nodes)} nodes"
-        name = short(self.what.circuit.node_names[nodes[0]], 16)
-        volts = self.what.voltages
-        return name if volts is None else f"{name}\n{format_quantity(float(volts[nodes[0]]) + 0.0, 'V', 4)}"
+        style = [f"<style>{self.style}</style>"] if self.style else []
+        return "\n".join([begin, *style, *lines, *boxes, "</svg>"])
 
     def _line(self, found: Diagram, line: Line, block: Block) -> str:
         one, other = (block.parts[k].name for k in line.parts)
@@ -108,7 +116,7 @@ class _Pictures:
         x, y = self._at(found, found.centres[k])
         width, height = (2 * HALF * SCALE).tolist()
         own = list(part.elements)
-        inside = [f"{len(own)} element{'s' if len(own) > 1 else ''}", *self._power(own)]
+        inside = box_words(self.source, part)
         names = self.what.circuit.names
         state = " marked" if any(names[e].lower() in self.marked for e in own) else ""
         state += " idle" if self.what.currents is not None and self.idle[own].all() else ""
@@ -117,16 +125,11 @@ class _Pictures:
         said = escape(said, quote=True)
         lines = Text(0.0, 0.0, short(part.name, 18), "center", "bottom", size=9.0, bold=True)
         more = Text(0.0, 0.0, "\n".join(inside), "center", "top", size=7.5, faint=True)
-        return (f'<g class="block{state}" data-block="{number}" data-name="{escape(part.name)}" role="button" '
-                f'aria-label="{said}"><title>{said}</title><rect class="body" stroke-width="1.9" rx="6" '
+        return (f'<g class="block{state}" data-block="{number}" data-name="{escape(part.name)}" '
+                f'role="{"img" if self.style else "button"}" aria-label="{said}"><title>{said}</title>'
+                f'<rect class="body" stroke-width="1.9" rx="6" '
                 f'x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
                 f"{words(lines, x, y - 1)}{words(more, x, y + 1)}</g>")  # fmt: skip
-
-    def _power(self, elements: list[int]) -> list[str]:
-        """What the elements absorb, if the circuit is solved."""
-        if isinstance(self.source, Circuit):
-            return []
-        return [format_quantity(float(self.source.powers[elements].sum()) + 0.0, "W", 4)]
 
     @staticmethod
     def _at(found: Diagram, place: np.ndarray) -> tuple[float, float]:

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from circuitsim.circuit.source import circuit_of
+from circuitsim.plotting.block_figure import draw_blocks
+from circuitsim.plotting.division import division
 from circuitsim.plotting.drawing import Drawing, Label, arrange, shown
-from circuitsim.plotting.figure import FAINT, INK, LARGEST, new_figure, plain, title
+from circuitsim.plotting.figure import FAINT, INK, MARGIN, colours_of, plain, sheet
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -18,14 +21,12 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
 
-MARGIN = 0.2
-"""Inches around everything."""
-
 
 def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None = None, unit: str = "A") -> Figure:
     """Draw a circuit, with its voltages and currents if it is solved.
 
-    Up to some hundred nodes as a schematic with symbols and labels, beyond that as coloured lines.
+    Up to some hundred nodes as a schematic with symbols and labels. Beyond that as coloured lines; where these would be
+    a tangle, as a diagram of blocks (`circuitsim report` opens them).
 
     Parameters
     ----------
@@ -41,28 +42,17 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
     UsageError
         A circuit with more elements than a picture can show.
     """
+    circuit = circuit_of(source)
+    whole = division(circuit) if strength is None else None
+    if whole is not None:
+        return draw_blocks(source, whole)
     what = shown(source, strength)
     drawing = arrange(what)
-    size = drawing.high - drawing.low + 2 * MARGIN
-    width, height = max(4.5, size[0] + 1.2), max(2.6, size[1] + 0.7)
-    figure = new_figure(width, height)
-    scale = min(1.0, LARGEST / max(width, height))
-    axes = figure.add_axes((0.1 / width, 0.3 / height, 1.0 - 1.2 / width, 1.0 - 0.7 / height))
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    axes.set_xlim(drawing.low[0] - MARGIN, drawing.high[0] + MARGIN)
-    axes.set_ylim(drawing.low[1] - MARGIN, drawing.high[1] + MARGIN)
-    title(axes, drawing.circuit.title)
+    paper = sheet(drawing.low - MARGIN, drawing.high + MARGIN, circuit.title)
     colours = None if what.voltages is None else potential_colours(drawing, what.voltages)
-    _paint(axes, drawing, what.voltages, colours, scale)
-    words = notes(drawing, what.unique, unit)
-    if colours is not None:
-        bar = figure.add_axes((1.0 - 0.95 / width, 0.5 / height, 0.14 / width, 1.0 - 1.1 / height))
-        figure.colorbar(colours, cax=bar)
-        bar.tick_params(labelsize=7, colors=INK)
-        bar.set_title("V", fontsize=8, color=INK)
-    figure.text(0.1 / width, 0.1 / height, plain("   ·   ".join(words)), fontsize=7, color=FAINT)
-    return figure
+    _paint(paper.axes, drawing, what.voltages, colours, paper.scale)
+    paper.finish(colours, notes(drawing, what.unique, unit))
+    return paper.figure
 
 
 def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
@@ -70,19 +60,6 @@ def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
     potentials = [s.potential for s in drawing.strokes if s.potential is not None]
     potentials += [float(voltages[dot.node]) for dot in drawing.dots]
     return colours_of(np.array(potentials))
-
-
-def colours_of(potentials: np.ndarray) -> ScalarMappable:
-    """The map from potential to colour, from the lowest to the highest of these potentials, V."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
-
-    low, high = (float(potentials.min()), float(potentials.max())) if potentials.size else (0.0, 0.0)
-    pad = 0.5 if high - low <= 1e-12 * max(abs(low), abs(high)) else 0.0
-    # The bright end of the map would vanish on white paper.
-    shades = LinearSegmentedColormap.from_list("potential", colormaps["plasma"](np.linspace(0.0, 0.88, 256)))
-    return ScalarMappable(Normalize(low - pad, high + pad), shades)
 
 
 def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit import Circuit
 from circuitsim.plotting.division import Block, common_nodes
+from circuitsim.plotting.drawing import Shown
 from circuitsim.plotting.labels import Placer, Text
 from circuitsim.plotting.layout import Effort, place
 from circuitsim.plotting.sketch import Bundle, Sketch
+from circuitsim.units import format_quantity, short
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import OperatingPoint
 
 CELL = np.array([2.6, 1.5])
 """Inches from box to box."""
@@ -49,18 +54,16 @@ class Diagram(NamedTuple):
     high: np.ndarray
 
 
-def diagram(circuit: Circuit, parts: Sequence[Block], effort: Effort, words: Callable[[list[int]], str]) -> Diagram:
+def diagram(what: Shown, parts: Sequence[Block], effort: Effort) -> Diagram:
     """Places of the parts of a block, and the lines between them.
 
     Parameters
     ----------
-    circuit : Circuit
+    what : Shown
     parts : sequence of Block
     effort : Effort
-    words : callable
-        The label of a line, from its nodes.
     """
-    common = common_nodes(circuit, parts)
+    common = common_nodes(what.circuit, parts)
     dense = len(common) > DENSE * len(parts)
     path = _path(len(parts), list(common))
     if dense:
@@ -76,12 +79,38 @@ def diagram(circuit: Circuit, parts: Sequence[Block], effort: Effort, words: Cal
     lines = []
     corners = [centres - HALF, centres + HALF]
     for (one, other), nodes in common.items():
-        label = None if dense else _label(placer, centres[one], centres[other], words(nodes))
+        label = None if dense else _label(placer, centres[one], centres[other], shared_words(what, nodes))
         lines.append(Line((one, other), nodes, label))
         if label is not None:
             corners.append(label.corners())
     every = np.concatenate(corners)
     return Diagram(centres, lines, every.min(0), every.max(0))
+
+
+def shared_words(what: Shown, nodes: Sequence[int]) -> str:
+    """The label of a line: the one node and its potential, or how many."""
+    if len(nodes) > 1:
+        return f"{len(nodes)} nodes"
+    name = short(what.circuit.node_names[nodes[0]], 16)
+    volts = what.voltages
+    return name if volts is None else f"{name}\n{format_quantity(float(volts[nodes[0]]) + 0.0, 'V', 4)}"
+
+
+def box_words(source: OperatingPoint | Circuit, part: Block) -> list[str]:
+    """What a box states below its name: its number of elements, and what they absorb if the circuit is solved."""
+    own = list(part.elements)
+    words = [f"{len(own)} element{'s' if len(own) > 1 else ''}"]
+    if not isinstance(source, Circuit):
+        words.append(format_quantity(float(source.powers[own].sum()) + 0.0, "W", 4))
+    return words
+
+
+def without_current(what: Shown) -> np.ndarray:
+    """Which elements (m,) carry no current; none of a circuit without an operating point."""
+    if what.currents is None:
+        return np.zeros(len(what.circuit), dtype=bool)
+    size = np.abs(what.currents)
+    return size <= 1e-12 * size.max(initial=0.0)
 
 
 def _circle(count: int) -> np.ndarray:

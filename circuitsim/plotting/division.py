@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit
+from circuitsim.plotting.drawing import MOST
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.sketch import Sketch, sketch
 
@@ -55,7 +56,12 @@ class _Item(NamedTuple):
 
 
 def division(circuit: Circuit) -> Block | None:
-    """The blocks of a circuit, or None where one picture shows it better: few nodes, layers, few crossings."""
+    """The blocks of a circuit, or None where one picture shows it better: few nodes, layers, few crossings.
+
+    None also of a circuit with more elements than a picture can show.
+    """
+    if len(circuit) > MOST:
+        return None
     plan = sketch(circuit)
     if len(plan.node) <= ON_GRID:
         return None

@@ -16,6 +16,7 @@ from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.plotting.circuit import potential_colours
 from circuitsim.plotting.drawing import NOTHING, Drawing, Label, Stroke, arrange, shown
+from circuitsim.plotting.figure import MARGIN
 from circuitsim.plotting.labels import Text
 from circuitsim.units import format_quantity
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 SCALE = 96.0
 """Units of the picture per inch."""
-
-MARGIN = 0.2
-"""Inches around everything."""
 
 STYLE = """\
 .cs-drawing { --cs-ink: var(--ink, #30343b); --cs-faint: var(--faint, #6a717c); --cs-paper: var(--paper, #ffffff);

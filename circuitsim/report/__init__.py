@@ -115,14 +115,13 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
     from circuitsim.errors import UsageError
     from circuitsim.plotting.block_svg import block_svgs
     from circuitsim.plotting.division import division
-    from circuitsim.plotting.drawing import MOST
     from circuitsim.plotting.svg import circuit_svg
 
     solved = not isinstance(source, Circuit)
     path = '<button type="button" id="path" aria-pressed="false">conducting path</button>\n' if solved else ""
     try:
         circuit = source if isinstance(source, Circuit) else source.circuit
-        whole = division(circuit) if len(circuit) <= MOST else None
+        whole = division(circuit)
         if whole is None:
             picture = circuit_svg(source, marked, style=False)
         else:

@@ -12,9 +12,11 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.circuit import GROUND
 from circuitsim.layered import DeepResistiveNetwork
+from circuitsim.plotting import draw_circuit
 from circuitsim.plotting.block_svg import block_svgs
 from circuitsim.plotting.diagram import HALF, diagram
 from circuitsim.plotting.division import MOST_ELEMENTS, MOST_PARTS, Block, common_nodes, division
+from circuitsim.plotting.drawing import shown
 from circuitsim.plotting.layout import Effort
 
 CELLS = """chain
@@ -111,7 +113,7 @@ def test_common_nodes_are_the_common_nodes() -> None:
 def test_boxes_and_labels_lie_apart(circuit: Circuit) -> None:
     whole = division(circuit)
     assert whole is not None
-    found = diagram(circuit, whole.parts, Effort(400, (1.3,), {}), lambda nodes: f"{len(nodes)} nodes")
+    found = diagram(shown(circuit), whole.parts, Effort(400, (1.3,), {}))
     boxes = [(*(c - HALF), *(c + HALF)) for c in found.centres]
     for line in found.lines:
         if line.label is not None:
@@ -136,3 +138,24 @@ def test_pictures_have_every_element_once_and_their_numbers() -> None:
     opened = [int(number) for number in re.findall(r'<g class="block[^"]*" data-block="(\d+)"', text)]
     assert sorted(opened) == list(range(1, len(pictures)))
     assert sum(" hidden" in picture for picture in pictures) == len(pictures) - 1
+
+
+@pytest.mark.parametrize("solved", [False, True])
+def test_one_picture_of_a_large_circuit_shows_its_blocks(solved: bool) -> None:
+    circuit = chain(430)
+    source = circuitsim.solve(circuit) if solved else circuit
+    whole = division(circuit)
+    assert whole is not None
+    texts = [text.get_text() for text in draw_circuit(source).axes[0].texts]
+    assert {part.name for part in whole.parts} <= set(texts)
+    counts = [text for text in texts if " element" in text]
+    assert sum(int(text.split()[0]) for text in counts) == len(circuit)
+    assert all(text.count("W") == solved for text in counts)
+    svg = source.draw()._repr_svg_()
+    assert svg.count('class="block') == len(whole.parts) and 'role="button"' not in svg and "<style>" in svg
+
+
+def test_widths_of_ones_own_are_drawn_as_lines() -> None:
+    circuit = chain(60)
+    figure = draw_circuit(circuitsim.solve(circuit), np.ones(len(circuit)), "S")
+    assert "blocks" not in figure.texts[0].get_text()

@@ -92,14 +92,17 @@ def test_odd_circuits_are_drawn(build) -> None:
 
 
 def test_a_large_circuit_is_drawn_as_lines() -> None:
+    """A mesh, which is legible as lines."""
     c = Circuit("large")
-    c.voltage_source("V1", "n0", "0", 1.0)
-    for k in range(300):
-        c.resistor(f"R{k}", f"n{k}", f"n{k + 1}", 1.0)
-        c.diode(f"D{k}", f"n{k + 1}", "0")
+    c.voltage_source("V1", "n0", "0", -1.0)
+    for k in range(400):
+        c.diode(f"D{k}", f"n{k}", "0")
+        c.resistor(f"Rv{k}", f"n{k}", f"n{k + 20}", 1.0)
+        if k % 20 < 19:
+            c.resistor(f"R{k}", f"n{k}", f"n{k + 1}", 1.0)
     figure = draw_circuit(circuitsim.solve(c))
     assert not [text for text in words(rendered(figure, "svg")) if text.startswith("R1")]
-    assert len(figure.axes[0].collections[1].get_paths()) == 300, "one triangle a diode"
+    assert len(figure.axes[0].collections[1].get_paths()) == 400, "one triangle a diode"
 
 
 def test_too_large_a_circuit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
