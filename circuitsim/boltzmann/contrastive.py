@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.boltzmann import kernels
+from circuitsim.boltzmann.binary_sums import binary_affine
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.boltzmann.steps import FixedSteps, StepRule
 from circuitsim.errors import UsageError
@@ -41,7 +42,6 @@ class ContrastiveDivergence:
         self.machine = machine
         self.rule = rule or FixedSteps(1)
         self._chains = np.zeros((chains, machine.hidden), machine.dtype) if chains else None
-        self._by_hidden = np.empty((machine.hidden, machine.visible), machine.dtype)
         self._gradient = np.empty((machine.visible, machine.hidden), machine.dtype)
 
     @property
@@ -71,15 +71,15 @@ class ContrastiveDivergence:
         data = as_states(batch[0], machine.visible, machine.dtype)
         steps = self.rule.steps(machine)
         metrics: dict[str, float] = {"k": steps}
-        kernels.transpose(machine.weights.T, self._by_hidden, 0)
         positive = machine.hidden_probability(data)
         hidden = _draw(positive, rng) if self._chains is None else self._chains
         for step in range(steps):
             visible = np.empty((len(hidden), machine.visible), machine.dtype)
-            kernels.affine(hidden, self._by_hidden, machine.visible_bias, visible)
+            binary_affine(hidden, machine.weights.T, machine.visible_bias, visible)
             if step == 0 and self._chains is None:
-                metrics["reconstruction"] = _reconstruction_error(visible, data)
-            kernels.sample(visible, random_key(rng))
+                metrics["reconstruction"] = _sample_reconstruction(visible, data, random_key(rng))
+            else:
+                kernels.sample(visible, random_key(rng))
             if step < steps - 1:
                 hidden = sample_layer(visible, machine.weights.T, machine.hidden_bias, rng)
         negative = machine.hidden_probability(visible)
@@ -137,8 +137,9 @@ def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return out
 
 
-def _reconstruction_error(activation: np.ndarray, data: np.ndarray) -> float:
-    probability = activation.copy()
-    kernels.logistic(probability)
+def _sample_reconstruction(activation: np.ndarray, data: np.ndarray, key: np.uint64) -> float:
+    """Replace activations by samples; mean squared difference of their probabilities and the data."""
+    probability = np.empty_like(activation)
+    kernels.sample_beside(activation, key, probability)
     probability -= data
     return float(np.vdot(probability, probability)) / data.size
