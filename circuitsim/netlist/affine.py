@@ -1,17 +1,19 @@
 """Expressions in voltages v(a,b) and currents i(name), affine or piecewise linear: constant + Σ coefficient · control.
 
 Coefficients may be any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps
-(`circuitsim.netlist.ramps`). Whatever else is done to a control (a product of two, a function, a condition) is refused
-by name.
+(`circuitsim.netlist.ramps`), and so is what a condition chooses where it is continuous (`circuitsim.netlist.choices`).
+Whatever else is done to a control (a product of two, a function) is refused by name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from circuitsim.netlist import limits
+from circuitsim.netlist.choices import Choices, Steps
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import (
     CALL,
@@ -45,6 +47,21 @@ class Reference(NamedTuple):
     second: str
     offset: int
 
+    @property
+    def text(self) -> str:
+        """As in a deck."""
+        return f"{'i' if self.current else 'v'}({self.first}{',' * bool(self.second)}{self.second})"
+
+
+def numbered(controls: list[Reference], made: Reference) -> int:
+    """The place of a control among the others, the same for the same one; a new one is added."""
+    words = made.current, made.first.lower(), made.second.lower()
+    for k, (current, first, second, _) in enumerate(controls):
+        if (current, first.lower(), second.lower()) == words:
+            return k
+    controls.append(made)
+    return len(controls) - 1
+
 
 class Behaviour(NamedTuple):
     """A parsed expression and the controls in it, by the number in their stand-in's name."""
@@ -67,8 +84,9 @@ def behaviour(text: str, start: int, stop: int, card: Any, scope: Any) -> Behavi
         current = found.group(1) in "iI"
         if current and found.group(3):
             raise ExpressionError("expression", "i(…) takes one element", found.start(), "i(V1)")
-        controls.append(Reference(current, found.group(2), found.group(3) or "", found.start()))
-        return f"{MARK}{len(controls) - 1}".ljust(len(found.group()))
+        second = found.group(3) or ""
+        made = Reference(current, found.group(2), "" if second.lower() in ("0", "gnd") else second, found.start())
+        return f"{MARK}{numbered(controls, made)}".ljust(len(found.group()))
 
     shown = text[:start] + _CONTROL.sub(stand_in, text[start:stop]) + text[stop:]
     controls = [c._replace(offset=c.offset + start) for c in controls]
@@ -81,109 +99,198 @@ def behaviour(text: str, start: int, stop: int, card: Any, scope: Any) -> Behavi
     return Behaviour(code, tuple(controls))
 
 
-def affine_value(code: Code, environment: Environment, evaluator: Evaluator) -> tuple[Affine, list[Affine]]:
-    """The value of an expression with stand-ins, and the arguments of its ramps.
+class PiecewiseLinear(NamedTuple):
+    """The value of an expression, the arguments of its ramps, and what the numbers of their controls mean."""
+
+    value: Affine
+    ramps: list[Affine]
+    controls: tuple[Reference, ...]
+
+
+def affine_value(parsed: Behaviour, environment: Environment, evaluator: Evaluator) -> PiecewiseLinear:
+    """The value of an expression.
 
     Raises
     ------
     ExpressionError
-        It is not piecewise linear in its controls, or has no value.
+        It is not piecewise linear in its controls and continuous, or has no value.
     """
-    evaluator.depth = 0
-    evaluator.need(code, environment)
-    ramps = Ramps()
-    found = _run(code, environment, evaluator, (), ramps)
-    return (found if isinstance(found, Affine) else Affine(found, {})), ramps.values
-
-
-def _refuse(what: str, at: int, code: Code) -> ExpressionError:
-    return ExpressionError(
-        "unsupported", f"{what} of voltages or currents is not affine in them", at,
-        "sums, products with numbers, max, min, abs, limit and table may be written; a nonlinear law with diodes", code,
-    )  # fmt: skip
-
-
-def _run(code: Code, environment: Environment, evaluator: Evaluator, arguments: Sequence[Any], ramps: Ramps) -> Any:
-    """Run the program on numbers and affine values."""
-    stack: list[Any] = []
-    program, position = code.program, 0
-    while position < len(program):
-        instruction, argument, at = program[position]
-        position += 1
-        evaluator.work += 1
-        if evaluator.work > limits.ALL_OPERATIONS:
-            raise ExpressionError("limit", "the expression takes too many steps", at, "simplify it", code)
-        if instruction == PUSH:
-            stack.append(argument)
-        elif instruction == NAME:
-            stack.append(
-                Affine(0.0, {int(argument[1:]): 1.0}) if argument.startswith(MARK)
-                else evaluator.noted(evaluator.read(argument, at, code, environment))
-            )  # fmt: skip
-        elif instruction == LOCAL:
-            stack.append(arguments[argument])
-        elif instruction == NEGATE:
-            stack.append(scaled(stack.pop(), -1.0))
-        elif instruction in (NOT, TRUTH, JUMP_IF_ZERO):
-            top = stack.pop()
-            if isinstance(top, Affine):
-                raise _refuse("a condition", at, code)
-            if instruction == JUMP_IF_ZERO:
-                position = position if top else argument
-            else:
-                stack.append(float(bool(top) is (instruction == TRUTH)))
-        elif instruction == JUMP:
-            position = argument
-        elif instruction == CALL:
-            name, count = argument
-            values = tuple(stack[len(stack) - count :])
-            del stack[len(stack) - count :]
-            stack.append(_call(name, values, at, code, environment, evaluator, ramps))
-        else:
-            right, left = stack.pop(), stack.pop()
-            stack.append(_binary(instruction, left, right, at, code, evaluator))
-    return stack.pop()
-
-
-def _call(
-    name: str, values: tuple[Any, ...], at: int, code: Code, environment: Environment, evaluator: Evaluator,
-    ramps: Ramps,
-) -> Any:  # fmt: skip
-    """A function: of the deck (which may be affine), or one built in (of numbers, or piecewise linear)."""
-    if not any(isinstance(value, Affine) for value in values):
-        result = evaluator.call(name, values, at, code, environment, evaluator.work + limits.OPERATIONS)
-        return evaluator.noted(result)
-    own = code.scope.find_function(name) if code.scope is not None else None
-    if own is None:
-        return _built_in(name, values, at, code, ramps)
-    if len(values) != len(own.arguments):
-        raise _refuse(f"{name}()", at, code)
-    evaluator.deeper(code, at)
-    result = _run(own.body, environment, evaluator, values, ramps)
-    evaluator.depth -= 1
-    return result
-
-
-def _built_in(name: str, values: tuple[Any, ...], at: int, code: Code, ramps: Ramps) -> Any:
-    """A piecewise-linear function of affine values."""
-    function, low, high = ramps.function(name) or (None, 1, 0)
-    if function is None or not low <= len(values) <= high:
-        raise _refuse(f"{name}()", at, code)
     try:
-        return function(*values)
-    except ValueError as error:
-        raise ExpressionError("unsupported", f"{name}(): {error}", at, "", code) from None
+        return _value(parsed, environment, evaluator, apart=False)
+    except ExpressionError as error:
+        if error.kind != "unsupported" or not any(control.second for control in parsed.controls):
+            raise
+    return _value(parsed, environment, evaluator, apart=True)
 
 
-def _binary(operator: Any, left: Any, right: Any, at: int, code: Code, evaluator: Evaluator) -> Any:
-    """left operator right."""
-    if not isinstance(left, Affine) and not isinstance(right, Affine):
-        return evaluator.apply(operator, OPERATORS[operator], (left, right), at, code)
-    if operator in ("+", "-"):
-        return total(left, scaled(right, -1.0 if operator == "-" else 1.0))
-    if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
-        return scaled(left, right) if isinstance(left, Affine) else scaled(right, left)
-    if operator == "/" and not isinstance(right, Affine):
-        return scaled(left, evaluator.apply("/", OPERATORS["/"], (1.0, right), at, code))
-    what = {"*": "the product", "/": "a quotient by", "**": "a power", "^": "a power"}.get(operator, f"{operator!r}")
-    raise _refuse(what, at, code)
+def _value(parsed: Behaviour, environment: Environment, evaluator: Evaluator, apart: bool) -> PiecewiseLinear:
+    """`affine_value`; with ``apart`` v(a,b) is v(a) − v(b), which a condition may compare with v(a)."""
+    evaluator.depth = 0
+    evaluator.need(parsed.code, environment)
+    run = _Run(parsed.code, environment, evaluator, Choices(Ramps(), list(parsed.controls)), apart)
+    found = run.run(0, len(parsed.code.program), ())
+    with run.at(parsed.code.start):
+        value = run.choices.affine(found)
+    return PiecewiseLinear(value, run.choices.ramps.values, tuple(run.choices.controls))
+
+
+class _Run:
+    """A program on numbers, affine values, and numbers that conditions on these choose."""
+
+    def __init__(
+        self, code: Code, environment: Environment, evaluator: Evaluator, choices: Choices, apart: bool
+    ) -> None:  # fmt: skip
+        self.code, self.environment, self.evaluator, self.choices = code, environment, evaluator, choices
+        self.apart = apart
+
+    def run(self, position: int, stop: int, arguments: Sequence[Any]) -> Any:
+        """The value of the program from a position to before another."""
+        stack: list[Any] = []
+        program = self.code.program
+        while position < stop:
+            instruction, argument, at = program[position]
+            position += 1
+            self.evaluator.work += 1
+            if self.evaluator.work > limits.ALL_OPERATIONS:
+                raise ExpressionError("limit", "the expression takes too many steps", at, "simplify it", self.code)
+            if instruction == JUMP:
+                position = argument
+            elif instruction == JUMP_IF_ZERO:
+                condition = self.condition(stack.pop(), at)
+                if isinstance(condition, Steps):  # the jump before its target leads to the end of the other way
+                    end = program[argument - 1][1]
+                    ways = self.run(position, argument - 1, arguments), self.run(argument, end, arguments)
+                    stack.append(self.either(condition, *ways, at))
+                    position = end
+                elif not condition:
+                    position = argument
+            elif instruction == CALL:
+                name, count = argument
+                values = tuple(stack[len(stack) - count :])
+                del stack[len(stack) - count :]
+                stack.append(self.call(name, values, at))
+            elif instruction in (PUSH, NAME, LOCAL):
+                stack.append(self.leaf(instruction, argument, at, arguments))
+            elif instruction in (NEGATE, NOT, TRUTH):
+                stack.append(self.sign(instruction, stack.pop(), at))
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append(self.binary(instruction, left, right, at))
+        return stack.pop()
+
+    @contextmanager
+    def at(self, at: int, name: str = "") -> Iterator[None]:
+        """Errors of ramps and choices at this place."""
+        try:
+            yield
+        except ValueError as error:
+            message, hint = f"{name}(): {error}" if name else str(error), "" if name else _CONTINUOUS
+            raise ExpressionError("unsupported", message, at, hint, self.code) from None
+
+    def refuse(self, what: str, at: int) -> ExpressionError:
+        """The error for what is not piecewise linear."""
+        return ExpressionError(
+            "unsupported", f"{what} of voltages or currents is not affine in them", at,
+            "sums, products with numbers, max, min, abs, limit, table and continuous if() may be written; "
+            "a nonlinear law with diodes", self.code,
+        )  # fmt: skip
+
+    def leaf(self, instruction: Any, argument: Any, at: int, arguments: Sequence[Any]) -> Any:
+        """A number, a parameter, a control, an argument of a function."""
+        if instruction == PUSH:
+            return argument
+        if instruction == LOCAL:
+            return arguments[argument]
+        if argument.startswith(MARK):
+            number, controls = int(argument[1:]), self.choices.controls
+            if not self.apart or not controls[number].second:
+                return Affine(0.0, {number: 1.0})
+            _, first, second, offset = controls[number]
+            ends = (numbered(controls, Reference(False, node, "", offset)) for node in (first, second))
+            return Affine(0.0, dict(zip(ends, (1.0, -1.0))))
+        return self.evaluator.noted(self.evaluator.read(argument, at, self.code, self.environment))
+
+    def condition(self, value: Any, at: int) -> Any:
+        """A condition: a number, or steps."""
+        if isinstance(value, Affine):
+            raise ExpressionError("unsupported", "a voltage or current is no condition", at,
+                                  "compare it: v(a) > 0 ? … : …", self.code)  # fmt: skip
+        return value
+
+    def either(self, condition: Any, yes: Any, no: Any, at: int) -> Any:
+        """``yes`` where the condition is not zero, else ``no``."""
+        with self.at(at):
+            return self.choices.chosen(condition, lambda number: yes if number else no)
+
+    def sign(self, instruction: Any, value: Any, at: int) -> Any:
+        """Negation of a number or of a condition."""
+        if instruction == NEGATE and not isinstance(value, Steps):
+            return scaled(value, -1.0)
+        return self.choices.chosen(
+            self.condition(value, at),
+            lambda number: -number if instruction == NEGATE else float(bool(number) is (instruction == TRUTH)),
+        )
+
+    def call(self, name: str, values: tuple[Any, ...], at: int) -> Any:
+        """A function: of the deck (which may be affine), or one built in (of numbers, or piecewise linear)."""
+        evaluator, code = self.evaluator, self.code
+        if not any(isinstance(value, Affine | Steps) for value in values):
+            stop = evaluator.work + limits.OPERATIONS
+            return evaluator.noted(evaluator.call(name, values, at, code, self.environment, stop))
+        own = code.scope.find_function(name) if code.scope is not None else None
+        if own is None:
+            return self.built_in(name, values, at)
+        if len(values) != len(own.arguments):
+            raise self.refuse(f"{name}()", at)
+        evaluator.deeper(code, at)
+        inside = _Run(own.body, self.environment, evaluator, self.choices, self.apart)
+        result = inside.run(0, len(own.body.program), values)
+        evaluator.depth -= 1
+        return result
+
+    def built_in(self, name: str, values: tuple[Any, ...], at: int) -> Any:
+        """A choice, a step, or a piecewise-linear function."""
+        if name in ("if", "ternary_fcn") and len(values) == 3:
+            return self.either(self.condition(values[0], at), values[1], values[2], at)
+        if name in _STEPS and len(values) == 1 and isinstance(values[0], Affine):
+            return Steps(values[0], *_STEPS[name], 1)
+        function, low, high = self.choices.ramps.function(name) or (None, 1, 0)
+        if function is None or not low <= len(values) <= high:
+            raise self.refuse(f"{name}()", at)
+        with self.at(at):
+            plain = [self.choices.affine(value) if isinstance(value, Steps) else value for value in values]
+        with self.at(at, name):
+            return function(*plain)
+
+    def binary(self, operator: Any, left: Any, right: Any, at: int) -> Any:
+        """left operator right."""
+        with self.at(at):
+            if isinstance(left, Steps):
+                return self.choices.chosen(left, lambda number: self.binary(operator, number, right, at))
+            if isinstance(right, Steps):
+                return self.choices.chosen(right, lambda number: self.binary(operator, left, number, at))
+        if not isinstance(left, Affine) and not isinstance(right, Affine):
+            return self.evaluator.apply(operator, OPERATORS[operator], (left, right), at, self.code)
+        if operator in ("+", "-"):
+            return total(left, scaled(right, -1.0 if operator == "-" else 1.0))
+        if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
+            return scaled(left, right) if isinstance(left, Affine) else scaled(right, left)
+        if operator == "/" and not isinstance(right, Affine):
+            return scaled(left, self.evaluator.apply("/", OPERATORS["/"], (1.0, right), at, self.code))
+        if operator in ("<", "<=", ">", ">="):
+            below, above = (left, right) if operator in ("<", "<=") else (right, left)
+            difference = total(above, scaled(below, -1.0))
+            if any(difference.coefficients.values()):
+                return Steps(difference, 1.0, 0.0, 1)
+            return float(OPERATORS[operator](total(left, scaled(right, -1.0)).constant, 0.0))
+        raise self.refuse(_WORDS.get(operator, f"{operator!r}"), at)
+
+
+_CONTINUOUS = "both values must meet at the threshold, as in if(v(a) > 1, v(a) - 1, 0)"
+
+_WORDS = {"*": "the product", "/": "a quotient by", "**": "a power", "^": "a power"}
+
+_STEPS = {
+    "u": (1.0, 0.0), "stp": (1.0, 0.0), "buf": (1.0, 0.0), "inv": (0.0, 1.0), "sgn": (1.0, -1.0), "sign": (1.0, -1.0),
+}  # fmt: skip
+"""Functions of the sign of an affine value: their values above and below zero."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -195,9 +195,9 @@ def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> Pen
     """The law with global nodes, and the element's value (nan: none)."""
     quantity, count = _QUANTITY[spec.code], cells(elaborator, frame, spec)
     if spec.expression is not None:
-        found, kinked = affine_value(spec.expression.code, frame.environment, elaborator.evaluator)
-        fixed, terms = found.constant, _terms(spec, found)
-        ramps = tuple(_with_names(Quantity.VOLTAGE, u.constant, _terms(spec, u), 1.0, frame) for u in kinked)
+        found, kinked, controls = affine_value(spec.expression, frame.environment, elaborator.evaluator)
+        fixed, terms = found.constant, _terms(controls, found)
+        ramps = tuple(_with_names(Quantity.VOLTAGE, u.constant, _terms(controls, u), 1.0, frame) for u in kinked)
     else:
         fixed = elaborator.number(spec.constant, frame)
         terms = [(elaborator.number(c.coefficient, frame), c) for c in spec.controls]
@@ -224,12 +224,9 @@ def cells(elaborator: Elaborator, frame: Any, spec: Controlled) -> float:
     return found
 
 
-def _terms(spec: Controlled, value: Affine) -> list[tuple[float, Control | Reference]]:
+def _terms(controls: Sequence[Reference], value: Affine) -> list[tuple[float, Control | Reference]]:
     """Coefficients and what they multiply; control nodes −1 − n of ramp n."""
-    assert spec.expression is not None
-    return [
-        (c, spec.expression.controls[n] if n >= 0 else Control(1.0, n)) for n, c in sorted(value.coefficients.items())
-    ]
+    return [(c, controls[n] if n >= 0 else Control(1.0, n)) for n, c in sorted(value.coefficients.items())]
 
 
 def _with_names(

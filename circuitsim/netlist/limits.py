@@ -33,6 +33,9 @@ ALL_OPERATIONS = 30_000_000
 RAMPS = 10_000
 """Kinks of one piecewise-linear expression: three elements each."""
 
+CONDITIONS = 200
+"""Comparisons of voltages and currents in one expression of conditions."""
+
 PROBLEMS = 10_000
 """Problems after which reading stops."""
 

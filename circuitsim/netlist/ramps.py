@@ -45,19 +45,23 @@ class Ramps:
 
     def __init__(self) -> None:
         self.values: list[Affine] = []
+        self._numbers: dict[tuple[float, frozenset[tuple[int, float]]], int] = {}
 
     def ramp(self, value: Affine) -> Affine:
-        """max(0, value).
+        """max(0, value); the same one for the same value.
 
         Raises
         ------
         ValueError
             Too many ramps in one expression.
         """
-        if len(self.values) == limits.RAMPS:
-            raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
-        self.values.append(value)
-        return Affine(0.0, {-len(self.values): 1.0})
+        key = value.constant, frozenset(value.coefficients.items())
+        if key not in self._numbers:
+            if len(self.values) == limits.RAMPS:
+                raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
+            self.values.append(value)
+            self._numbers[key] = -len(self.values)
+        return Affine(0.0, {self._numbers[key]: 1.0})
 
     # ------------------------------------------------------------------ functions
     def larger(self, a: Any, b: Any) -> Affine:
@@ -111,7 +115,7 @@ class Ramps:
         for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
             bend = self.ramp(total(along, places[0] - place))
             for key, share in bend.coefficients.items():  # in place: a table may be long
-                found.coefficients[key] = share * (behind - before)
+                found.coefficients[key] = found.coefficients.get(key, 0.0) + share * (behind - before)
         return found
 
     def function(self, name: str) -> tuple[Callable[..., Any], int, int] | None:

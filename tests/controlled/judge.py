@@ -24,7 +24,7 @@ class Answer(enum.Enum):
     SINGULAR = "not determined, or none found"
     UNCERTIFIED = "an error: not certified"
     SKIPPED = "skipped"
-    """A state leaves currents or voltages open, or at a kink the rounding of decimal values decides."""
+    """Not called unique; a state leaves currents or voltages open, or at a kink the rounding of decimals decides."""
 
 
 def judged(circuit: Circuit) -> Answer:
@@ -46,10 +46,16 @@ def judged(circuit: Circuit) -> Answer:
         return Answer.SKIPPED
     shown = [point] if point.other is None else [point, point.other]
     assert all(one.certificate.certified for one in shown)
-    if exact.open or any(one.kink.any() for one in shown):
+    unique = point.uniqueness is Uniqueness.UNIQUE
+    if not unique and (exact.open or any(one.kink.any() for one in shown)):
         return Answer.SKIPPED
+    if unique and exact.open:  # currents that diodes in loops share in any proportion: the potentials are held
+        volts = [volts for volts, _ in exact.points]
+        assert all(one == volts[0] for one in volts[1:]), f"false unique: {len(volts)}"
+        assert not volts or near(point.voltages.tolist(), volts[0]), "other potentials"
+        return Answer.UNIQUE
     assert all(any(agrees(one, *other) for other in exact.points) for one in shown), "no exact operating point is near"
-    if point.uniqueness is Uniqueness.UNIQUE:
+    if unique:
         assert len(exact.points) == 1, f"false unique: {len(exact.points)}"
         return Answer.UNIQUE
     if point.uniqueness is Uniqueness.SEVERAL:
@@ -61,8 +67,9 @@ def judged(circuit: Circuit) -> Answer:
 
 def agrees(point: OperatingPoint, volts: list[Fraction], amperes: list[Fraction]) -> bool:
     """Whether potentials and currents are these to 1e-9 of the largest."""
-    pairs = ((point.voltages.tolist(), volts), (point.currents.tolist(), amperes))
-    return all(
-        abs(Fraction(x) - y) <= Fraction(1, 10**9) * max(map(abs, exact))
-        for found, exact in pairs for x, y in zip(found, exact)
-    )  # fmt: skip
+    return near(point.voltages.tolist(), volts) and near(point.currents.tolist(), amperes)
+
+
+def near(found: list[float], exact: list[Fraction]) -> bool:
+    """Whether numbers are these to 1e-9 of the largest."""
+    return all(abs(Fraction(x) - y) <= Fraction(1, 10**9) * max(map(abs, exact)) for x, y in zip(found, exact))
