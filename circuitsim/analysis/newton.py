@@ -32,6 +32,9 @@ STEPS = 400
 CIRCLING = 24
 """Steps after which only half of a step is made, and after twice as many a quarter: where load lines led in circles."""
 
+LEAD = 0.5
+"""Distance from the curves below which whole steps are made all the same."""
+
 DESCENT = 96
 """Steps after which each goes to the least energy on its way, where there is an energy: slower, and certain."""
 
@@ -224,7 +227,7 @@ def iterate(
         resistance = way.seen(column, point, conductance)
         if step > PATIENT:
             resistance = _nearer(resistance, conductance, step)
-        share = 1.0 if step <= CIRCLING else 0.5 if step <= 2 * CIRCLING else 0.25
+        share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25
         v, i = (old + share * (new - old) for old, new in zip(state.points, (voltage, current)))
         moved = project(smooth, v, i, resistance, state.junctions)
         state = _bounded(smooth, moved, voltage, current, state)

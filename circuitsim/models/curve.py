@@ -23,6 +23,9 @@ STEPS = 200
 ROUNDED = 8e-16
 """Share of a voltage that a step may have at the end: rounding of the law."""
 
+SLOW = 0.8
+"""Share of what is left over from which on a step is followed by halving the bracket."""
+
 LARGEST = 700.0
 """Exponents above lie beyond the range of doubles."""
 
@@ -31,7 +34,9 @@ def load_line(junction, p, c, k, u):
     """The junction voltage u with u + k j(u) = c, from a guess, and current and slope there: the slope of the left side
     is never below 1.
 
-    Newton's method inside a bracket, on the logarithm of the current where that changes much.
+    Newton's method inside a bracket, on the logarithm of the current where that changes much; a step that leaves
+    `SLOW` of what was left over is followed by halving the bracket: across a kink, steps of Newton's method alone lead
+    in circles.
     """
     j, g = junction(p, u)
     h = (u - c) + k * j
@@ -44,9 +49,11 @@ def load_line(junction, p, c, k, u):
             u = far if k * slope < 1.0 else 0.5 * far
             j, g = junction(p, u)
             h = (u - c) + k * j
+    slow = False
     for _ in range(STEPS):
         if h == 0.0:
             break
+        size = abs(h)
         if h > 0.0:
             high = u
         else:
@@ -58,13 +65,14 @@ def load_line(junction, p, c, k, u):
                 step = -math.log(k * j / left) / (g / j + 1.0 / left)
             if abs(step) <= ROUNDED * abs(u):
                 break
-            if low <= u + step <= high:
+            if not slow and low <= u + step <= high:
                 new = u + step
         if abs(new - u) <= 2e-16 * abs(new):
             break
         u = new
         j, g = junction(p, u)
         h = (u - c) + k * j
+        slow = not slow and not abs(h) <= SLOW * size
     return u, j, g
 
 
