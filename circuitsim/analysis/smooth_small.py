@@ -180,9 +180,9 @@ class SmoothPoint(OperatingPoint):
     def certificate(self) -> Certificate:
         """That of the elementary circuit, in which the devices are sources, with their distances from their curves."""
         made, own = self.solved.point.certificate, self.solved.own
-        gap = np.abs((own[VOLTAGE] - own[NEAR + 1]) * (own[CURRENT] - own[NEAR + 2])).sum()
+        off = np.abs(own[VOLTAGE : CURRENT + 1] - own[NEAR + 1 : NEAR + 3])
         relative = {**made.relative, "devices": float(own[DISTANCE].max())}
-        return made._replace(relative=relative, device_gap=float(gap))
+        return made._replace(relative=relative, device_gap=float(off[0] @ off[1]))
 
     @Deferred
     def solver(self) -> dict[str, object]:

@@ -36,7 +36,7 @@ conductance, S; the load line's resistance, Ω."""
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
 """Least conductance of a tangent, of current / voltage; and in S."""
 
-CLOSE = 2e-15
+CLOSE = 1e-13
 """Distance from the curves, relative, at which the steps end."""
 
 FAR = 1e-5
@@ -144,6 +144,11 @@ def newton_sample(
             break
         off = rough_distance(first, second, value, places, rows, own, v, FAR if step <= PATIENT else np.inf)
         if off <= FAR:
+            # The correction below takes up what the tangents leave over at points of the curves nearby.
+            estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+            if not move(rows, own, 1.0):
+                break
+            move_tangents(places, first, second, own, value, v)
             space.low[:] = 0.0
             branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
             if not correct(plan, space, kind, first, second, value, closed, v, current):
@@ -251,6 +256,15 @@ def put_tangents(places, own, value):
         own[CONDUCTANCE, d] = max(own[TOUCH + 3, d], least)
         value[places[0, d]] = 1.0 / own[CONDUCTANCE, d]
         value[places[1, d]], value[places[2, d]] = volts, amperes
+
+
+def move_tangents(places, first, second, own, value, v):
+    """Put lines of the slopes at hand through the points of the curves, and the potentials inside them, V: the factor
+    stays that of the circuit."""
+    for d in range(places.shape[1]):
+        touch = places[1, d]
+        value[touch], value[places[2, d]] = own[TOUCH + 1, d], own[TOUCH + 2, d]
+        v[first[touch]] = v[second[touch]] + value[touch]
 
 
 def rough_distance(first, second, value, places, rows, own, v, enough):

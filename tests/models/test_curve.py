@@ -13,6 +13,9 @@ import circuitsim
 from circuitsim.analysis.curve import curve, device_curve
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
+from circuitsim.models.curve import point
+from circuitsim.models.rounded_diode import RoundedDiode
+from circuitsim.models.table import Table
 
 REGULATOR = """a regulator
 V1 in 0 12
@@ -70,6 +73,20 @@ def test_smooth_devices_have_points_alone() -> None:
     assert found.breakpoints is None
     law = circuit.device_of("D1").law
     np.testing.assert_allclose(found.points["i"], [law(float(v))[0] for v in volts], rtol=1e-9, atol=1e-24)
+
+
+def test_load_lines_end_on_laws_with_kinks_and_limits() -> None:
+    """From zero volts to a point beyond a kink; steps of Newton's method alone alternate between two voltages here."""
+    rng = np.random.default_rng(5)
+    limited = RoundedDiode(vfwd=0.5863404577551045, ron=4.71, vrev=39.0, ilimit=0.162, revilimit=0.04)
+    kinked = Table(v1=-1.0, i1=-1e-9, v2=0.4, i2=1e-9, v3=0.5, i3=0.3, v4=9.0, i4=0.4)
+    for device in (limited, kinked):
+        row, law = np.array(device.row()), type(device).junction
+        for volts in [0.5864366679223761, *rng.uniform(0.3, 3.0, 300).tolist()]:
+            amperes = law(row, volts)[0]
+            if amperes > 0.0:
+                _, v, i, _, _ = point(law, row, volts, amperes, volts / amperes, 0.0)
+                assert (v, i) == (pytest.approx(volts, rel=1e-13), pytest.approx(amperes, rel=1e-9))
 
 
 def test_errors_say_what_to_do() -> None:
