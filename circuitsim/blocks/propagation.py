@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks.kinks import Kinks, changed
 from circuitsim.blocks.protocol import Arrays, State
-from circuitsim.errors import UsageError
+from circuitsim.errors import ConvergenceError, UsageError
 
 METHODS = ("ep", "bp", "implicit")
 """Equilibrium propagation, truncated backpropagation, implicit differentiation."""
@@ -58,6 +58,17 @@ def check_strength(beta: float) -> None:
 def strengths(variant: str, beta: float) -> tuple[float, ...]:
     """Strengths of the nudged phases of a variant; −β before β."""
     return {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[variant]
+
+
+class DivergedError(ConvergenceError):
+    """No sample of a batch has finite nudged states, though states without proof were asked for."""
+
+    def __init__(self, width: float) -> None:
+        super().__init__(
+            f"no sample of the batch has finite states under its nudges (their strengths are {width:g} apart): the nudged "
+            "energy has no minimum; choose a smaller beta, a nudge that does not follow the outputs, or, for chains, "
+            "scaled errors"
+        )
 
 
 class Contrast(NamedTuple):
@@ -104,6 +115,31 @@ class Contrast(NamedTuple):
         """(batch,) bool: the two states have finite squares, certified or not."""
         good = [_finite(state) for state in (self.plus, self.minus)]
         return good[0] & good[1]
+
+    def counted(self, allow_nonconvex: bool, certified: Array | None = None) -> Array:
+        """Samples that enter gradients: certified ones; where states without proof are allowed, all finite ones.
+
+        Parameters
+        ----------
+        allow_nonconvex : bool
+        certified : (batch,) bool array, optional
+            In place of `Contrast.certified`.
+
+        Returns
+        -------
+        (batch,) bool array
+
+        Raises
+        ------
+        DivergedError
+            Such states are allowed, and none is finite.
+        """
+        if not allow_nonconvex:
+            return self.certified if certified is None else certified
+        found = self.finite
+        if not bool(found.any()):
+            raise DivergedError(self.width)
+        return found
 
     @property
     def kinks(self) -> Kinks | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace, to_numpy
+from circuitsim.blocks.propagation import DivergedError
 from circuitsim.blocks.protocol import EnergyBlock
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm.chaining import Chaining, backward, forward, is_block
@@ -100,6 +100,11 @@ class Chain:
             ``kink_share``, of all clamped units and diodes those that change between the phases;
             ``uncertified_fraction``, the share of samples left out because a block's
             state is not certified to its tolerance.
+
+        Raises
+        ------
+        DivergedError
+            ``allow_nonconvex``, and no sample has finite nudged states.
         """
         x, targets, *weights = (self._of_one_library(part) for part in batch)
         if weights and self.chaining.last == "elastic":
@@ -121,11 +126,15 @@ class Chain:
             trusted = trusted & xp.asarray(state.certified)
         error = error * xp.astype(trusted, error.dtype)[:, None]
         gradients, share = None, 0.0
-        with contextlib.suppress(ConvergenceError):
+        try:
             found, certified, kinks = backward(steps, error, targets, self.loss, self.chaining)
             trusted, share = trusted & certified, kinks.share
             if bool(xp.any(trusted)) or self.chaining.allow_nonconvex:
                 gradients = {f"{number}.{name}": g for number, own in enumerate(found) for name, g in own.items()}
+        except ConvergenceError as problem:
+            # A block without an adjoint leaves the step out, and the caller counts it.
+            if isinstance(problem, DivergedError):
+                raise
         metrics = {"loss": float(xp.mean(values))}
         if _are_labels(targets):
             metrics["error"] = float(np.mean(_labels(output) != to_numpy(targets)))

@@ -222,7 +222,7 @@ def _passed(found: Contrast, scale: Array, rule: Chaining, batch: int) -> Passed
 
 def _counted(found: Contrast, rule: Chaining, like: Array) -> Array:
     """(batch,) bool: the samples that enter gradients, as an array of the library of another."""
-    return namespace(like).asarray(found.finite if rule.allow_nonconvex else found.certified)
+    return namespace(like).asarray(found.counted(rule.allow_nonconvex))
 
 
 def _held(counted: Array, values: Array, otherwise: Array | None = None) -> Array:

@@ -139,6 +139,11 @@ class DeepHopfieldNetwork:
             By parameter; None where no nudged state is a strict minimum.
         metrics : dict of str to float
             See the notes of the class.
+
+        Raises
+        ------
+        DivergedError
+            ``allow_nonconvex``, and no sample has finite nudged states.
         """
         pixels, labels = batch
         x, target = self._levels[pixels], self.targets(labels)
@@ -185,7 +190,7 @@ class DeepHopfieldNetwork:
             "kink_share": 0.0 if kinks is None else kinks.share,
             "uncertified_fraction": 1.0 - float(strict.mean()),
         }
-        used = found.finite if rule.allow_nonconvex else strict
+        used = found.counted(rule.allow_nonconvex, strict)
         if not used.any():
             return None, free.layers, metrics
         last = found.minus if rule.variant == "negative" else found.plus

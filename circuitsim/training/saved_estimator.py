@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +18,13 @@ from circuitsim.training.history import History
 
 Arrays = dict[str, np.ndarray]
 
+OTHER_NAMES = {
+    "learning_rate": "learning_rate_init", "lr": "learning_rate_init", "n_iter": "max_iter", "epochs": "max_iter",
+    "n_epochs": "max_iter", "batch": "batch_size", "seed": "random_state", "hidden_layer_sizes": "hidden",
+    "hidden": "n_components",
+}  # fmt: skip
+"""Names of other classes and libraries, and scikit-learn's or this package's."""
+
 
 class SavedEstimator:
     """Adds `save` and `load` to an estimator whose fitted attributes are arrays, numbers and a model.
@@ -24,6 +34,12 @@ class SavedEstimator:
     """
 
     _fitted: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give the constructor hints for parameters under other names."""
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            setattr(cls, "__init__", _hinting(cls.__dict__["__init__"]))
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator as one file, read back by `load`.
@@ -86,6 +102,23 @@ class SavedEstimator:
     def _set_model(self, arrays: Arrays, facts: Any) -> None:
         """Take back what `_model_state` gave."""
         raise TypeError(f"{type(self).__name__} does not say what its model is")
+
+
+def _hinting(constructor: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, with an error that says which name was meant."""
+    known = list(inspect.signature(constructor).parameters)[1:]
+
+    @functools.wraps(constructor)
+    def checked(self: Any, *arguments: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in known:
+                other = OTHER_NAMES.get(name)
+                near = [other] if other in known else difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(known)}"
+                raise TypeError(f"{type(self).__name__} has no parameter '{name}': {hint}")
+        constructor(self, *arguments, **parameters)
+
+    return checked
 
 
 def _plain(name: str, array: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
+from circuitsim.blocks.propagation import DivergedError
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.blocks.strict_minimum import convex_between, least_curvature
@@ -85,6 +86,12 @@ def test_what_diverges_is_computed_only_when_asked_and_never_certified() -> None
     found, metrics = gradient_of(10.0, "mse", Chaining(**rule, allow_nonconvex=True))
     assert metrics["uncertified_fraction"] == 1.0
     assert not np.linalg.norm(found - exact) < np.linalg.norm(exact)
+
+
+def test_a_batch_that_diverges_as_a_whole_is_an_error() -> None:
+    """Not a gradient of zero, with which a run would go on."""
+    with pytest.raises(DivergedError, match="smaller beta"):
+        gradient_of(1e6, "mse", Chaining(beta=0.5, last="elastic", scale_errors=False, allow_nonconvex=True))
 
 
 def test_scaled_errors_are_not_refused() -> None:

@@ -110,3 +110,16 @@ def test_tensorboard(tmp_path, monkeypatch, capsys) -> None:
     assert [value.tag for value in events[0].summary.value] == ["loss", "error"]
     assert main([*words, str(tmp_path / "logs")]) == 0
     assert len(list((tmp_path / "logs").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given", "meant"),
+    [
+        (DRNClassifier, "learning_rate", "learning_rate_init"),
+        (ContrastiveDivergenceRBM, "n_iter", "max_iter"),
+        (CircuitClassifier, "batchsize", "batch_size"),
+    ],
+)
+def test_a_parameter_under_another_name_is_named(estimator, given: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"no parameter '{given}': did you mean '{meant}'"):
+        estimator(**{given: 1})
