@@ -65,9 +65,9 @@ class DivergedError(ConvergenceError):
 
     def __init__(self, width: float) -> None:
         super().__init__(
-            f"no sample of the batch has finite states under its nudges (their strengths are {width:g} apart): the nudged "
-            "energy has no minimum; choose a smaller beta, a nudge that does not follow the outputs, or, for chains, "
-            "scaled errors"
+            f"no sample of the batch has finite states under its nudges (their strengths are {width:g} apart): the "
+            "nudged energy has no minimum; choose a smaller beta, a nudge that does not follow the outputs, or, for "
+            "chains, scaled errors"
         )
 
 

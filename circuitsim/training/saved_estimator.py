@@ -39,7 +39,7 @@ class SavedEstimator:
         """Give the constructor hints for parameters under other names."""
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
-            setattr(cls, "__init__", _hinting(cls.__dict__["__init__"]))
+            cls.__init__ = _hinting(cls.__dict__["__init__"])  # type: ignore[method-assign]
 
     def save(self, path: Path | str) -> None:
         """Write the fitted estimator as one file, read back by `load`.
