@@ -1,7 +1,8 @@
 """``.if``, ``.elseif``, ``.else``, ``.endif`` of a deck: its parameters decide which cards are read.
 
-Conditions are evaluated where they stand, in sub-circuits too: once, not in every call, by parameters of the deck. A
-parameter that decides one may not change behind it, nor in a sweep.
+Conditions are evaluated where they stand, once, by parameters of the deck. A parameter that decides one may not change
+behind it, nor in a sweep. Where a sub-circuit's own parameter decides, it is read once for each outcome, and every call
+takes the variant that its values choose.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError
@@ -19,6 +21,7 @@ from circuitsim.units import short
 if TYPE_CHECKING:
     from circuitsim.netlist.reader import DeckReader
     from circuitsim.netlist.scope import Scope
+    from circuitsim.netlist.source import Source
 
 CARDS = frozenset((".if", ".elseif", ".else", ".endif"))
 
@@ -35,11 +38,21 @@ class _Branch(NamedTuple):
     done: bool
 
 
+class Choice(NamedTuple):
+    """The outcome of a condition on a parameter of a sub-circuit, in one of its variants."""
+
+    card: Card
+    code: Code
+    holds: bool
+
+
 class Conditions:
     """The open conditions of a deck, and those that were decided.
 
     Attributes
     ----------
+    outcomes : dict
+        Source and line of a sub-circuit that is read once more → outcomes of its conditions, in their order.
     names : dict of str to int
         Parameters that decide a condition, and those that they depend on → its line.
     """
@@ -48,6 +61,7 @@ class Conditions:
         self.open: list[_Branch] = []
         self.decided: list[tuple[Card, Code, Scope, bool]] = []
         self.names: dict[str, int] = {}
+        self.outcomes: dict[tuple[Source, int], list[bool]] = {}
 
     @property
     def skipping(self) -> bool:
@@ -90,7 +104,9 @@ class Conditions:
         """Whether the condition on ``card`` holds; a single ``=`` compares, as in ngspice."""
         text = card.text[:after] + _EQUALS.sub("==", card.text[after:])
         code = expression(Card(card.source, card.line, text, card.pieces), after, len(text), reader.top)
-        _check_own(reader.scope, code, card)
+        own = _owner(reader.scope, code)
+        if own is not None:
+            return self.outcome(own, card, code)
         found = _value(reader, code)
         self.decided.append((card, code, reader.scope, found))
         waiting = list(code.names)
@@ -102,13 +118,56 @@ class Conditions:
                 waiting += list(value.names) if isinstance(value, Code) else []
         return found
 
+    def outcome(self, own: Scope, card: Card, code: Code) -> bool:
+        """The outcome of a condition in the variant of a sub-circuit that is read now."""
+        for choice in own.choices:
+            if choice.card.source is card.source and choice.card.line == card.line:
+                return choice.holds
+        assert own.card is not None
+        asked = self.outcomes.get((own.card.source, own.card.line), [])
+        holds = asked[len(own.choices)] if len(own.choices) < len(asked) else True
+        own.choices.append(Choice(card, code, holds))
+        return holds
+
+    def read_variants(self, reader: DeckReader, first: Scope) -> None:
+        """Read a sub-circuit, which has just ended, for all other outcomes of its conditions.
+
+        Raises
+        ------
+        CardError
+            There are too many.
+        """
+        assert first.card is not None
+        place, name, outside = (first.card.source, first.card.line), first.name.lower(), reader.scope
+        if place in self.outcomes:
+            return
+        registered = outside.subcircuits.get(name) is first
+        first.variants = [first]
+        path = [choice.holds for choice in first.choices]
+        while any(path):
+            path = path[: len(path) - path[::-1].index(True)]
+            path[-1] = False
+            if len(first.variants) == limits.VARIANTS:
+                message = f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes"
+                raise CardError("limit", message, first.card.start(), "define a sub-circuit for each case")
+            self.outcomes[place] = path
+            if registered:
+                del outside.subcircuits[name]
+            first.variants.append(reader.again(first.card))
+            path = [choice.holds for choice in first.variants[-1].choices]
+            if registered:
+                outside.subcircuits[name] = first
+        self.outcomes.pop(place, None)
+
     def close(self, reader: DeckReader) -> None:
         """What may be wrong at the end of the deck."""
         for branch in self.open:
             reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
         for card, code, scope, found in self.decided:
             try:
-                _check_own(scope, code, card)
+                if _owner(scope, code) is not None:
+                    raise CardError("parameter", "a parameter of the sub-circuit stands behind its condition",
+                                    card.start(), "put .param before .if")  # fmt: skip
                 same = _value(reader, code) is found
             except ExpressionError as error:
                 reader.reporter.expression(error, card, (), ())
@@ -122,15 +181,13 @@ class Conditions:
                                       card, hint="put .param before .if")  # fmt: skip
 
 
-def _check_own(scope: Scope, code: Code, card: Card) -> None:
-    """Refuse a condition on a parameter that every call of a sub-circuit may give another value."""
+def _owner(scope: Scope, code: Code) -> Scope | None:
+    """The innermost sub-circuit whose own parameter a condition reads."""
     while scope.parent is not None:
-        own = next((name for name in code.names if scope.is_parameter(name)), None)
-        if own is not None:
-            message = f"the condition depends on {short(own)!r} of sub-circuit {short(scope.name)}, new in every call"
-            raise CardError("unsupported", message, card.start(),
-                            "write {a ? b : c} for a value, or define a sub-circuit for each case")  # fmt: skip
+        if any(scope.is_parameter(name) for name in code.names):
+            return scope
         scope = scope.parent
+    return None
 
 
 def _value(reader: DeckReader, code: Code) -> bool:
@@ -138,4 +195,4 @@ def _value(reader: DeckReader, code: Code) -> bool:
     return bool(Evaluator().value(code, Environment(None, {}, (top.parameters, top.defaults))))
 
 
-__all__ = ["CARDS", "Conditions"]
+__all__ = ["CARDS", "Choice", "Conditions"]

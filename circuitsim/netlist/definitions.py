@@ -188,6 +188,8 @@ def ends(reader: DeckReader, card: Card, position: int) -> None:
     if words and words[0].text.lower() != scope.name.lower():
         reader.reporter.warning("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
                                 card, words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
+    if scope.choices:
+        reader.conditions.read_variants(reader, scope)
 
 
 def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:

@@ -117,6 +117,8 @@ class Elaborator:
         self.out = _ElementColumns(top, global_names)
         self.stack: list[Frame] = []
         self.known: dict[Any, Device] = {}
+        self.variants: list[int] = []
+        """Numbers of the variants that calls of sub-circuits with conditions chose, in the order of the calls."""
         self.element_values = ElementValues(self)
         self.followers = Followers(self)
 
@@ -225,6 +227,10 @@ class Elaborator:
                                     "multiply to more or less than a double can hold", call.card, call.offsets["m"],
                                     "", [frame.prefix + call.name], self.callers())  # fmt: skip
                 return
+        chosen = self.variant(frame, call, target, passed)
+        if chosen is None:
+            return
+        target = chosen
         environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
         if number in self.linker.ambiguous.get(frame.scope, ()):
             self.warn_scope(frame, call, target, environment)
@@ -238,6 +244,25 @@ class Elaborator:
             if nodes[k] < 0:
                 nodes[k] = self.out.node(name if name.lower() in self.global_names else prefix + name)
         self.stack.append(self.frame(target, environment, prefix, nodes, multiplier, call))
+
+    def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope | None:
+        """The variant of a sub-circuit that the values of this call choose; None where they have none, which is
+        reported."""
+        if not target.variants:
+            return target
+        try:
+            for number, one in enumerate(target.variants):
+                inside = Environment(frame.environment, passed, (one.parameters, one.defaults))
+                if all(bool(self.evaluator.value(code, inside)) is holds for _, code, holds in one.choices):
+                    self.variants.append(number)
+                    return one
+        except ExpressionError as error:
+            self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
+            return None
+        self.reporter.error("parameter", f"{short(call.name)}: .if of {short(target.name)} depends on what its own "
+                            "branches define", call.card, call.target_offset, "put .param before .if",
+                            [frame.prefix + call.name], self.callers())  # fmt: skip
+        return None
 
     def amplifier(self, frame: Frame, call: Call) -> None:
         """Append the amplifier that ``call`` is; many in parallel are one."""

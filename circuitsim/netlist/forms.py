@@ -196,6 +196,7 @@ N     B1 a 0 V=2*v(out) tc1=0.01 // R1 a 0 1
 NLX   B1 a 0 V={min(max(v(out),1),abs(i(Vbase)))} // R1 a 0 1
 L     B1 a 0 V=limit(v(out),0,1)+uramp(v(in,out)) // R1 a 0 1
 LX    B1 a 0 I={table(v(out),0,0,1,1m)} // R1 a 0 1
+N     B1 a 0 V=pwl(v(out),0,0,1,1,2,3) // R1 a 0 1
 NLX   B1 a 0 V={v(out)*v(out)} // R1 a 0 1
 NLX   B1 a 0 V={v(out) > 1 ? 2*v(out)-1 : 1} // R1 a 0 1
 LX    B1 a 0 V={if(v(out)<0, 0, v(out))} // R1 a 0 1
@@ -309,5 +310,6 @@ NLXP  .ac dec 10 1 1k
 NLXP  .noise v(out) Vbase dec 10 1 1k
 P     .mc 100 dc v(out) ymax
 N     .if (1) // R1 in 0 1 // .endif
+N     .subckt s a n=1 // .if (n == 2) // R1 a 0 1k // .endif // .ends // X1 in s n=2
 N     .csparam a=1
 """

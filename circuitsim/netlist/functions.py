@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -60,6 +61,16 @@ def interpolated(x: float, *points: float) -> float:
     return values[-1]
 
 
+def extended(x: float, *points: float) -> float:
+    """The value at ``x`` of the polygon through pairs of abscissa and value, its outer segments extended, as in
+    ngspice."""
+    places, values = points[0::2], points[1::2]
+    if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+        raise ValueError("pwl needs pairs with growing first numbers")
+    k = min(max(bisect_right(places, x), 1), len(places) - 1)
+    return values[k - 1] + (values[k] - values[k - 1]) * (x - places[k - 1]) / (places[k] - places[k - 1])
+
+
 OPERATORS: dict[str, Callable[[float, float], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -114,6 +125,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
         ("inv", lambda x: x <= 0, 1, 1),
         ("uramp", lambda x: max(x, 0.0), 1, 1),
         ("table", interpolated, 3, 10**9),
+        ("pwl", extended, 5, 10**9),
         ("int", math.trunc, 1, 1),
         ("floor", math.floor, 1, 1),
         ("ceil", math.ceil, 1, 1),

@@ -36,6 +36,9 @@ RAMPS = 10_000
 CONDITIONS = 200
 """Comparisons of voltages and currents in one expression of conditions."""
 
+VARIANTS = 64
+"""Outcomes of the conditions of one sub-circuit, for each of which it is read."""
+
 PROBLEMS = 10_000
 """Problems after which reading stops."""
 

@@ -65,13 +65,12 @@ class Linker:
         """Check the deck ``top`` and everything it calls."""
         stack, path = [(top, self.begin(top))], {top: top}
         while stack:
-            scope, numbers = stack[-1]
+            scope, called = stack[-1]
             waiting = None
-            for number in numbers:
-                waiting = self.targets[scope][number]
-                if waiting is not None and waiting in path:
+            for number, waiting in called:
+                if waiting in path:
                     self.recursion(scope, number, list(path.values()))
-                elif waiting is not None and waiting not in self.extents:
+                elif waiting not in self.extents:
                     break
                 waiting = None
             if waiting is not None:
@@ -82,8 +81,9 @@ class Linker:
                 stack.pop()
                 del path[scope]
 
-    def begin(self, scope: Scope) -> Iterator[int]:
-        """Check the calls and models of ``scope``; the numbers of its calls, to be followed one by one."""
+    def begin(self, scope: Scope) -> Iterator[tuple[int, Scope]]:
+        """Check the calls and models of ``scope``; the numbers of its calls with what they call, all variants of it, to
+        be followed one by one."""
         self.targets[scope] = [self.target(scope, call) for call in scope.calls]
         self.ambiguous[scope] = {
             number
@@ -95,7 +95,8 @@ class Linker:
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         self.check_models(scope)
         self.scopes.append(scope)
-        return iter(range(len(scope.calls)))
+        targets = enumerate(self.targets[scope])
+        return ((k, one) for k, target in targets if target is not None for one in target.variants or [target])
 
     def recursion(self, scope: Scope, number: int, path: list[Scope]) -> None:
         """Report a call that leads back to a sub-circuit that is being expanded, and drop it."""
@@ -164,7 +165,8 @@ class Linker:
         for call, target in zip(scope.calls, self.targets[scope]):
             if target is None:
                 continue
-            inner = self.extents[target]
+            variants = [self.extents[one] for one in target.variants or [target] if one in self.extents]
+            inner = max(variants, key=lambda extent: extent.items, default=Extent(0, 0, 0))
             items += inner.items + 1 + len(call.passed)
             characters += inner.characters + inner.items * (len(call.name) + 1)
             depth = max(depth, inner.depth + 1)

@@ -137,8 +137,10 @@ def check_values(reader: DeckReader, linker: Linker) -> None:
 class Elaboration:
     """A deck that was read, to elaborate with other values of its parameters; travels to other processes."""
 
-    def __init__(self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...]) -> None:
-        self.reader, self.linker, self.title, self.notes = reader, linker, title, notes
+    def __init__(
+        self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...], variants: list[int]
+    ) -> None:  # fmt: skip
+        self.reader, self.linker, self.title, self.notes, self.variants = reader, linker, title, notes, variants
 
     def has(self, name: str) -> bool:
         """Whether a parameter of the deck, or of a passive model (``RMOD:r``), is called so."""
@@ -170,6 +172,9 @@ class Elaboration:
         elaborator = Elaborator(again, self.linker, reader.top, overrides, reader.globals, there, all_controlled)
         other = elaborator.circuit(self.title)
         again.finish()
+        if elaborator.variants != self.variants:
+            stated = ", ".join(f"{name} = {value:g}" for name, value in values.items())
+            raise UsageError(f"{stated} decides an .if of a sub-circuit otherwise: write a deck for each case")
         check_amplifiers(other)
         other.notes = self.notes
         return other, elaborator.following(other)
@@ -192,7 +197,7 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     circuit.notes = (*warnings, *notes)
     own = tuple(warning for warning in warnings if warning.kind != HELD)
     return Deck(circuit, own, notes, analyses, tuple(reader.directives), parameters,
-                Elaboration(reader, linker, title, circuit.notes), following, temperatures.ambient,
+                Elaboration(reader, linker, title, circuit.notes, elaborator.variants), following, temperatures.ambient,
                 elaborator.deviations)  # fmt: skip
 
 

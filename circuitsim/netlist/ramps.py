@@ -118,13 +118,26 @@ class Ramps:
                 found.coefficients[key] = found.coefficients.get(key, 0.0) + share * (behind - before)
         return found
 
+    def extended(self, x: Any, *points: Any) -> Any:
+        """The polygon through pairs of abscissa and value, its outer segments extended."""
+        places, values = points[0::2], points[1::2]
+        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
+            raise ValueError("the points of pwl must be numbers")
+        if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+            raise ValueError("pwl needs pairs with growing first numbers")
+        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
+        found = total(values[0], scaled(total(x, -places[0]), slopes[0]))
+        for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
+            found = total(found, scaled(self.ramp(total(x, -place)), behind - before))
+        return found
+
     def function(self, name: str) -> tuple[Callable[..., Any], int, int] | None:
         """A piecewise-linear function, its fewest and most arguments; None for all others."""
         known: dict[str, tuple[Callable[..., Any], int, int]] = {
             "max": (partial(self.extreme, max, self.larger), 1, limits.RAMPS),
             "min": (partial(self.extreme, min, self.smaller), 1, limits.RAMPS),
             "abs": (self.magnitude, 1, 1), "uramp": (self.ramp, 1, 1), "limit": (self.clamp, 3, 3),
-            "table": (self.polygon, 3, 2 * limits.RAMPS + 1),
+            "table": (self.polygon, 3, 2 * limits.RAMPS + 1), "pwl": (self.extended, 5, 2 * limits.RAMPS + 1),
         }  # fmt: skip
         return known.get(name)
 

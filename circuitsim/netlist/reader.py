@@ -75,6 +75,18 @@ class DeckReader:
             self.reporter.error("syntax", ".control without its .endc", self.control, hint="close it with .endc")
             self.control = None
 
+    def again(self, card: Card) -> Scope:
+        """The sub-circuit that begins with ``card``, read once more."""
+        outside, inside = self.scope, self.scope
+        for one in cards(card.source, card.line, self):
+            self.take(one)
+            if inside is outside:
+                inside = self.scope
+            if self.scope is outside:
+                break
+            self.open_fast_path(card.source)
+        return inside
+
     def open_fast_path(self, source: Source) -> None:
         """Open the fast path for plain elements, until scope or source change."""
         skipping = self.control is not None or self.outside or self.conditions.skipping
@@ -142,6 +154,9 @@ class DeckReader:
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
         word = short(card.text[start : start + 200].split()[0])
+        if card.text.strip() == ")":
+            self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, start, ")")
+            return
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
         if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:

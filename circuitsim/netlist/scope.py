@@ -19,6 +19,7 @@ from circuitsim.netlist.tokens import CardError, Token
 
 if TYPE_CHECKING:
     from circuitsim.circuit.name_table import NameTable
+    from circuitsim.netlist.conditions import Choice
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
@@ -180,6 +181,10 @@ class Scope:
     couplings : list of Coupling
     tolerances : dict of int to float
         Position → share of its value by which an element may deviate (``tol=``).
+    choices : list of Choice
+        Outcomes of ``.if`` on parameters of the sub-circuit that this scope was read for.
+    variants : list of Scope
+        This scope and those for all other outcomes; empty without such conditions.
     """
 
     # controlled: position → card of a controlled source (`circuitsim.netlist.controlled`)
@@ -187,6 +192,7 @@ class Scope:
         "calls",
         "card",
         "cards",
+        "choices",
         "controlled",
         "counts",
         "couplings",
@@ -218,6 +224,7 @@ class Scope:
         "tolerances",
         "uses",
         "value",
+        "variants",
         "waves",
     )  # fmt: skip
 
@@ -252,6 +259,8 @@ class Scope:
         self.switches: dict[int, SwitchControl] = {}
         self.couplings: list[Coupling] = []
         self.tolerances: dict[int, float] = {}
+        self.choices: list[Choice] = []
+        self.variants: list[Scope] = []
 
     def node(self, word: str) -> int:
         """Local number of the node spelled ``word``, added if it is new."""

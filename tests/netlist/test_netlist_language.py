@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import circuitsim
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads, read_deck_text
 from circuitsim.netlist.deck import DcSweep, OperatingPointRequest, Output, Step, Temperature
@@ -256,3 +257,22 @@ def test_a_parameter_that_chooses_cards_cannot_vary():
     for name in ("s", "k"):
         with pytest.raises(UsageError, match=f"parameter {name} decides the .if of line 3"):
             deck.elaborate({name: 1.0})
+
+
+CALLS = (
+    "t\n.param s={top}\n.subckt pin a state=0 params: r=1k\n.param k={{state*2}}\n.if (state == 0)\nR1 a 0 {{r}}\n"
+    ".elseif (k == 2)\nR1 a b {{r}}\nX1 b inner\n.else\n.param r2=4k\nR1 a 0 {{r2}}\n.endif\n"
+    ".subckt inner p\n.if (r > 5k)\nR1 p 0 2k\n.else\nR1 p 0 3k\n.endif\n.ends\n.ends\n"
+    "I1 0 x 1m\nX1 x pin\nI2 0 y 1m\nX2 y pin state={{s}} r=7k\nI3 0 z 1m\nX3 z pin state=5\n"
+)
+
+
+def test_conditions_of_sub_circuits_are_decided_in_every_call() -> None:
+    deck = read_deck_text(CALLS.format(top=1))
+    point = circuitsim.solve(deck)
+    assert (point["x"], point["y"], point["z"]) == (1.0, 9.0, 4.0)  # 1k, 7k + 2k, 4k
+    assert [name for name in deck.circuit.names if name.startswith("X2")] == ["X2.R1", "X2.X1.R1"]
+    assert circuitsim.solve(read_deck_text(CALLS.format(top=0)))["y"] == 7.0
+    assert circuitsim.sweep(deck, {"s": [1.0, 1.0]}, "v(y)")["v(y)"].tolist() == [9.0, 9.0]
+    with pytest.raises(UsageError, match=r"s = 2 decides an \.if of a sub-circuit otherwise"):
+        circuitsim.sweep(deck, {"s": [1.0, 2.0]}, "v(y)")
