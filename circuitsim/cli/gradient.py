@@ -79,6 +79,8 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProbl
     plans += [(method, "") for method in ("coupled", "frequency", "agnostic")]
     for method, variant in plans:
         asked = {**options, "method": method, "variant": variant or "centred"}
+        if method != "ep":
+            asked["kink_share"] = None
         estimator, _ = learning.estimator_of(asked, setting)
         name = f"ep {variant}" if variant else method
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from circuitsim.training.history import History
 
 KINKS = "share of clamped units that change between the phases"
 """Title of the panel of kinks."""
+
+TITLE_LETTERS = 40
+"""In a line of a panel's title."""
 
 
 def save_figure(figure: Any, path: Path) -> Path:
@@ -61,6 +65,6 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
         values = [value for name in names for value in history.column(name) if math.isfinite(value)]
         if spans_decades(values):
             axes.set_yscale("log")
-        axes.set(title=title, xlabel="updates")
+        axes.set(title=textwrap.fill(title, TITLE_LETTERS), xlabel="updates")
         axes.legend(frameon=False)
     return save_figure(figure, path)

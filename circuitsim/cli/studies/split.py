@@ -196,7 +196,7 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
         cells = [_spread(v) for v in values.values()]
         lines.append(
             f"| {layers} | {block} | {len(values['ep'])} | {cells[0]} | {cells[1]} | "
-            f"{values['ep'].mean() - values['bp'].mean():+.2f} | {seconds['ep']:.0f} | {seconds['bp']:.0f} | "
+            f"{values['ep'].mean() - values['bp'].mean():+.2f} | {seconds['ep']:.3g} | {seconds['bp']:.3g} | "
             f"{paper[0]} | {paper[1]} |"
         )
     least = min(row["accuracy"] for row in rows)
