@@ -15,25 +15,18 @@ from circuitsim.time_domain.loop import (
     BEFORE,
     CORNER,
     CORNERS,
-    DELIVERED,
-    DISSIPATED,
     DONE,
     ENDLESS,
     ENTER,
     EVENTS,
     FAST,
     JUMP,
-    LARGEST,
-    LOST,
     MODE,
     NO_SET,
     NOW,
     ROOM,
     SEGMENTS,
-    SMALLEST,
     SOURCES,
-    TIME,
-    TURNED,
     WANTED,
     WINDOW,
     Track,
@@ -45,6 +38,7 @@ from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Segments, Turn
 from circuitsim.time_domain.waveforms import schedule
+from circuitsim.time_domain.windows import DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
 
 JUMPS = 2
 """Most jumps at one time."""
@@ -76,7 +70,7 @@ class Course:
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
         self.fixed = problem.fixed()
-        self.library = library or Library(problem.library_rows(), s, elements, stop)
+        self.library = library or Library(problem.library_rows(), s, elements, stop, problem.system, problem.decays)
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
             np.zeros(10), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
@@ -127,8 +121,8 @@ class Course:
         while True:
             library, walk = self.library, self.walk
             code = advance(
-                library.modes, library.count, library.inside, library.exponent, self.schedule, self.fixed, walk,
-                self.track, self.stop,
+                library.modes, library.decays, library.count, library.inside, library.exponent, self.schedule,
+                self.fixed, walk, self.track, self.stop,
             )  # fmt: skip
             if walk.number[TIME] != self.jumped_at:
                 self.jumps, self.jumped_at = 0, float(walk.number[TIME])
@@ -141,7 +135,8 @@ class Course:
         self._room()
 
     def _mode(self) -> None:
-        self.library.add(self.problem.mode(self.walk.found))
+        mode = self.problem.mode(self.walk.found)
+        self.library.add(mode, self.problem.parting(mode))
 
     def _window(self) -> None:
         self.library.add_window(int(self.walk.mark[NOW]), int(self.walk.mark[WANTED]))
@@ -154,7 +149,7 @@ class Course:
         """Put away the segments and events so far."""
         n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
         self.done.append(Track(*(
-            column[: n if k < 4 else e].copy() for k, column in enumerate(self.track)
+            column[: n if k < 5 else e].copy() for k, column in enumerate(self.track)
         )))  # fmt: skip
         self.walk.mark[[SEGMENTS, EVENTS]] = 0
 
@@ -230,8 +225,8 @@ class Course:
     # ------------------------------------------------------------------ the end
     def segments(self) -> Segments:
         """All segments of the run."""
-        start, mode, state, cause = (np.concatenate([part[k] for part in self.done]) for k in range(4))
-        return Segments(start, mode, state, cause, self.library.modes)
+        start, mode, state, cause, halvings = (np.concatenate([part[k] for part in self.done]) for k in range(5))
+        return Segments(start, mode, state, cause, halvings, self.library)
 
     def events(self) -> tuple[Event, ...]:
         """All events of the run."""
@@ -239,7 +234,7 @@ class Course:
         sets, found = self.library.modes.conducting, []
         changed: dict[tuple[int, int], tuple[str, ...]] = {}
         for part in self.done:
-            for time, error, lost, before, after in zip(*(column.tolist() for column in part[4:])):
+            for time, error, lost, before, after in zip(*(column.tolist() for column in part[5:])):
                 if (before, after) not in changed:
                     which = np.flatnonzero(sets[before] != sets[after]).tolist()
                     changed[before, after] = tuple("-+"[int(sets[after, k])] + names[k] for k in which)
@@ -255,6 +250,6 @@ class Course:
 
 def _track(room: int, states: int) -> Track:
     """Room for segments and events."""
-    mode, cause, before, after = np.zeros((4, room), dtype=np.int64)
+    mode, cause, halvings, before, after = np.zeros((5, room), dtype=np.int64)
     time, error, lost = np.zeros((3, room))
-    return Track(np.zeros(room), mode, np.zeros((room, states)), cause, time, error, lost, before, after)
+    return Track(np.zeros(room), mode, np.zeros((room, states)), cause, halvings, time, error, lost, before, after)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.time_domain.decays import Decays, Parting
 from circuitsim.time_domain.exponentials import node_exponentials
 from circuitsim.time_domain.modes import Mode
 from circuitsim.time_domain.roots import POINTS, SHARES
@@ -102,18 +103,21 @@ class Rows(NamedTuple):
 class Library:
     """The modes and windows of one run."""
 
-    def __init__(self, rows: Rows, s: int, elements: int, longest: float) -> None:
+    def __init__(
+        self, rows: Rows, s: int, elements: int, longest: float, system: np.ndarray, decaying: bool
+    ) -> None:  # fmt: skip
         self.rows, self.s, self.elements = rows, s, elements
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
+        self.decaying, self.system, self.of_sources = decaying, system, np.linalg.eigvals(system)
         n = s + rows.storing.size
         self.modes = _Room(1).arrays(n, s, rows, elements, 1)
-        self.inside = np.zeros((1, n, POINTS, n))
+        self.decays = _Room(1).decays(n if decaying else 0, s if decaying else 0, rows, elements)
+        self.inside = np.zeros((1, s, POINTS, s) if decaying else (1, n, POINTS, n))
 
-    def add(self, mode: Mode) -> None:
-        """Take a mode; its number is the count before."""
-        rows, s, q = self.rows, self.s, self.rows.storing.size
-        n, k = s + q, mode.states.size
+    def add(self, mode: Mode, parting: Parting | None) -> None:
+        """Take a mode, and its decaying parts where it has such; its number is the count before."""
+        rows, s, q, k = self.rows, self.s, self.rows.storing.size, mode.states.size
         checks = _nonzero(np.concatenate([mode.loops, mode.cuts]))
         of_sources = _nonzero(np.concatenate([mode.source_loops, mode.source_cuts]))
         self._grow(max(len(checks), len(of_sources)))
@@ -121,13 +125,13 @@ class Library:
         xw = np.concatenate([self.elements + np.arange(s), rows.storing])
         conducts = mode.conducting[:d, None]
 
-        values = np.linalg.eigvals(mode.system)
+        values = np.linalg.eigvals(mode.system) if parting is None else self.of_sources
         turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
         fastest = np.abs(values.imag[turning]).max(initial=0.0)
         modes.conducting[at], modes.size[at] = mode.conducting, k
         modes.place[at, :k] = np.searchsorted(rows.storing, mode.states)
         modes.system[at] = ordered_square(mode, s, q)
-        modes.radius[at] = np.abs(values).max(initial=0.0)
+        modes.radius[at] = np.abs(values).max(initial=0.0 if parting is None else parting.rate.max(initial=0.0))
         modes.longest[at] = TURN / fastest if fastest > 0.0 else np.inf
         modes.voltage[at], modes.current[at] = ordered(mode.voltage, k, s, q), ordered(mode.current, k, s, q)
         slack = np.where(conducts, modes.current[at, rows.diodes], -modes.voltage[at, rows.diodes])
@@ -138,8 +142,19 @@ class Library:
         modes.checks[at, : len(checks)], modes.many[at] = checks[:, xw], len(checks)
         modes.source_checks[at, : len(of_sources)], modes.source_many[at] = of_sources, len(of_sources)
         modes.window[at] = -1
+        if parting is not None:
+            self._part(parting, k)
         self.count += 1
-        assert n == modes.system.shape[1]
+
+    def _part(self, parting: Parting, k: int) -> None:
+        """Take the decaying parts of the mode at hand, of ``k`` states."""
+        at, s, modes, (many, rate, start, drive, shape, *over) = self.count, self.s, self.modes, self.decays
+        c = parting.rate.size
+        many[at], rate[at, :c] = c, parting.rate
+        start[at, :c, :k], drive[at, :c], shape[at, :k, :c] = parting.start, parting.drive, parting.shape
+        for found, rows in zip(over, (modes.voltage, modes.current, modes.slack)):
+            found[at, :, :s] = rows[at, :, :s]
+            found[at, :, s : s + c] = rows[at, :, s : s + k] @ parting.shape
 
     def _controls(self, closed: np.ndarray, modes: Modes, at: int) -> np.ndarray:
         """How far each control is from the threshold at which its switch changes."""
@@ -152,16 +167,15 @@ class Library:
         return found
 
     def add_window(self, mode: int, halvings: int) -> None:
-        """Compute the matrix exponentials of one window of a mode."""
+        """Compute the matrix exponentials of one window of a mode; of the sources alone where the states decay."""
         if self.windows * self.inside[0].nbytes > MEMORY:
             self.modes.window[:], self.windows = -1, 0
         if self.windows == len(self.inside):
             self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
         length = np.ldexp(1.0, self.exponent - halvings)
-        node_exponentials(
-            self.modes.system[mode], self.modes.radius[mode], length * SHARES, self.inside[self.windows]
-        )  # fmt: skip
-        self.modes.window[mode, halvings] = self.windows
+        matrix = self.system if self.decaying else self.modes.system[mode]
+        node_exponentials(matrix, self.modes.radius[mode], length * SHARES, self.inside[self.windows])
+        self.modes.window[0 if self.decaying else mode, halvings] = self.windows
         self.windows += 1
 
     def _grow(self, checks: int) -> None:
@@ -169,12 +183,12 @@ class Library:
         room, most = self.modes.radius.size, self.modes.checks.shape[1]
         if self.count < room and checks <= most:
             return
-        larger = _Room(room if self.count < room else 2 * room).arrays(
-            self.s + self.rows.storing.size, self.s, self.rows, self.elements, max(checks, most)
-        )  # fmt: skip
-        for old, new in zip(self.modes, larger):
+        n, larger = self.s + self.rows.storing.size, _Room(room if self.count < room else 2 * room)
+        modes = larger.arrays(n, self.s, self.rows, self.elements, max(checks, most))
+        decays = larger.decays(*((n, self.s) if self.decaying else (0, 0)), self.rows, self.elements)
+        for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old
-        self.modes = larger
+        self.modes, self.decays = modes, decays
 
 
 class _Room(NamedTuple):
@@ -195,16 +209,31 @@ class _Room(NamedTuple):
             new(kind=np.int64), new(kind=np.int64), new(LENGTHS, kind=np.int64) - 1,
         )  # fmt: skip
 
+    def decays(self, n: int, s: int, rows: Rows, elements: int) -> Decays:
+        """Zeros; empty where ``n`` is 0. A mode has at most a part for each state and each state of a source."""
+        d, q = (rows.diodes.size + rows.on.size if n else 0), n - s
+
+        def new(*shape: int, kind: Any = float) -> np.ndarray:
+            return np.zeros((self.modes, *shape), kind)
+
+        return Decays(
+            new(kind=np.int64), new(n), new(n, q), new(n, s), new(q, n), new(elements, s + n), new(elements, s + n),
+            new(d, s + n),
+        )  # fmt: skip
+
 
 def ordered(matrix: np.ndarray, k: int, s: int, q: int) -> np.ndarray:
     """Rows over (k states, s states of sources) as rows over the library's state vector (s + q)."""
-    return np.pad(np.concatenate([matrix[:, k:], matrix[:, :k]], axis=1), ((0, 0), (0, q - k)))
+    found = np.zeros((len(matrix), s + q), matrix.dtype)
+    found[:, :s], found[:, s : s + k] = matrix[:, k:], matrix[:, :k]
+    return found
 
 
 def ordered_square(mode: Mode, s: int, q: int) -> np.ndarray:
     """A mode's system over the library's state vector: (s + q, s + q)."""
-    k = mode.states.size
-    return ordered(np.pad(np.roll(mode.system, s, axis=0), ((0, q - k), (0, 0))), k, s, q)
+    k, found = mode.states.size, np.zeros((s + q, s + q), mode.system.dtype)
+    found[:s], found[s : s + k] = ordered(mode.system[k:], k, s, q), ordered(mode.system[:k], k, s, q)
+    return found
 
 
 def _nonzero(rows: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.couplings import mutual_inductances
+from circuitsim.time_domain.decays import Parting, parting
 from circuitsim.time_domain.library import Rows
 from circuitsim.time_domain.loop import Fixed
 from circuitsim.time_domain.modes import Mode, Parts, Role, mode_of
@@ -77,15 +78,28 @@ class Problem:
         self.system = block_diag(*(wave.system for wave in self.waveforms))
         self.rows = block_diag(*(wave.row for wave in self.waveforms))[:-1]
 
+    @property
+    def decays(self) -> bool:
+        """Whether there are no capacitors beside inductors: see `circuitsim.time_domain.decays`."""
+        return bool(np.unique(self.parts.role[self.storing]).size <= 1)
+
+    def parting(self, mode: Mode) -> Parting | None:
+        """The decaying parts of a mode, where the circuit has such."""
+        return parting(self._valued(mode.conducting), mode, self.resistors) if self.decays else None
+
     def mode(self, conducting: np.ndarray) -> Mode:
         """The linear system of a set of conducting diodes and closed switches."""
-        parts, d = self.parts, self.diodes.size
-        if self.switched.size:
-            value = parts.value.copy()
-            value[self.switched] = self.ohms(conducting[d:])
-            parts = parts._replace(value=value)
+        parts, d = self._valued(conducting), self.diodes.size
         found = mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
         return found._replace(conducting=conducting.copy())
+
+    def _valued(self, conducting: np.ndarray) -> Parts:
+        """The elements with the resistances of switches in these states."""
+        if not self.switched.size:
+            return self.parts
+        value = self.parts.value.copy()
+        value[self.switched] = self.ohms(conducting[self.diodes.size :])
+        return self.parts._replace(value=value)
 
     def ohms(self, closed: np.ndarray) -> np.ndarray:
         """Resistances of the switches, Ω, for states (…, switches)."""
@@ -114,7 +128,8 @@ class Problem:
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
             self.diodes.size, role[self.storing] == Role.CAPACITOR, np.abs(self.rows),
-            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
+            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.decays, self.system,
+            float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)),
         )  # fmt: skip
 
     def resistances(self) -> tuple[float, float]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.decays import evaluate_decays
 from circuitsim.time_domain.exponentials import evaluate as evaluate_states
-from circuitsim.time_domain.library import Modes
+from circuitsim.time_domain.library import Library, Modes
 from circuitsim.time_domain.roots import POINTS
 
 if TYPE_CHECKING:
@@ -58,14 +59,23 @@ class Segments(NamedTuple):
     state : (n, N) float array
     cause : (n,) int array
         The diode or switch whose event ends it; −1 for corners, ends of windows and of the run.
-    modes : Modes
+    halvings : (n,) int array
+        The window by which it was resolved, of the library's.
+    library : Library
+        Modes and windows.
     """
 
     start: np.ndarray
     mode: np.ndarray
     state: np.ndarray
     cause: np.ndarray
-    modes: Modes
+    halvings: np.ndarray
+    library: Library
+
+    @property
+    def modes(self) -> Modes:
+        """All modes."""
+        return self.library.modes
 
     def conducting(self, where: np.ndarray) -> np.ndarray:
         """Conducting diodes and closed switches (n, d) of segments (n,)."""
@@ -108,6 +118,13 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     where = np.searchsorted(segments.start, times, side="right") - 1
     modes = segments.modes
     voltage, current = np.empty((2, times.size, modes.voltage.shape[1]))
+    library = segments.library
+    if library.decaying:
+        evaluate_decays(
+            library.inside, modes.window[0], library.exponent, library.decays, modes,
+            (segments.mode, segments.start, segments.state, segments.halvings), where, times, voltage, current,
+        )  # fmt: skip
+        return voltage, current, where
     evaluate_states(
         modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
         times, voltage, current,

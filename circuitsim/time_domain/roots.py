@@ -14,6 +14,8 @@ from circuitsim.time_domain.exponentials import put
 
 POINTS = 32
 """Chebyshev nodes of a window."""
+SHORTLY = 1e-3
+"""Share of half a window before its end within which a waveform that falls to zero there does so."""
 DEPTH = 44
 """Halvings after which a root without a change of sign is none."""
 
@@ -23,6 +25,8 @@ SHARES = 0.5 * (1.0 + NODES)
 """The nodes as shares of a window."""
 TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, POINTS - 1))
 """Values at the nodes → coefficients."""
+TO_NODES = chebyshev.chebvander(NODES, POINTS - 1)
+"""Coefficients → values at the nodes."""
 TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
 """Values at the nodes → the interpolant at the left end of the window."""
 HALVES = np.stack([TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1) for side in (-1.0, 1.0)])
@@ -127,13 +131,13 @@ def first_zero(coefficients, limit):
 
 
 @jit()
-def first_root(values, orders, size):
+def first_root(series, orders, size):
     """The first time at which one of several waveforms becomes negative, as a share of the window, and its index.
 
     Parameters
     ----------
-    values : (d, POINTS) float array
-        The waveforms at the nodes.
+    series : (d, POINTS) float array
+        Coefficients of the waveforms.
     orders : (d,) int array
         Number of leading Taylor terms that are zero at the left end; waveforms of negative order are left out.
     size : (d,) float array
@@ -149,21 +153,43 @@ def first_root(values, orders, size):
     for d in range(orders.size):
         if orders[d] < 0:
             continue
-        noise, largest = 1e-13 * size[d], 0.0
-        for p in range(POINTS):
-            largest = max(largest, abs(values[d, p]))
-        if largest <= noise:
-            continue
+        whole = 0.0
         for k in range(POINTS):
-            c[k] = 0.0
-        # Without the leading zeros at the left end the first root is a root of its own.
-        for p in range(POINTS):
-            x = values[d, p]
-            for _ in range(orders[d]):
-                x /= SHARES[p]
-            for k in range(POINTS):
-                c[k] += TO_COEFFICIENTS[k, p] * x
+            whole += abs(series[d, k])
+        if whole <= 1e-13 * size[d]:
+            continue
+        if orders[d] == 0:
+            put(series[d], c)
+        else:
+            without_zeros(series[d], orders[d], c)
         found = first_zero(c, best)
         if 0.0 < found < best:
             best, which = found, d
     return best, which
+
+
+@jit()
+def zero_at(series, orders, size, share):
+    """The first of several waveforms that has fallen to zero at a share of the window, up to rounding; −1: none."""
+    x = 2.0 * share - 1.0
+    for d in range(orders.size):
+        if orders[d] >= 0:
+            value, noise = at(series[d], POINTS, x), 1e-14 * size[d]
+            if abs(value) <= noise and at(series[d], POINTS, x - SHORTLY) > 10.0 * noise:
+                return d
+    return -1
+
+
+@jit()
+def without_zeros(series, order, c):
+    """Fill in the coefficients of a waveform over t^order: its first root is a root of its own."""
+    for k in range(POINTS):
+        c[k] = 0.0
+    for p in range(POINTS):
+        x = 0.0
+        for k in range(POINTS):
+            x += TO_NODES[p, k] * series[k]
+        for _ in range(order):
+            x /= SHARES[p]
+        for k in range(POINTS):
+            c[k] += TO_COEFFICIENTS[k, p] * x

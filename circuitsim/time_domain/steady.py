@@ -17,7 +17,6 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.jump_derivatives import jump_maps
-from circuitsim.time_domain.loop import CURRENT, VOLTAGE
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.periods import periodic
@@ -25,6 +24,7 @@ from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import LARGEST_POINTS, finished
 from circuitsim.time_domain.waveforms import Waveform
+from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
 MOST = 100
 """Most periods that are run."""

@@ -1,0 +1,321 @@
+"""Circuits that store energy in capacitors alone, or in inductors alone: decaying exponentials, driven by the sources.
+
+In units of √J the states x of such a mode obey ẋ = −Fᵀ F x + B w, F the resistors' voltages in units of √W. The
+singular value decomposition of F gives the rates, as squares: no eigenvalue is a difference of large numbers, and what
+no resistor moves stays as it is. Along each right singular vector ẏ = −λ y + b w; on a window y is a Chebyshev series
+whose coefficients obey a recurrence (`decay`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim._jit import jit
+from circuitsim.time_domain.modes import Mode, Parts
+from circuitsim.time_domain.roots import POINTS, TO_COEFFICIENTS, TO_NODES
+
+ORDER = 44
+"""Coefficients of a series; the first `POINTS` locate roots."""
+RANK = 1e-15
+"""Singular values below this share of the largest, times their number, are zero."""
+UNDRIVEN = 1e-13
+"""Share of the magnitudes in a sum below which a source does not move a state."""
+RESOLVED = 1e-12
+"""Last coefficients of a resolved window against the largest."""
+LEFT = 0.1
+"""Weight of what an interpolant misses at the left end, where it extrapolates."""
+
+
+class Decays(NamedTuple):
+    """The decaying parts of all modes, by number: ``c`` parts, ``q`` states, ``s`` states of sources.
+
+    Attributes
+    ----------
+    many : (n,) int array
+        Number of parts.
+    rate : (n, c) float array
+        λ, 1/s.
+    start : (n, c, q) float array
+        y over the mode's states.
+    drive : (n, c, s) float array
+        b.
+    shape : (n, q, c) float array
+        Changes of the states over those of y.
+    voltage, current : (n, m, s + c) float arrays
+        Branch voltages and currents over the changes of w and y; what is there at the beginning stays.
+    slack : (n, d, s + c) float array
+    """
+
+    many: np.ndarray
+    rate: np.ndarray
+    start: np.ndarray
+    drive: np.ndarray
+    shape: np.ndarray
+    voltage: np.ndarray
+    current: np.ndarray
+    slack: np.ndarray
+
+
+class Parting(NamedTuple):
+    """The decaying parts of one mode: rates (c,), their values over the states (c, k), what drives them (c, s), and the
+    states over them (k, c)."""
+
+    rate: np.ndarray
+    start: np.ndarray
+    drive: np.ndarray
+    shape: np.ndarray
+
+
+def parting(parts: Parts, mode: Mode, resistors: np.ndarray) -> Parting:
+    """The decaying parts of a mode.
+
+    Parameters
+    ----------
+    parts : Parts
+        With the resistances of the mode.
+    mode : Mode
+        Of capacitors without inductors, or of inductors without capacitors.
+    resistors : (r,) int array
+        Elements.
+    """
+    k, s = mode.states.size, mode.system.shape[0] - mode.states.size
+    if k == 0:
+        return Parting(np.zeros(0), np.zeros((0, 0)), np.zeros((0, s)), np.zeros((0, 0)))
+    own = mode.dependent[:, :k]
+    stored = own.T @ (parts.value[:, None] * own)
+    if parts.coupling is not None:
+        stored += own.T @ parts.coupling @ own
+    root = np.linalg.cholesky(stored)
+    flow = mode.voltage[resistors, :k] / np.sqrt(parts.value[resistors])[:, None]
+    _, size, across = np.linalg.svd(np.linalg.solve(root, flow.T).T, full_matrices=False)
+    across = across[size > RANK * max(flow.shape) * size.max(initial=0.0)]
+    rate, start, shape = size[: len(across)] ** 2, across @ root.T, np.linalg.solve(root.T, across.T)
+    # What moves states without any resistor: charges of current sources, capacitors in loops with sources.
+    given = mode.system[:k, k:]
+    drive = start @ given
+    rest = given - shape @ drive
+    rest[np.abs(rest) <= UNDRIVEN * (np.abs(given) + np.abs(shape) @ np.abs(drive))] = 0.0
+    free = np.flatnonzero(rest.any(axis=0))
+    return Parting(
+        np.append(rate, np.zeros(free.size)), np.concatenate([start, np.zeros((free.size, k))]),
+        np.concatenate([drive, np.eye(s)[free]]), np.concatenate([shape, rest[:, free]], axis=1),
+    )  # fmt: skip
+
+
+class Piece(NamedTuple):
+    """Waveforms on a window.
+
+    Attributes
+    ----------
+    series : (s + c, ORDER) float array
+        Chebyshev coefficients of the changes of w and y since the window's beginning.
+    nodes : (POINTS, s + c) float array
+        Their values at the window's nodes.
+    tail, rest, last : (s + c,) float arrays
+        Largest of the last coefficients that roots see; sum of all but the first; value at the right end.
+    peak : (s + q,) float array
+        Sizes of the sources' states and of the states.
+    clear : (d,) bool array
+        Waveforms of events without a zero on the window.
+    """
+
+    series: np.ndarray
+    nodes: np.ndarray
+    tail: np.ndarray
+    rest: np.ndarray
+    last: np.ndarray
+    peak: np.ndarray
+    clear: np.ndarray
+
+
+@jit()
+def room_of(decays):
+    """Room for a window."""
+    n, d = decays.voltage.shape[2], decays.slack.shape[1]
+    one, peak = np.zeros((3, n)), np.zeros(n)
+    return Piece(np.zeros((n, ORDER)), np.zeros((POINTS, n)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
+
+
+@jit()
+def decay(rate, half, drive, w, sources, start, out):
+    """Fill in the series of y − y₀ of ẏ = −λ y + b w on a window of 2 ``half``, from w₀ and the series of w − w₀.
+
+    With y′ in place of y the rule 2 k c_k = c′_{k−1} − c′_{k+1} couples neighbours only: c_k = α_k c_{k−1} + β_k from
+    the last one down, all divisors positive; the beginning gives c_0.
+    """
+    s, a = drive.size, rate * half
+    push = np.zeros(ORDER + 1)
+    for i in range(s):
+        if drive[i] != 0.0:
+            push[0] += half * drive[i] * w[i]
+            for k in range(POINTS):
+                push[k] += half * drive[i] * sources[i, k]
+    push[0] -= a * start
+    alpha = np.empty(ORDER)
+    alpha[0] = 0.0
+    # Beyond the last coefficient those of e^{−λ t} go on: −I_k(a) / I_{k−1}(a), however fast it is.
+    after, above = -a / (ORDER + math.sqrt(ORDER * ORDER + a * a)), 0.0
+    for k in range(ORDER - 1, 0, -1):
+        twice = 2.0 if k == 1 else 1.0
+        divisor = 2.0 * k - a * after
+        above = (twice * push[k - 1] - push[k + 1] + a * above) / divisor
+        after = -a * twice / divisor
+        alpha[k], out[k] = after, above
+    # Values at the left end: of c_0 = 1 alone, and of the rest.
+    whole, other, one, found, sign = 1.0, 0.0, 1.0, 0.0, 1.0
+    for k in range(1, ORDER):
+        sign = -sign
+        one, found = alpha[k] * one, alpha[k] * found + out[k]
+        whole, other = whole + sign * one, other + sign * found
+    out[0] = -other / whole
+    for k in range(1, ORDER):
+        out[k] += alpha[k] * out[k - 1]
+
+
+@jit()
+def series_of(inside, decays, m, z, half, piece):
+    """Fill in the series of the changes of sources' states and of decaying parts, and sums of their coefficients."""
+    s = inside.shape[0]
+    for i in range(s):
+        for k in range(ORDER):
+            piece.series[i, k] = 0.0
+    for p in range(POINTS):
+        for i in range(s):
+            value = 0.0
+            for j in range(s):
+                value += inside[j, p, i] * z[j]
+            for k in range(POINTS):
+                piece.series[i, k] += TO_COEFFICIENTS[k, p] * (value - z[i])
+    for c in range(decays.many[m]):
+        start = 0.0
+        for i in range(decays.start.shape[2]):
+            start += decays.start[m, c, i] * z[s + i]
+        decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, start, piece.series[s + c])
+    for j in range(s + decays.many[m]):
+        piece.tail[j] = max(abs(piece.series[j, POINTS - 1]), abs(piece.series[j, POINTS - 2]))
+        piece.rest[j], piece.last[j] = 0.0, piece.series[j, 0]
+        for k in range(1, ORDER):
+            piece.rest[j] += abs(piece.series[j, k])
+            piece.last[j] += piece.series[j, k]
+
+
+@jit()
+def resolved(decays, m, s, z, z_size, piece):
+    """Whether the sources' states and all states are resolved: their last coefficients, and the sources' beginning.
+
+    Their sizes on the window, those of the run or of their values at its ends, are filled in.
+    """
+    for i in range(s):
+        gap, sign = 0.0, 1.0
+        for k in range(POINTS):
+            gap += sign * piece.series[i, k]
+            sign = -sign
+        piece.peak[i] = max(z_size[i], abs(z[i]))
+        if max(piece.tail[i], LEFT * abs(gap)) > RESOLVED * piece.peak[i]:
+            return False
+    for i in range(decays.shape.shape[1]):
+        tail, end = 0.0, z[s + i]
+        for c in range(decays.many[m]):
+            tail += abs(decays.shape[m, i, c]) * piece.tail[s + c]
+            end += decays.shape[m, i, c] * piece.last[s + c]
+        piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end))
+        if tail > RESOLVED * piece.peak[s + i]:
+            return False
+    return True
+
+
+@jit()
+def decay_stretch(inside, decays, modes, m, z, z_size, half, piece, slack, slack_size):
+    """The waveforms on a window: series of those of events that may have a zero; returns whether they are resolved."""
+    s, many = inside.shape[0], decays.many[m]
+    series_of(inside, decays, m, z, half, piece)
+    if not resolved(decays, m, s, z, z_size, piece):
+        return False
+    for d in range(slack_size.size):
+        fixed, size, tail, rest = 0.0, 0.0, 0.0, 0.0
+        for i in range(z.size):
+            fixed += modes.slack[m, d, i] * z[i]
+            size += abs(modes.slack[m, d, i]) * piece.peak[i]
+        for j in range(s + many):
+            row = decays.slack[m, d, j]
+            fixed += row * piece.series[j, 0]
+            tail += abs(row) * piece.tail[j]
+            rest += abs(row) * piece.rest[j]
+        if tail > RESOLVED * size:
+            return False
+        slack_size[d] = size
+        piece.clear[d] = fixed > rest
+        if not piece.clear[d]:
+            slack[d, 0] = fixed
+            for k in range(1, POINTS):
+                value = 0.0
+                for j in range(s + many):
+                    value += decays.slack[m, d, j] * piece.series[j, k]
+                slack[d, k] = value
+    return True
+
+
+@jit()
+def to_nodes(count, piece):
+    """Fill in the values at the nodes."""
+    for p in range(POINTS):
+        for j in range(count):
+            value = 0.0
+            for k in range(POINTS):
+                value += TO_NODES[p, k] * piece.series[j, k]
+            piece.nodes[p, j] = value
+
+
+@jit()
+def values_at(series, count, share, out):
+    """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
+    x = 2.0 * (2.0 * share - 1.0)
+    for j in range(count):
+        b1, b2 = 0.0, 0.0
+        for k in range(ORDER - 1, 0, -1):
+            b1, b2 = series[j, k] + x * b1 - b2, b1
+        out[j] = series[j, 0] + 0.5 * x * b1 - b2
+
+
+@jit()
+def decay_state(decays, m, s, z, piece, share):
+    """The state at a share of the window."""
+    y, found = np.empty(s + decays.many[m]), z.copy()
+    values_at(piece.series, y.size, share, y)
+    for i in range(s):
+        found[i] += y[i]
+    for i in range(decays.shape.shape[1]):
+        for c in range(decays.many[m]):
+            found[s + i] += decays.shape[m, i, c] * y[s + c]
+    return found
+
+
+@jit()
+def evaluate_decays(inside, windows, exponent, decays, modes, track, where, times, v, i):
+    """As `circuitsim.time_domain.exponentials.evaluate`, of decaying parts; ``track`` is (mode, start, state,
+    halvings) by segment."""
+    mode, start, state, halvings = track
+    piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
+    y, fixed = np.empty(piece.tail.size), np.zeros((2, v.shape[1]))
+    for k in range(times.size):
+        at = where[k]
+        m, z = mode[at], state[at]
+        if at != before:
+            before, length = at, 2.0 ** (exponent - halvings[at])
+            series_of(inside[windows[halvings[at]]], decays, m, z, 0.5 * length, piece)
+            for b in range(v.shape[1]):
+                fixed[0, b], fixed[1, b] = 0.0, 0.0
+                for j in range(z.size):
+                    fixed[0, b] += modes.voltage[m, b, j] * z[j]
+                    fixed[1, b] += modes.current[m, b, j] * z[j]
+        count = s + decays.many[m]
+        values_at(piece.series, count, (times[k] - start[at]) / length, y)
+        for b in range(v.shape[1]):
+            drop, flow = fixed[0, b], fixed[1, b]
+            for j in range(count):
+                drop += decays.voltage[m, b, j] * y[j]
+                flow += decays.current[m, b, j] * y[j]
+            v[k, b], i[k, b] = drop, flow

@@ -1,0 +1,163 @@
+"""Kernels: the waveforms on one window, from matrix exponentials or from decaying parts; roots and energies there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim._jit import jit
+from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state
+from circuitsim.time_domain.exponentials import later, put
+from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
+
+TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
+"""Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
+energy lost in jumps, J; smallest and largest resistance, Ω."""
+SPARSE = 4
+"""Every so many nodes count for the largest voltage and current."""
+
+
+@jit()
+def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
+    """The states at a window's nodes, and the series of the waveforms of events; returns whether they are resolved.
+
+    A transient that is over before the first node shows at the left end alone: the interpolant misses the state there.
+    """
+    n, d = z.size, slack_size.size
+    for p in range(POINTS):
+        for i in range(n):
+            states[p, i] = 0.0
+    for j in range(n):
+        if z[j] != 0.0:
+            for p in range(POINTS):
+                for i in range(n):
+                    states[p, i] += inside[j, p, i] * z[j]
+    peak = np.empty(n)
+    for i in range(n):
+        peak[i] = z_size[i]
+    for p in range(POINTS):
+        for i in range(n):
+            peak[i] = max(peak[i], abs(states[p, i]))
+    for i in range(n):
+        last, other, gap = 0.0, 0.0, -z[i]
+        for p in range(POINTS):
+            last += TO_COEFFICIENTS[POINTS - 1, p] * states[p, i]
+            other += TO_COEFFICIENTS[POINTS - 2, p] * states[p, i]
+            gap += TO_LEFT[p] * states[p, i]
+        if max(abs(last), abs(other), LEFT * abs(gap)) > RESOLVED * peak[i]:
+            return False
+    values = np.empty(POINTS)
+    for k in range(d):
+        slack_size[k], gap = 0.0, 0.0
+        for i in range(n):
+            slack_size[k] += abs(modes.slack[m, k, i]) * peak[i]
+            gap -= modes.slack[m, k, i] * z[i]
+        for p in range(POINTS):
+            values[p] = 0.0
+            for i in range(n):
+                values[p] += modes.slack[m, k, i] * states[p, i]
+            gap += TO_LEFT[p] * values[p]
+        for c in range(POINTS):
+            slack[k, c] = 0.0
+            for p in range(POINTS):
+                slack[k, c] += TO_COEFFICIENTS[c, p] * values[p]
+        last = max(abs(slack[k, POINTS - 1]), abs(slack[k, POINTS - 2]))
+        if max(last, LEFT * abs(gap)) > RESOLVED * slack_size[k]:
+            return False
+    return True
+
+
+@jit()
+def near(modes, m, states, length, since, z):
+    """The state ``since`` s after the beginning of a window, from its nearest node; backwards where little grows."""
+    p, x = 0, 2.0 * since / length - 1.0
+    while p < POINTS and NODES[p] < x:
+        p += 1
+    after = 0.5 * length * (1.0 + NODES[min(p, POINTS - 1)])
+    before = 0.5 * length * (1.0 + NODES[p - 1]) if p > 0 else 0.0
+    if p < POINTS and after - since < since - before and modes.radius[m] * (after - since) < 1.0:
+        return later(modes.system[m], modes.radius[m], since - after, states[p])
+    return later(modes.system[m], modes.radius[m], since - before, states[p - 1] if p > 0 else z)
+
+
+@jit()
+def state_at(fixed, modes, decays, m, states, piece, length, since, z):
+    """The state ``since`` s after the beginning of a window."""
+    if not fixed.decays:
+        return near(modes, m, states, length, since, z)
+    s = fixed.system.shape[0]
+    found = decay_state(decays, m, s, z, piece, since / length)
+    put(later(fixed.system, fixed.radius, since, z[:s]), found[:s])
+    return found
+
+
+@jit()
+def refined(fixed, modes, decays, m, states, piece, length, z, row, time, size, now):
+    """A root of row · z by Newton's method from ``time`` s after the beginning, and the estimate of its error, s."""
+    error = 0.0
+    for _ in range(3):
+        found = state_at(fixed, modes, decays, m, states, piece, length, time, z)
+        value, slope = 0.0, 0.0
+        for i in range(z.size):
+            if row[i] == 0.0:
+                continue
+            rate = 0.0
+            for j in range(z.size):
+                rate += modes.system[m, i, j] * found[j]
+            value += row[i] * found[i]
+            slope += row[i] * rate
+        if slope >= 0.0:
+            return time, error
+        step = -value / slope
+        error = max(-1e-15 * size / slope, 1e-16 * (now + time))
+        if not abs(step) <= 1e-3 * time:
+            return time, error
+        time += step
+        if abs(step) <= 1e-15 * (now + time):
+            break
+    return time, error
+
+
+@jit()
+def share_integrals(until):
+    """Weights of the nodes in integrals from −1 to ``until``."""
+    whole, weight = np.empty(POINTS), np.zeros(POINTS)
+    whole[0], whole[1] = until + 1.0, 0.5 * (until * until - 1.0)
+    t0, t1 = until, 2.0 * until * until - 1.0
+    for k in range(2, POINTS):
+        t2 = 2.0 * until * t1 - t0
+        odd = 1.0 if k % 2 else -1.0
+        whole[k] = 0.5 * ((t2 - odd) / (k + 1.0) - (t0 - odd) / (k - 1.0))
+        t0, t1 = t1, t2
+    for k in range(POINTS):
+        for p in range(POINTS):
+            weight[p] += whole[k] * TO_COEFFICIENTS[k, p]
+    return weight
+
+
+@jit()
+def integrate(voltage, current, begin, count, states, fixed, until, length, number):
+    """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current.
+
+    Branch voltages and currents are ``begin`` (2, m) and these rows times the first ``count`` of ``states``.
+    """
+    weight = share_integrals(until)
+    for k in range(fixed.lossy.size + fixed.sources.size):
+        dissipates = k < fixed.lossy.size
+        b = fixed.lossy[k] if dissipates else fixed.sources[k - fixed.lossy.size]
+        energy, turned = 0.0, 0.0
+        for p in range(POINTS):
+            v, i = begin[0, b], begin[1, b]
+            for j in range(count):
+                v += voltage[b, j] * states[p, j]
+                i += current[b, j] * states[p, j]
+            energy += weight[p] * v * i
+            turned += weight[p] * abs(v * i)
+        number[DISSIPATED if dissipates else DELIVERED] += 0.5 * length * (energy if dissipates else -energy)
+        number[TURNED] += 0.5 * length * turned
+    for b in range(voltage.shape[0]):
+        for p in range(0, POINTS, SPARSE):
+            v, i = begin[0, b], begin[1, b]
+            for j in range(count):
+                v += voltage[b, j] * states[p, j]
+                i += current[b, j] * states[p, j]
+            number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v)), max(number[CURRENT], abs(i))

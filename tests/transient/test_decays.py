@@ -1,0 +1,132 @@
+"""Modes and their decaying parts: the laws of all elements, the system they make, series against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from random_waveforms import draw_switched
+
+from circuitsim import Circuit
+from circuitsim.time_domain import Sine, transient
+from circuitsim.time_domain.decays import ORDER, decay
+from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.problem import Problem
+from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_mode_obeys_all_laws(seed: int) -> None:
+    """Whatever diodes conduct: Kirchhoff's laws, v = R i, i = C dv/dt, v = L di/dt, diodes and sources."""
+    circuit, waves, _, switches = draw_switched(seed)
+    if seed % 3 == 0:
+        # Current sources that only diodes carry on, voltage sources in parallel.
+        circuit.current_source("Ix", "n1", "f1", 1.0)
+        for k, (a, b) in enumerate((("f1", "f2"), ("f2", "0"), ("f1", "0"), ("p1", "0"))):
+            circuit.diode(f"Dx{k}", a, b)
+        circuit.voltage_source("Vx", "p1", "0", 1.0)
+        circuit.voltage_source("Vy", "p1", "0", 1.0)
+    problem = Problem(circuit, waves, switches, {} if seed % 2 else dict.fromkeys(_pairs(circuit), 0.5))
+    chosen = np.random.default_rng(seed).random((4, problem.diodes.size + problem.switched.size)) < 0.5
+    for conducting in chosen:
+        mode, parts, w = problem.mode(conducting), problem.parts, problem.states(0.0)[0]
+        if np.abs(mode.source_loops @ w).max() + np.abs(mode.source_cuts @ w).max() > 1e-12:
+            continue  # sources that contradict each other through diodes
+        v, i, k = mode.voltage, mode.current, mode.states.size
+        incidence = np.zeros((parts.n_nodes, parts.role.size))
+        np.add.at(incidence, (parts.first, np.arange(parts.role.size)), 1.0)
+        np.add.at(incidence, (parts.second, np.arange(parts.role.size)), -1.0)
+        size = max(1.0, np.abs(v).max(), np.abs(i).max())
+        state = np.append(np.random.default_rng(seed).normal(size=k), w)
+        assert np.abs(incidence @ i @ state).max() < 1e-12 * size
+        potentials = np.linalg.lstsq(incidence.T, v @ state, rcond=None)[0]
+        assert np.abs(incidence.T @ potentials - v @ state).max() < 1e-12 * size
+        value = parts.value.copy()
+        value[problem.switched] = problem.ohms(conducting[problem.diodes.size :])
+        r, c, coil = (np.flatnonzero(parts.role == role) for role in (Role.RESISTOR, Role.CAPACITOR, Role.INDUCTOR))
+        assert np.abs(v[r] - value[r, None] * i[r]).max() < 1e-12 * size * value[r].max()
+        rate = np.abs(mode.system).max() + 1.0
+        assert np.abs(i[c] - value[c, None] * (v[c] @ mode.system)).max(initial=0.0) < 1e-12 * size * rate
+        flux = value[coil, None] * i[coil]
+        if parts.coupling is not None:
+            flux = flux + parts.coupling[np.ix_(coil, coil)] @ i[coil]
+        assert np.abs(v[coil] - flux @ mode.system).max(initial=0.0) < 1e-12 * size * rate
+        on = conducting[: problem.diodes.size]
+        assert not v[problem.diodes[on]].any()
+        assert not i[problem.diodes[~on]].any()
+        given = np.where((parts.role[problem.sources] == Role.VOLTAGE)[:, None], v[problem.sources], i[problem.sources])
+        assert (given == np.pad(problem.rows, ((0, 0), (k, 0)))).all()
+
+
+def _pairs(circuit: Circuit) -> list[tuple[str, str]]:
+    coils = [name for name in circuit.names if name[0] == "L"]
+    return [(coils[0], coils[1])] if len(coils) == 2 else []
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_parts_make_up_the_system(seed: int) -> None:
+    """A = −shape λ start and B = shape drive + what no resistor moves, of capacitors alone."""
+    circuit, waves, _, switches = draw_switched(seed)
+    kept = Circuit()
+    arrays, names = circuit.arrays(), circuit.node_names
+    for k, name in enumerate(circuit.names):
+        if name[0] != "L":
+            value = None if name[0] == "D" else float(arrays.value[k])
+            kept.add(name[0] if name[0] != "S" else "R", name, names[arrays.first[k]], names[arrays.second[k]], value)
+    problem = Problem(kept, waves, switches, {})
+    for conducting in np.random.default_rng(seed).random((4, problem.diodes.size + problem.switched.size)) < 0.5:
+        mode = problem.mode(conducting)
+        found, k = problem.parting(mode), mode.states.size
+        assert found is not None
+        assert (found.rate >= 0.0).all()
+        size = max(1.0, np.abs(mode.system).max())
+        assert np.abs(found.shape @ (-found.rate[:, None] * found.start) - mode.system[:k, :k]).max(initial=0.0) < 1e-12 * size
+        free = found.start.any(axis=1)
+        assert np.abs(found.start[free] @ found.shape[:, free] - np.eye(int(free.sum()))).max(initial=0.0) < 1e-12
+        assert np.abs(found.shape @ found.drive - mode.system[:k, k:]).max(initial=0.0) < 1e-12 * size
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-9, 1e-3, 1.0, 7.0])
+def test_a_series_against_the_closed_form(rate: float) -> None:
+    """ẏ = −λ y + sin ωt from y(0) = 0.7 on a window of 2 s, with slow parts to their own digits."""
+    omega = 1.5
+    out = np.zeros(ORDER)
+    times = 1.0 + NODES
+    sources = (TO_COEFFICIENTS @ np.sin(omega * times))[None]
+    decay(rate, 1.0, np.ones(1), np.zeros(1), sources, 0.7, out)
+    found = np.polynomial.chebyshev.chebval(NODES, out)
+    forced = (rate * np.sin(omega * times) - omega * np.cos(omega * times)) / (rate**2 + omega**2)
+    exact = forced + omega / (rate**2 + omega**2) * np.exp(-rate * times) + 0.7 * np.expm1(-rate * times)
+    assert np.abs(found - exact).max() < 1e-14
+
+
+def test_a_fast_part_that_follows_its_source() -> None:
+    """λ = 1e9 / s: y is the source less its slope over λ, and a beginning elsewhere is not resolved."""
+    rate, out = 1e9, np.zeros(ORDER)
+    times = 1.0 + NODES
+    sources = (TO_COEFFICIENTS @ np.sin(times))[None]
+    start = -1.0 / rate
+    decay(rate, 1.0, np.full(1, rate), np.zeros(1), sources, start, out)
+    found = start + np.polynomial.chebyshev.chebval(NODES, out)
+    assert np.abs(found - (np.sin(times) - np.cos(times) / rate)).max() < 3e-14
+    decay(rate, 1.0, np.full(1, rate), np.zeros(1), sources, 1.0, out)
+    assert np.abs(out[POINTS - 2 : POINTS]).max() > 1e-3
+
+
+def test_rates_ten_decades_apart() -> None:
+    """1 pF behind 1 Ω beside 1 mF behind 10 kΩ, one after the other: the slow one to 1e-12."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 5.0)
+    circuit.resistor("R1", "in", "a", 1e4)
+    circuit.add("C", "C1", "a", "0", 1e-3)
+    circuit.resistor("R2", "a", "b", 1.0)
+    circuit.add("C", "C2", "b", "0", 1e-12)
+    found = transient(circuit, 20.0, {"V1": Sine(1.0, 4.0, 0.05, phase=90.0)}, {}, points=101)
+    assert found.certificate.certified
+    omega, tau = 2.0 * math.pi * 0.05, 10.0
+    t = found.times
+    steady = 1.0 - np.exp(-t / tau)
+    steady += 4.0 / (1.0 + (omega * tau) ** 2) * (np.cos(omega * t) + omega * tau * np.sin(omega * t) - np.exp(-t / tau))
+    assert np.abs(found.voltage("a") - steady).max() < 2e-8  # 1 pF beside 1 mF
+    assert np.abs(found.current("R2", t[1:]) - 1e-12 * np.gradient(steady, t)[1:]).max() < 1e-13
