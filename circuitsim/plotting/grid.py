@@ -26,6 +26,9 @@ REACH = [(dx, dy) for r in range(4) for dx in range(-r, r + 1) for dy in range(-
 Shape = tuple[np.ndarray, np.ndarray]
 """Vertices that keep their places among each other, and their cells (k, 2) about a centre."""
 
+Moves = dict[int, tuple[int, int]]
+"""New cells of vertices."""
+
 
 class Grid:
     """Vertices on integer cells, and what their arrangement costs.
@@ -61,6 +64,8 @@ class Grid:
         self.at: dict[tuple[int, int], int] = {}
         self.children = [np.flatnonzero(parent == v).tolist() for v in range(n)]
         self.incident = [np.flatnonzero((edges == v).any(1)).tolist() for v in range(n)]
+        hangs = (parent[edges[:, 1]] >= 0).tolist()
+        self.facts = list(zip(*edges.T.tolist(), weight.tolist(), self.slanted.tolist(), hangs))
         self.tries = 0
         for vertices, cells in shapes:
             self._place_shape(vertices, cells, start[vertices].mean(0))
@@ -103,37 +108,47 @@ class Grid:
     def cost(self, moved: Sequence[int] | None = None) -> float:
         """Cost of everything that concerns the vertices ``moved`` (all by default)."""
         own = np.arange(len(self.edges)) if moved is None else self._edges_of(moved)
-        return self._lengths(own) + self._conflicts(own, moved or ())
+        return self._lengths(own.tolist(), self.cells.tolist()) + self._conflicts(own, moved or ())
 
     def _edges_of(self, moved: Sequence[int]) -> np.ndarray:
         return np.array(sorted({e for v in moved for e in self.incident[v]}), dtype=np.int64)
 
-    def _lengths(self, own: np.ndarray) -> float:
-        along = self.cells[self.edges[own, 1]] - self.cells[self.edges[own, 0]]
-        size = np.abs(along)
-        extra = size.sum(1) - 1.0
-        diagonal = (size.min(1) > 0) & ~self.slanted[own]
-        cost = (extra + 0.15 * extra**2).sum() + (DIAGONAL * self.weight[own] * diagonal).sum()
-        hangs = self.parent[self.edges[own, 1]] >= 0
-        cost += (GROUND_SIDEWAYS * (along[hangs, 1] == 0) + GROUND_ABOVE * (along[hangs, 1] > 0)).sum()
-        cost += GROUND_DIAGONAL * np.count_nonzero(diagonal & hangs)
-        return float(cost)
+    def _lengths(self, own: Iterable[int], places: Sequence[Sequence[int]], moves: Moves | None = None) -> float:
+        """Cost of the lengths and directions of edges, vertices at ``places`` but for those that move."""
+        moves = moves or {}
+        cost = 0.0
+        for edge in own:
+            u, v, weight, slanted, hangs = self.facts[edge]
+            (x, y), (to_x, to_y) = moves.get(u) or places[u], moves.get(v) or places[v]
+            wide, high = abs(to_x - x), abs(to_y - y)
+            extra = wide + high - 1.0
+            cost += extra + 0.15 * extra * extra
+            diagonal = wide > 0 and high > 0
+            if diagonal and not slanted:
+                cost += DIAGONAL * weight
+            if hangs:
+                cost += GROUND_DIAGONAL if diagonal and not slanted else 0.0
+                cost += GROUND_SIDEWAYS if to_y == y else GROUND_ABOVE if to_y > y else 0.0
+        return cost
 
     def _conflicts(self, own: np.ndarray, moved: Sequence[int]) -> float:
         """Crossings of the edges ``own`` with any, vertices under them, and ``moved`` vertices under any edge."""
-        start, end = self.cells[self.edges[:, 0]] * 2, self.cells[self.edges[:, 1]] * 2
-        middle = (start + end) // 2
-        p, q = start[own, None], end[own, None]
-        sides = _side(p, q, start) * _side(p, q, end), _side(start, end, p) * _side(start, end, q)
-        crossings = np.count_nonzero((sides[0] < 0) & (sides[1] < 0))
-        struck = np.count_nonzero(_between(p, q, middle)) - own.size
-        covered = np.count_nonzero(_between(p, q, self.cells * 2))
+        points = self.cells.astype(float)  # whole numbers: every comparison is exact
+        starts, ends = points[self.edges[:, 0]], points[self.edges[:, 1]]
+        middle = (starts + ends) / 2
+        p, q = starts[own], ends[own]
+        of_starts, of_ends = _turn(p, q, starts), _turn(p, q, ends)
+        of_first, of_second = _turn(starts, ends, p), _turn(starts, ends, q)
+        crossings = np.count_nonzero((of_starts * of_ends < 0) & (of_first * of_second < 0).T)
+        # The turn of a middle is the mean of those of the ends.
+        struck = _between(p, q, middle, of_starts + of_ends == 0) - own.size
+        covered = _between(p, q, points, _turn(p, q, points) == 0)
         others = np.ones(len(self.edges), dtype=bool)
         others[own] = False
         if own.size < len(self.edges):
-            p, q = start[others, None], end[others, None]
-            struck += np.count_nonzero(_between(p, q, middle[own]))
-            covered += np.count_nonzero(_between(p, q, self.cells[list(moved)] * 2))
+            starts, ends, under = starts[others], ends[others], points[list(moved)]
+            struck += _between(starts, ends, middle[own], (of_first + of_second == 0)[others])
+            covered += _between(starts, ends, under, _turn(starts, ends, under) == 0)
         return CROSSING * crossings + COVERED * covered + STRUCK * struck
 
     def improve(self) -> None:
@@ -162,7 +177,7 @@ class Grid:
         near = [(x + dx, y + dy) for dx, dy in REACH[:25]] + [(here[0] + dx, here[1] + dy) for dx, dy in REACH[1:9]]
         return list(dict.fromkeys(near))
 
-    def _moves(self, group: list[int], target: tuple[int, int]) -> dict[int, tuple[int, int]] | None:
+    def _moves(self, group: list[int], target: tuple[int, int]) -> Moves | None:
         """New cells if ``group[0]`` goes to ``target``: the group moves along; occupants take its former cells."""
         here = self.cells[group[0]].tolist()
         shift = target[0] - here[0], target[1] - here[1]
@@ -196,7 +211,7 @@ class Grid:
                     found.append((root, [first, *sorted(branch - {first})]))
         return found
 
-    def _turns(self, root: int, branch: list[int]) -> Iterator[dict[int, tuple[int, int]] | None]:
+    def _turns(self, root: int, branch: list[int]) -> Iterator[Moves | None]:
         """The branch in all rotations and reflections, its first vertex on each cell near the root."""
         shape = self.cells[branch] - self.cells[branch[0]]
         inside = set(branch)
@@ -209,21 +224,19 @@ class Grid:
                     free = all(self.at.get(cell, v) in inside for v, cell in moves.items())
                     yield moves if free else None
 
-    def _best(self, group: list[int], options: Iterable[dict[int, tuple[int, int]] | None]) -> bool:
+    def _best(self, group: list[int], options: Iterable[Moves | None]) -> bool:
         """Make the best of the options if it lowers the cost. The cheap part of the cost sorts out most of them."""
         rated = []
-        base: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
+        places = self.cells.tolist()
+        base: dict[tuple[int, ...], tuple[list[int], float]] = {}
         for order, moves in enumerate(options):
             if moves is not None:
                 moved = tuple(sorted({*moves, *group}))
                 if moved not in base:
-                    edges = self._edges_of(moved)
-                    base[moved] = edges, self._lengths(edges)
+                    edges = self._edges_of(moved).tolist()
+                    base[moved] = edges, self._lengths(edges, places)
                 edges, before = base[moved]
-                old = self.cells[list(moved)]
-                self.cells[list(moves)] = list(moves.values())
-                rated.append((self._lengths(edges) - before, order, moves))
-                self.cells[list(moved)] = old
+                rated.append((self._lengths(edges, places, moves) - before, order, moves))
         conflicts: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
         for cheap, _, moves in sorted(rated, key=lambda item: item[:2]):
             if self.tries >= self.budget:
@@ -270,13 +283,14 @@ class Grid:
             yield from ((axis, cut) for cut in range(low, high))
 
 
-def _side(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """On which side of the line p→q the points r lie: −1, 0, 1."""
-    along, apart = q - p, r - p
-    return np.sign(along[..., 0] * apart[..., 1] - along[..., 1] * apart[..., 0])
+def _turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """On which side of the lines p→q the points r lie: (lines, points), 0 on the line."""
+    (x, y), (u, v) = p.T, (q - p).T
+    turn: np.ndarray = np.multiply.outer(u, r[:, 1]) - np.multiply.outer(v, r[:, 0])
+    return turn - (u * y - v * x)[:, None]
 
 
-def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Whether the points r lie on the segments p–q, strictly between the ends."""
-    inside = ((r - p) * (r - q)).sum(-1) < 0
-    return (_side(p, q, r) == 0) & inside
+def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray, on_line: np.ndarray) -> int:
+    """How many of the points r that are on a line p–q lie strictly between its ends."""
+    line, point = on_line.nonzero()
+    return int(np.count_nonzero(((r[point] - p[line]) * (r[point] - q[line])).sum(1) < 0))
