@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # Without deadlines (a loaded machine is not a failure) and without a data base of past examples.
@@ -25,3 +27,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Whether kernels are compiled during a test depends on what ran before; what a command says must not.
 logging.getLogger("circuitsim.compilation").setLevel(logging.ERROR)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each process gets a stretch of the tests and takes from the other's end when it has done its own.
+
+    Tests beside each other need the same kernels: dealt out in turn, as by default, every process compiles all of them.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
