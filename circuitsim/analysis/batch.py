@@ -72,6 +72,9 @@ class BatchSolver:
     engine: EngineBatch
     _known_ports: dict[float, Ports] = field(default_factory=dict, init=False)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _own(value) for name, value in state.items()})
+
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> BatchSolver:
         """The same structure with other element values: all of them in an array (Ω, V, A), or some by name.
 
@@ -246,7 +249,8 @@ class BatchSolver:
             )
         if not (np.isfinite(values).all() and np.isfinite(injected).all()):
             raise TopologyError("the values of a batch must be finite")
-        return np.concatenate([values, injected], axis=1), count
+        # One order of arrays, one compilation.
+        return np.ascontiguousarray(np.concatenate([values, injected], axis=1)), count
 
     def all_values(self, stiffness: float) -> np.ndarray:
         """Values of all columns: the circuit's own, the nudging resistors', no injected current."""
@@ -291,6 +295,16 @@ class BatchSolver:
             return
         with ThreadPoolExecutor(parts) as pool:
             list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
+
+
+def _own(value: Any) -> Any:
+    """A value whose arrays can be written to: one kind of array, one compilation. Those in a mapped file are copied."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable else np.array(value)
+    if isinstance(value, tuple):
+        parts = map(_own, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return {key: _own(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def processors() -> int:

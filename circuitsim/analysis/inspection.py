@@ -82,10 +82,11 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
                 check_bounded(structure, program)
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
+    part = _parts(structure)
     lints = (
-        *_dangling(circuit), *_pointless(circuit), *_floating(structure, circuit), *_diode_rings(structure)
+        *_dangling(circuit), *_pointless(circuit), *_floating(structure, part, circuit), *_diode_rings(structure)
     )  # fmt: skip
-    return Inspection(_report(structure, circuit), lints, contradiction)
+    return Inspection(_report(structure, part, circuit), lints, contradiction)
 
 
 def _touched(structure: Structure) -> np.ndarray:
@@ -94,17 +95,22 @@ def _touched(structure: Structure) -> np.ndarray:
     return touched
 
 
-def _report(structure: Structure, circuit: Circuit) -> Report:
+def _groups(label: np.ndarray, touched: np.ndarray) -> int:
+    """How many components have a node that an element touches; the label is the smallest node."""
+    return int(np.count_nonzero((label == np.arange(label.size)) & touched))
+
+
+def _report(structure: Structure, part: np.ndarray, circuit: Circuit) -> Report:
     _, first, second, _, n_nodes = structure.arrays
     touched = _touched(structure)
     joins = np.concatenate([structure.resistors, structure.voltage_edges])
-    part, island = _parts(structure), component_labels(n_nodes, first[joins], second[joins])
-    sizes = np.unique(structure.forest.root[touched], return_counts=True)[1]
+    island = component_labels(n_nodes, first[joins], second[joins])
+    sizes = np.bincount(structure.forest.root[touched], minlength=1)
     tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
     free = (tail != head) & (tail < structure.n) & (head < structure.n)
     return Report(
         int(touched[: len(circuit.node_names)].sum()), len(circuit), {row.name: n for row, n in circuit.count_models()},
-        np.unique(part[touched]).size, structure.references.size, np.unique(island[touched]).size,
+        _groups(part, touched), structure.references.size, _groups(island, touched),
         int((sizes > 1).sum()), structure.n, int(free.sum()), structure.forest.closing.size,
     )  # fmt: skip
 
@@ -148,9 +154,9 @@ def _pointless(circuit: Circuit) -> list[Problem]:
     return problems
 
 
-def _floating(structure: Structure, circuit: Circuit) -> list[Problem]:
+def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> list[Problem]:
     """Parts without a path to ground."""
-    part = _parts(structure)[: len(circuit.node_names)]
+    part = part[: len(circuit.node_names)]
     problems = []
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]

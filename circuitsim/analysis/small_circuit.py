@@ -93,7 +93,8 @@ class SmallCircuitSolver:
 
         Diodes with positive ``currents`` (m,), A, are the first guess.
         """
-        guess = _NO_GUESS if currents is None else currents
+        guess = _NO_GUESS if currents is None else currents.view()
+        guess.flags.writeable = False
         memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)

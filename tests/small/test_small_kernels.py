@@ -62,7 +62,7 @@ def test_ports_too_give_the_same_bits() -> None:
     made = plan.plan(a.kind, a.first, a.second, a.value, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
     answers = []
     for find in (kernels.small_kernel.plain, kernels.small_kernel.compiled):
-        through = ports.Ports(*find("ports")(made, a.value))
+        through = ports.Ports(*find("ports")(made, a.value.copy()))
         results = (
             np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
             np.empty((3, 7)), np.empty((3, 8)), np.empty(3, np.int64), np.empty(3, np.int64),
