@@ -195,6 +195,11 @@ class NoOperatingPointError(NoSteadyStateError):
         super().__init__(message, elements, nodes)
         self.proven = proven
 
+    @property
+    def cause(self) -> dict[str, object]:
+        """The witness, and whether it is proven that there is no operating point."""
+        return {**super().cause, "proven": self.proven}
+
 
 class ConvergenceError(CircuitError):
     """A method stopped without a certified solution (a frozen point, an iteration limit, a failed certificate)."""

@@ -7,6 +7,9 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.errors import Problem
 
+SAME = 1e-7
+"""Share of the largest below which a difference is one of rounding."""
+
 
 def listed(elements: list[str], nodes: list[str]) -> str:
     """Elements, or nodes where there are none."""
@@ -21,12 +24,17 @@ def some(names: list[str], shown: int = 8) -> str:
 def same_point(a: OperatingPoint, b: OperatingPoint) -> bool:
     """Whether two operating points are one but for rounding."""
     pairs = ((a.voltages, b.voltages), (a.currents, b.currents))
-    return all(bool((np.abs(x - y) <= 1e-7 * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
+    return all(bool((np.abs(x - y) <= SAME * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
 
 
 def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
-    """The warning of a second operating point, with the node that differs most."""
-    k = int(np.argmax(np.abs(point.voltages - other.voltages)))
+    """The warning of a second operating point, with the node that differs most; of the deck itself, where one of its
+    nodes does."""
+    away = np.abs(point.voltages - other.voltages)
+    own = np.array(["." not in name for name in point.circuit.node_names])
+    if (away[own] > SAME * away.max()).any():
+        away = np.where(own, away, 0.0)
+    k = int(np.argmax(away))
     name = point.circuit.node_names[k]
     return Problem(
         "several", f"there are several operating points: v({name}) is {point.voltages[k]:.6g} V here and "

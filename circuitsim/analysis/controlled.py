@@ -110,6 +110,16 @@ class _System:
             elements, nodes,
         )  # fmt: skip
 
+    def given(self, block: Block) -> str:
+        """The potentials and currents that a block takes from others, listed."""
+        outside = np.setdiff1d(self.pattern.matrix(None)[block.rows].indices, block.columns)
+        n, own = self.arrays.n_nodes, {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+        names = [
+            f"v({self.circuit.node_names[u + 1]})" if u < n - 1 else f"i({self.circuit.names[own[u]]})"
+            for u in outside.tolist() if u < n - 1 or u in own
+        ]  # fmt: skip
+        return some(names)
+
     def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
         """Elements and nodes of some equations and unknowns."""
         n = self.arrays.n_nodes
@@ -297,7 +307,11 @@ def _none(system: _System, outcome: Outcome) -> NoOperatingPointError:
         text = f"no operating point exists: every state of {some(diodes)} contradicts the laws of"
     else:
         text = f"no operating point was found (which is no proof that there is none): no state of {some(diodes)} fits"
-    return NoOperatingPointError(f"{text} {listed(elements, nodes)}", elements, nodes, outcome.proven)
+    given = system.given(block)
+    text = f"{text} {listed(elements, nodes)}"
+    if given:
+        text = f"{text} for the {given} that the rest of the circuit sets"
+    return NoOperatingPointError(text, elements, nodes, outcome.proven)
 
 
 def _point(

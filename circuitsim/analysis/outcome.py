@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from circuitsim.analysis.operating_point import Status
-from circuitsim.errors import CircuitError, InfeasibleError, NoSteadyStateError, UnboundedError
+from circuitsim.errors import CircuitError, InfeasibleError, NoOperatingPointError, NoSteadyStateError, UnboundedError
 
 
 def status_of(error: CircuitError) -> Status:
     """``INFEASIBLE``, ``UNBOUNDED`` or ``NOT_CONVERGED``."""
-    if isinstance(error, InfeasibleError):
+    if isinstance(error, InfeasibleError) or (isinstance(error, NoOperatingPointError) and error.proven):
         return Status.INFEASIBLE
     return Status.UNBOUNDED if isinstance(error, UnboundedError) else Status.NOT_CONVERGED
 

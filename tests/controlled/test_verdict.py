@@ -33,7 +33,7 @@ def test_schmitt_trigger_has_several(volts: float) -> None:
     for one in (point, point.other):
         assert min(abs(one["out"] - v) for v in (10.0, -10.0, middle)) <= 1e-8
     assert abs(point["out"] - point.other["out"]) > 1e-3
-    assert [w.kind for w in point.warnings] == ["several"]
+    assert [w.kind for w in point.warnings] == ["several"] and "v(out) is" in point.warnings[0].message
 
 
 @pytest.mark.parametrize(("volts", "out"), [(-5.1, 10.0), (5.1, -10.0)])
@@ -120,9 +120,9 @@ def test_none_is_exit_code_3_with_the_elements(tmp_path: Path, capsys: pytest.Ca
     assert main(["solve", str(deck), "--format", "json"]) == 3
     out, err = capsys.readouterr()
     told = json.loads(out)
-    assert told["status"] == "not converged" and told["cause"]["kind"] == "block"
+    assert told["status"] == "infeasible" and told["cause"]["kind"] == "block" and told["cause"]["proven"] is True
     assert set(told["cause"]["elements"]) == {"R1", "D1", "G1"}
-    assert "no operating point exists" in err
+    assert "no operating point exists" in err and "for the v(in) that the rest of the circuit sets" in err
 
 
 def test_the_verdict_stands_in_json_and_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
