@@ -15,9 +15,11 @@ from circuitsim._arrays import to_numpy
 from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining
 from circuitsim.ffebm.description import build, chain_arrays, describe_chain, restored_chain
-from circuitsim.training import Callback
+from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
+from circuitsim.training.class_codes import class_codes
 from circuitsim.training.sample_weight import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
+from circuitsim.training.trainable import Arrays
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -61,6 +63,8 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     classes_: np.ndarray
     chain_: Chain
+    n_iter_: int
+    _memory: Arrays | None = None
 
     def __init__(
         self, elements: Elements = None, *, hidden: int = 64, method: str = "ep", beta: float = 0.02,
@@ -84,8 +88,6 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
         ``sample_weight`` (samples,) is a factor on each sample's loss.
         """
-        from circuitsim.training import Adam
-
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
@@ -96,18 +98,58 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if continues and not np.array_equal(self.classes_, classes):
             raise ValueError("warm_start goes on with the classes of the last fit: these are others")
         self.classes_ = classes
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        chain = self.chain_ if continues else Chain(
-            self._elements(X.shape[1], len(classes)), chaining=Chaining(self.method, self.beta), seed=seed,
-            dtype=X.dtype,
-        )  # fmt: skip
-        optimizer = Adam(chain.rates(self.learning_rate_init), decay=self.weight_decay)
-        self.chain_ = chain.fit(
-            X, labels.astype(np.int64), self.max_iter, self.batch_size, seed=seed, optimizer=optimizer,
-            callbacks=self.callbacks, sample_weight=weight,
-        )  # fmt: skip
-        self.history_, self.n_iter_ = chain.history, len(chain.history.rows)
+        self._train(X, labels.astype(np.int64), weight, self.max_iter, Cosine(max(1, self.max_iter)), continues)
         return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ChainClassifier:
+        """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
+
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) array
+        classes : array, optional
+            All classes, at least two; needed in the first call.
+        sample_weight : (samples,) array, optional
+            Factor on each sample's loss.
+
+        Returns
+        -------
+        ChainClassifier
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Unknown or missing classes, or another number of features than before.
+        """
+        first = not hasattr(self, "chain_")
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=first)
+        check_classification_targets(y)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
+        labels = class_codes(self, y, classes)
+        passes = 0 if first else self.n_iter_
+        self._train(X, labels, weight, 1, Constant(), not first, None if first else self._memory, passes)
+        self.n_iter_ = passes + 1
+        return self
+
+    def _train(
+        self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, passes: int, schedule: Schedule,
+        continues: bool, memory: Arrays | None = None, made: int = 0,
+    ) -> None:  # fmt: skip
+        """Some passes, after those already made."""
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        if not continues:
+            self.chain_ = Chain(
+                self._elements(X.shape[1], len(self.classes_)), chaining=Chaining(self.method, self.beta), seed=seed,
+                dtype=X.dtype,
+            )  # fmt: skip
+        rates = self.chain_.rates(self.learning_rate_init)
+        plan = TrainingPlan(passes, self.batch_size, seed + made, Adam(rates, decay=self.weight_decay), schedule)
+        data = (X, labels) if weight is None else (X, labels, weight)
+        trainer = Trainer(self.chain_, data, plan, callbacks=self.callbacks, memory=memory)
+        self.history_, self._memory = trainer.train().history, trainer.memory
+        self.n_iter_ = len(self.history_.rows)
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         return chain_arrays(self.chain_), describe_chain(self.chain_)

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
-from circuitsim.training import SGD, Callback, Exponential, Trainer, TrainingPlan
+from circuitsim.training import SGD, Callback, Constant, Exponential, Schedule, Trainer, TrainingPlan
+from circuitsim.training.class_codes import class_codes
 from circuitsim.training.saved_estimator import SavedEstimator
 
 
@@ -64,11 +65,12 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     history_ : History
         One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     n_iter_ : int
-        Passes made by the last `fit`.
+        Passes made by the last `fit`, and by `partial_fit` since.
     """
 
     classes_: np.ndarray
     network_: DeepResistiveNetwork
+    n_iter_: int
     _fitted = ("input_centre_", "input_scale_")
 
     def __init__(
@@ -140,22 +142,61 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             )
         if not continues:
             self._measure(X)
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        self._train(X, labels, self.max_iter, Exponential(self.rate_decay), continues)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> DRNClassifier:
+        """Go on with one pass over a part of the data, at ``learning_rate_init`` without decay.
+
+        Parameters
+        ----------
+        X : (samples, features) array
+            Scaled by the ranges of the first part.
+        y : (samples,) array
+        classes : array, optional
+            All classes; needed in the first call.
+
+        Returns
+        -------
+        DRNClassifier
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Unknown or missing classes, or another number of features than before.
+        """
+        first = not hasattr(self, "network_")
+        X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype), reset=first)
+        check_classification_targets(y)
+        labels = class_codes(self, y, classes)
+        passes = 0 if first else self.n_iter_
+        if first:
+            self._measure(X)
+        self._train(X, labels, 1, Constant(), not first, passes)
+        self.n_iter_ = passes + 1
+        return self
+
+    def _train(
+        self, X: np.ndarray, labels: np.ndarray, passes: int, schedule: Schedule, continues: bool, made: int = 0
+    ) -> None:
+        """Some passes, after those already made."""
+        seed = int(check_random_state(self.random_state).randint(2**31)) + made
+        units = (X.shape[1], *self.hidden, len(self.classes_))
         learner = LayeredLearner(
-            Architecture((X.shape[1], *self.hidden, len(self.classes_)), self.input_gain),
+            Architecture(self.network_.architecture.units if continues else units, self.input_gain),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
         )  # fmt: skip
         if continues:
             learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
-        plan = TrainingPlan(self.max_iter, self.batch_size, seed, SGD(self._rates()), Exponential(self.rate_decay))
+        plan = TrainingPlan(passes, self.batch_size, seed, SGD(self._rates()), schedule)
         outcome = Trainer(learner, (self._scaled(X), labels), plan, callbacks=self.callbacks).train()
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         self.network_ = DeepResistiveNetwork(
             learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
         )
         self.history_, self.n_iter_ = outcome.history, len(outcome.history.rows)
-        return self
 
     def inputs(self, X: Any) -> np.ndarray:
         """(samples, features) inputs of the network for samples."""

@@ -22,15 +22,19 @@ from circuitsim.learning.networks import doubled, rectifier_network
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, read_deck_text
 from circuitsim.netlist.roles import Roles, read_roles
-from circuitsim.training import Adam, Callback, Cosine, Trainer, TrainingPlan
+from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import copy_into
+from circuitsim.training.class_codes import class_codes
 from circuitsim.training.sample_weight import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
+from circuitsim.training.trainable import Arrays
 
 
 class _CircuitEstimator(SavedEstimator, BaseEstimator):
     """What regressor and classifier share: a circuit, scaled features, training."""
 
+    n_iter_: int
+    _memory: Arrays | None = None
     _fitted = ("mean_", "scale_", "target_mean_", "target_scale_", "temperature_", "_single")
 
     def __init__(
@@ -80,24 +84,37 @@ class _CircuitEstimator(SavedEstimator, BaseEstimator):
         return doubled(x, self.gain) if both else self.gain * x
 
     def _train(self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None) -> None:
-        seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        if not self._continues(outputs):
+        """Passes of `fit`."""
+        schedule = Cosine(max(1, self.max_iter), 0.02)
+        self._pass(X, y, outputs, weight, self.max_iter, schedule, self._continues(outputs), None, 0)
+
+    def _train_part(self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None, first: bool) -> None:
+        """The pass of `partial_fit`."""
+        made = 0 if first else self.n_iter_
+        self._pass(X, y, outputs, weight, 1, Constant(), not first, None if first else self._memory, made)
+        self.n_iter_ = made + 1
+
+    def _pass(
+        self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None, passes: int, schedule: Schedule,
+        continues: bool, memory: Arrays | None, made: int,
+    ) -> None:  # fmt: skip
+        """Some passes, after those already made."""
+        seeds = np.random.default_rng((check_random_state(self.random_state).randint(2**31), *[made] * (made > 0)))
+        if not continues:
             self.mean_, spread = _moments(X, weight)
             self.scale_ = np.where(spread > 0.0, spread, 1.0)
             self.block_ = self._block(outputs, seeds)
         x = self._voltages(X)
-        loss = self._loss(x, weight)
+        loss = self._loss(x, weight, continues)
         self.learner_ = self._learner(loss)
         rate = self.learning_rate_init or default_learning_rate(self.block_, x, "adam")
         rates = dict.fromkeys(self.block_.parameters, rate)
         if "law" in rates:
             rates["law"] = default_device_rate(x, "adam")
-        plan = TrainingPlan(
-            self.max_iter, self.batch_size, int(seeds.integers(2**31)), Adam(rates),
-            Cosine(max(1, self.max_iter), 0.02),
-        )  # fmt: skip
+        plan = TrainingPlan(passes, self.batch_size, int(seeds.integers(2**31)), Adam(rates), schedule)
         data = (x, y) if weight is None else (x, y, weight)
-        self.history_ = Trainer(self.learner_, data, plan, callbacks=self.callbacks).train().history
+        trainer = Trainer(self.learner_, data, plan, callbacks=self.callbacks, memory=memory)
+        self.history_, self._memory = trainer.train().history, trainer.memory
         self.n_iter_ = len(self.history_.rows)
 
     def _learner(self, loss: Loss) -> Learner:
@@ -124,7 +141,7 @@ class _CircuitEstimator(SavedEstimator, BaseEstimator):
             raise ValueError("warm_start goes on with the outputs of the last fit: these data need others")
         return True
 
-    def _loss(self, x: np.ndarray, weight: np.ndarray | None) -> Loss:
+    def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> Loss:
         """The loss for a fit on these input voltages."""
         return self._fitted_loss()
 
@@ -217,10 +234,48 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         self._single = y.ndim == 1
         y = y.reshape(len(y), -1)
         if not self._continues(y.shape[1]):
-            self.target_mean_, spread = _moments(y, weight)
-            self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
+            self._measure_targets(y, weight)
         self._train(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight)
         return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:
+        """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
+
+        Features and targets are scaled by the moments of the first part.
+
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) or (samples, targets) array
+        sample_weight : (samples,) array, optional
+            Share of each sample in means, losses and gradients.
+
+        Returns
+        -------
+        CircuitRegressor
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Another number of features or targets than before.
+        """
+        first = not hasattr(self, "block_")
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
+        if first:
+            self._single = y.ndim == 1
+        y = y.reshape(len(y), -1)
+        if first:
+            self._measure_targets(y, weight)
+        elif y.shape[1] != self.block_.n_outputs:
+            raise ValueError(f"y has {y.shape[1]} targets, in earlier calls {self.block_.n_outputs}")
+        self._train_part(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight, first)
+        return self
+
+    def _measure_targets(self, y: np.ndarray, weight: np.ndarray | None) -> None:
+        self.target_mean_, spread = _moments(y, weight)
+        self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
 
     def predict(self, X: Any) -> np.ndarray:
         """Targets of samples."""
@@ -263,6 +318,38 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         self._train(X, codes.astype(np.int64), max(2, self.classes_.size), weight)
         return self
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> CircuitClassifier:
+        """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
+
+        Features are scaled by the moments of the first part.
+
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) array
+        classes : array, optional
+            All classes; needed in the first call.
+        sample_weight : (samples,) array, optional
+            Share of each sample in means, losses and gradients.
+
+        Returns
+        -------
+        CircuitClassifier
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Unknown or missing classes, or another number of features than before.
+        """
+        first = not hasattr(self, "block_")
+        X, y = validate_data(self, X, y, dtype=np.float64, reset=first)
+        check_classification_targets(y)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
+        codes = class_codes(self, y, classes)
+        self._train_part(X, codes, max(2, self.classes_.size), weight, first)
+        return self
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages over the temperature of the loss; for two classes the second less the first."""
         scores = self._outputs(X) / self.temperature_
@@ -279,8 +366,8 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         outputs = self._outputs(X)
         return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
 
-    def _loss(self, x: np.ndarray, weight: np.ndarray | None) -> CrossEntropy:
-        if not (self.warm_start and hasattr(self, "temperature_")):
+    def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> CrossEntropy:
+        if not continues:
             self.temperature_ = output_spread(self.block_, x, weight)
         return self._fitted_loss()
 

@@ -19,7 +19,7 @@ from circuitsim.training.optimizers import SGD, Optimizer
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.schedules import Constant, Schedule
-from circuitsim.training.trainable import FusedTrainable, Trainable
+from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
 
@@ -129,6 +129,8 @@ class Trainer:
     callbacks : sequence of callable
         Each is called with the history after each of its rows; training ends where one returns True
         (`circuitsim.training.EarlyStopping`).
+    memory : dict of ndarray, optional
+        Of the optimiser, where training goes on from another trainer's `memory`.
     """
 
     def __init__(
@@ -141,6 +143,7 @@ class Trainer:
         progress: ProgressLine | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         callbacks: Sequence[Callback] = (),
+        memory: Arrays | None = None,
     ) -> None:
         lengths = {len(array) for array in data}
         if len(lengths) != 1 or 0 in lengths:
@@ -156,13 +159,18 @@ class Trainer:
         self.history = History(directory.path if directory else None)
         self.samples = lengths.pop()
         self._rng = np.random.default_rng(plan.seed)
-        self._memory = plan.optimizer.start(trainable.parameters)
+        self._memory = plan.optimizer.start(trainable.parameters) if memory is None else memory
         self._at = Counters()
 
     @property
     def epoch(self) -> int:
         """Epochs finished."""
         return self._at.epoch
+
+    @property
+    def memory(self) -> Arrays:
+        """Arrays of the optimiser."""
+        return self._memory
 
     def train(self) -> Outcome:
         """Train from the model's present state to the last epoch of the plan, or until interrupted.

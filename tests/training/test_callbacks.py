@@ -91,6 +91,32 @@ def test_estimators_share_names_history_callbacks_and_warm_start(which: int) -> 
     assert model.n_iter_ == 1
 
 
+@pytest.mark.parametrize("which", range(4))
+def test_data_in_parts(which: int) -> None:
+    """A first part of one class, then two parts in turns, which are learned."""
+    model, regressor = _estimators()[which], which == 2
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 30)
+    X = np.clip(rng.normal(size=(60, 3)) * 0.1 + 0.25 + 0.5 * y[:, None], 0.0, 1.0)
+    if which == 0:
+        model.set_params(learning_rate_init=0.05)
+    if not regressor:
+        with pytest.raises(ValueError, match="classes must be passed on the first call"):
+            model.partial_fit(X, y)
+        assert model.partial_fit(X[:8], y[:8], classes=[0, 1]) is model
+    for _ in range(15):
+        for part in (np.r_[0:20, 30:40], np.r_[20:30, 40:60]):
+            model.partial_fit(X[part], y[part])
+    assert model.n_iter_ == 30 + (not regressor) and len(model.history_.rows) == 1
+    assert model.score(X, y) > 0.85
+    if not regressor:
+        with pytest.raises(ValueError, match="not among"):
+            model.partial_fit(X, y + 1)
+        with pytest.raises(ValueError, match="not those of earlier calls"):
+            model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:, :2], y)
+
+
 def _parameters(model: object) -> list[np.ndarray]:
     for name in ("network_", "block_", "chain_", "machine_"):
         if hasattr(model, name):

@@ -1,0 +1,41 @@
+"""Classes of data that come in parts, as scikit-learn's ``partial_fit`` takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def class_codes(estimator: Any, y: np.ndarray, classes: Any) -> np.ndarray:
+    """Places of classes in ``estimator.classes_``, which the first call sets.
+
+    Parameters
+    ----------
+    estimator : classifier
+    y : (samples,) array
+        Classes of a part of the data.
+    classes : array or None
+        All classes; needed in the first call.
+
+    Returns
+    -------
+    (samples,) int64 ndarray
+
+    Raises
+    ------
+    ValueError
+        No classes in the first call, other ones later, or a class in ``y`` that is not among them.
+    """
+    given = None if classes is None else np.unique(classes)
+    if not hasattr(estimator, "classes_"):
+        if given is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: a part may lack some of them")
+        estimator.classes_ = given
+    elif given is not None and not np.array_equal(given, estimator.classes_):
+        raise ValueError(f"the classes {given} are not those of earlier calls, {estimator.classes_}")
+    known = estimator.classes_
+    unknown = np.setdiff1d(y, known)
+    if unknown.size:
+        raise ValueError(f"y has classes {unknown} that are not among {known}")
+    return np.searchsorted(known, y).astype(np.int64)
