@@ -53,7 +53,9 @@ class Transfer(NamedTuple):
     input_resistance : TwoSided
         Resistance that the source sees, Ω; infinite where its current does not change.
     output_resistance : TwoSided
-        Resistance seen at the output, all sources at constant values, Ω.
+        Resistance seen at the output, all sources at constant values, Ω; at a kink ``below`` for a current into the
+        output's first node, ``above`` for a current drawn from it (of an output current: for a smaller and a larger
+        voltage of its source).
     point : OperatingPoint
     """
 

@@ -16,6 +16,9 @@ Every measurement is a process of its own; finished ones are stored in OUT/resul
 where it was stopped. No competitor's own status is believed: its node voltages are judged by circuitsim's certificate,
 and its tolerance is tightened until the verified error is at most 1e-9, or it is listed as failed.
 
+There is no --workers: measurements beside one another share processors and memory, and disturb each other's times. For
+several machines, split the suite with --against and --max-unknowns, each part on a machine of its own.
+
 examples:
   circuitsim bench --suite small --against clarabel --out bench-small
   circuitsim bench --suite full --against cvxpy,piqp,osqp,clarabel,ngspice --limit 600 --out bench-full
@@ -35,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the circuits (0)")
     parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds a measurement may take (120)")
     parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds for repeats of a time (1)")
+    for option in ("--workers", "--dask"):
+        parser.add_argument(option, help=argparse.SUPPRESS)
     parser.add_argument("--max-unknowns", type=int, default=10**7, metavar="N", help="leave larger circuits out")
 
 
@@ -44,6 +49,9 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.bench import figure, report, runner
     from circuitsim.bench.competitors import expand
 
+    if args.workers is not None or args.dask is not None:
+        raise UsageError("bench measures one circuit after another: measurements beside one another disturb each other's "
+                         "times; for several machines, split the suite with --against and --max-unknowns")  # fmt: skip
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
     check_values(options, {name: Reading(Kind.NUMBER) for name in options})
     if args.limit <= 0.0 or args.budget < 0.0:

@@ -152,7 +152,7 @@ def _table(found: Sensitivity, q: int, top: int | None) -> list[str]:
 def _row(row: Row, unit: str) -> list[str]:
     from circuitsim.formats.columns import quantity
 
-    note = f"kink: {row.below:.6g} below, {row.above:.6g} above" if row.kink else ""
+    note = f"kink: {row.below + 0.0:.6g} below, {row.above + 0.0:.6g} above" if row.kink else ""
     derivative = "-" if row.kink else f"{row.derivative:.6g}"
     return [row.name, quantity(row.value, row.unit), derivative, quantity(row.per_percent, unit), note]
 

@@ -254,9 +254,9 @@ class Linker:
         laws: dict[str, list[str]] = {}
         for use in uses:
             laws.setdefault(use.row.name, []).append(short(use.model.name, 20))
-        listed = "; ".join(f"{law}: {', '.join(names[:8])}" + " …" * (len(names) > 8) for law, names in laws.items())
+        listed = "; ".join(f"{', '.join(names[:8])}{' …' * (len(names) > 8)} ({law})" for law, names in laws.items())
         card = new[0].model.card
-        self.reporter.gather("diode-law", f"laws of the models of diodes: {listed}", card, card.start(),
+        self.reporter.gather("diode-law", f"models of diodes and their laws: {listed}", card, card.start(),
                              new[0].model.name, "--diodes ideal (.options diodes=ideal) takes junction diodes for "
                              "ideal ones")  # fmt: skip
 

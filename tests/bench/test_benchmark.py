@@ -209,3 +209,9 @@ def test_lines_that_are_no_rows_are_left_out(tmp_path: Path, line: bytes) -> Non
 def test_a_benchmark_that_cannot_be_run_is_refused(tmp_path: Path, words: list[str]) -> None:
     assert main(["bench", "--out", str(tmp_path / "b"), *words]) == 2
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("option", ["--workers", "--dask"])
+def test_measurements_are_not_made_beside_one_another(option: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(["bench", option, "2"]) == 2
+    assert "one circuit after another" in capsys.readouterr().err
