@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.bench.competitors import expand
 
     if args.workers is not None or args.dask is not None:
-        raise UsageError("bench measures one circuit after another: measurements beside one another disturb each other's "
-                         "times; for several machines, split the suite with --against and --max-unknowns")  # fmt: skip
+        raise UsageError("bench measures one circuit after another: measurements beside one another disturb each "
+                         "other's times; for several machines, split the suite with --against and --max-unknowns")  # fmt: skip
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
     check_values(options, {name: Reading(Kind.NUMBER) for name in options})
     if args.limit <= 0.0 or args.budget < 0.0:

@@ -1,4 +1,4 @@
-"""The table of forms: the page and the README say what the command says; every outcome is of an example as expected."""
+"""The table of forms: the page says what the command says; every outcome is of an example as expected."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ def test_the_page_holds_the_table():
     assert forms.replaced(page, forms.table()) == page, ADVICE
 
 
-def test_the_readme_holds_the_figures():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"of the {forms.table().splitlines()[0][:-1]} (" in text
-    said = re.search(r"over (\d+) decks in their styles", text)
+def test_the_page_holds_the_number_of_decks():
+    text = (ROOT / "docs" / "netlist.md").read_text(encoding="utf-8")
+    said = re.search(r"over (\d+) decks in the styles", text)
     assert said is not None and 0.8 * len(decks()) <= int(said[1]) <= len(decks())
 
 
