@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.workers is not None or args.dask is not None:
         raise UsageError("bench measures one circuit after another: measurements beside one another disturb each "
-                         "other's times; for several machines, split the suite with --against and --max-unknowns")  # fmt: skip
+                         "other's times; on several machines, split the suite by --against")  # fmt: skip
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
     check_values(options, {name: Reading(Kind.NUMBER) for name in options})
     if args.limit <= 0.0 or args.budget < 0.0:
