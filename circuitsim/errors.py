@@ -19,6 +19,10 @@ class UsageError(CircuitError):
     """A wrong argument, option or file name."""
 
 
+class NoEnergyError(UsageError):
+    """A method that rests on an energy function, asked of a circuit that has none."""
+
+
 class TopologyError(CircuitError, ValueError):
     """A circuit that cannot be built as asked: unknown or repeated names, values out of range."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
-from circuitsim.errors import CircuitError, TopologyError, UsageError
+from circuitsim.errors import CircuitError, NoEnergyError, TopologyError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.batch_solution import BatchSolution
@@ -66,13 +66,13 @@ class ControlledBatch:
 
         Raises
         ------
-        UsageError
+        NoEnergyError
             A nudge: there is no energy that it could be added to.
         """
         from circuitsim.analysis.batch_solution import BatchSolution
 
         if stiffness or (injected is not None and np.any(injected)):
-            raise UsageError(no_energy(self.circuit))
+            raise NoEnergyError(no_energy(self.circuit))
         own, rows = self.circuit.arrays(), self.rows(values, injected)
         count = len(rows)
         v, current = np.zeros((count, own.n_nodes)), np.zeros((count, own.kind.size))
@@ -136,9 +136,9 @@ class ControlledBatch:
 
         Raises
         ------
-        UsageError
+        NoEnergyError
         """
-        raise UsageError(no_energy(self.circuit))
+        raise NoEnergyError(no_energy(self.circuit))
 
 
 def no_energy(circuit: Circuit) -> str:
@@ -146,10 +146,10 @@ def no_energy(circuit: Circuit) -> str:
     names = [circuit.names[k] for k in circuit.laws]
     listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     return (
-        f"{listed}: controlled sources have no energy function, which equilibrium propagation and its relatives need "
-        "(nudges go through controls without a loop, by voltages or by currents of voltage sources, such as buffers "
-        "between passive sections); "
-        "use implicit differentiation (method implicit)"
+        f"{listed}: controlled sources have no energy function. Coupled learning and agnostic propagation need one of "
+        "the whole circuit; equilibrium and frequency propagation need one of each section, between controls without "
+        "a loop (voltages, or currents of voltage sources: buffers between passive sections). Use implicit "
+        "differentiation (method implicit)"
     )
 
 

@@ -16,7 +16,7 @@ from circuitsim.blocks.circuit import Analyse, CircuitBlock, CircuitState
 from circuitsim.blocks.protocol import Nudge, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.errors import UsageError
+from circuitsim.errors import NoEnergyError, UsageError
 from circuitsim.netlist.roles import Roles
 
 
@@ -63,7 +63,7 @@ class ControlledBlock(CircuitBlock):
 
         Raises
         ------
-        UsageError
+        NoEnergyError
         """
         self._refuse()
 
@@ -72,9 +72,9 @@ class ControlledBlock(CircuitBlock):
 
         Raises
         ------
-        UsageError
+        NoEnergyError
         """
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise UsageError(no_energy(self.circuit))
+        raise NoEnergyError(no_energy(self.circuit))

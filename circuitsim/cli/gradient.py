@@ -10,7 +10,7 @@ from circuitsim.cli import learning
 from circuitsim.cli.deck import report
 from circuitsim.cli.options import OptionGroup, check_values
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
-from circuitsim.errors import CircuitError, ConvergenceError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.cli.learning import Setting
@@ -74,6 +74,7 @@ Row = tuple[str, str, Any]
 def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProblem) -> list[Row]:
     """(method, its strength, estimate) for implicit differentiation and every other method that fits."""
     rows: list[Row] = []
+    without: dict[str, list[str]] = {}
     variants = ("centred", "positive", "negative") if "variant" not in options["_given"] else (options["variant"],)
     plans = [("implicit", "")] + [("ep", variant) for variant in variants]
     plans += [(method, "") for method in ("coupled", "frequency", "agnostic")]
@@ -81,15 +82,19 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProbl
         asked = {**options, "method": method, "variant": variant or "centred"}
         if method != "ep":
             asked["kink_share"] = None
-        estimator, _ = learning.estimator_of(asked, setting)
         name = f"ep {variant}" if variant else method
+        try:
+            estimator, _ = learning.estimator_of(asked, setting)
+        except NoEnergyError as error:
+            without.setdefault(str(error), []).append(name)
+            continue
         try:
             estimate = estimator.estimate(problem)
         except CircuitError as error:
-            print(f"note: {name} is left out: {error}", file=sys.stderr)
+            without.setdefault(str(error), []).append(name)
             continue
         if not estimate.certified.all():
-            print(f"note: {name} is left out: a state is not certified", file=sys.stderr)
+            without.setdefault("a state is not certified", []).append(name)
             continue
         if method == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
             count, diodes = int((estimate.kinks.changes > 0).sum()), int(estimate.kinks.changes.sum())
@@ -98,6 +103,8 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProbl
                 "(no current, no voltage)", file=sys.stderr,
             )  # fmt: skip
         rows.append((name, _strength(estimator, estimate), estimate))
+    for why, names in without.items():
+        print(f"note: {', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}", file=sys.stderr)
     return rows
 
 

@@ -10,15 +10,23 @@ import numpy as np
 MARGIN = 1e-9
 """Share of its terms that a quantity must be above to count as positive."""
 
+ROUNDING = 1e-11
+"""Diagonal entry, of ports whose voltages and currents have one unit (P − Q = 1), that rounding cannot make."""
+
 MINORS = 20
 """Most ports whose principal minors are checked one by one."""
 
 
 def is_p_matrix(m: np.ndarray) -> bool:
-    """Whether all principal minors of ``m`` are proven positive."""
+    """Whether all principal minors of ``m`` are proven positive.
+
+    A row that is zero but for rounding, of a diode whose current the rest of the circuit sets, is no proof.
+    """
     diagonal = m.diagonal()
     if not m.size:
         return True
+    if not (diagonal > ROUNDING).all():
+        return False
     if not (diagonal > MARGIN * np.abs(m).max(axis=1) * (len(m) > 1)).all() or not (diagonal > 0.0).all():
         # A small diagonal beside large entries may still be a P-matrix: only the minors can tell.
         return bool((diagonal > 0.0).all()) and len(m) <= MINORS and positive_minors(m)

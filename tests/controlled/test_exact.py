@@ -35,3 +35,9 @@ def test_rounding_of_earlier_blocks_decides_nothing() -> None:
     circuit = random_circuit(60_682, 25, 8)
     point = circuitsim.solve(circuit)
     assert point.certificate.certified and abs(point.voltages).max() == 2.0
+
+
+def test_a_row_that_only_rounding_fills_is_no_proof_of_unique() -> None:
+    """An op-amp of gain one whose input carries no current sets the current of a diode, and no voltage: an open one."""
+    point = circuitsim.solve(random_circuit(412_869, 40, 10))
+    assert point.certificate.certified and point.uniqueness is Uniqueness.UNKNOWN

@@ -77,7 +77,7 @@ def test_methods_that_need_an_energy_refuse_by_name() -> None:
         with pytest.raises(UsageError, match=r"E1, G1, F1: controlled sources have no energy function"):
             attempt()
     ready = circuitsim.batched(made.circuit, ["V1"], [("out", "0")])
-    with pytest.raises(UsageError, match="use implicit differentiation"):
+    with pytest.raises(UsageError, match="Use implicit differentiation"):
         ready.solve(np.zeros((1, 1)), injected=np.ones((1, 1)))
 
 
