@@ -104,10 +104,10 @@ def curve(
     found = sweep(driven, {source: values.tolist()}, f"i({source})", tolerance=tolerance)
     current = -found.columns[f"i({source})"] + 0.0
     label = f"v({','.join(between)})"
+    warnings = [warning for warning in found.warnings if warning.kind != "floating"]  # currents need no ground
     points = Sweep(
-        circuit.title, {label: values}, {"i": current}, {label: "V", "i": "A"}, found.failures, found.warnings,
-        found.shape,
-    )  # fmt: skip
+        circuit.title, {label: values}, {"i": current}, {label: "V", "i": "A"}, found.failures, warnings, found.shape
+    )
     straight = not rest.laws and not rest.amplified
     straight = straight and not any(isinstance(device, SmoothDevice) for device in rest.devices.values())
     limits = float(values.min()), float(values.max())

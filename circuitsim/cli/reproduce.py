@@ -16,6 +16,7 @@ STUDIES: dict[str, tuple[str, str]] = {
     "cd-bias": ("circuitsim.cli.studies.cd_bias", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
     "gdu": ("circuitsim.cli.studies.gdu", "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),
     "cosine": ("circuitsim.cli.studies.cosine", "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer"),
+    "forward-drop": ("circuitsim.cli.studies.forward_drop", "digits by a network of real diodes, over their drop"),
     "split": ("circuitsim.cli.studies.split", "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes"),
 }
 

@@ -67,10 +67,11 @@ def test_a_narrow_piece_is_found() -> None:
 
 
 def test_smooth_devices_have_points_alone() -> None:
-    circuit = circuitsim.loads("t\nD1 a 0 d\n.model d D(IS=1n N=1.5 RS=0.5)\n")
+    circuit = circuitsim.loads("t\nD1 a b d\nR1 b 0 1\n.model d D(IS=1n N=1.5 RS=0.5)\n")
     volts = np.linspace(-1.0, 0.9, 39)
     found = device_curve(circuit, "D1", volts)
     assert found.breakpoints is None
+    assert not found.points.warnings  # alone it has no path to ground, and needs none
     law = circuit.device_of("D1").law
     np.testing.assert_allclose(found.points["i"], [law(float(v))[0] for v in volts], rtol=1e-9, atol=1e-24)
 
