@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.analysis.newton import Found, Smooth, Start, Way, iterate, smooth_devices
+from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, Way, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
@@ -233,6 +233,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     m = first.size
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
     drops, regions = point.drops[:m].copy(), {}
+    least = NOTHING if any(isinstance(device, SmoothDevice) for device in circuit.devices.values()) else 0.0
     for k, device in circuit.devices.items():
         places = list(expansion.parts[k])
         a, b = float(voltages[first[k]]), float(voltages[second[k]])
@@ -243,7 +244,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
         if isinstance(device, SmoothDevice):
             continue
         largest = max(map(abs, amperes))
-        _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance)
+        _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
     result = OperatingPoint(
@@ -338,14 +339,15 @@ class ExpandedBatch:
 
 
 def _hold(
-    name: str, device: Device, ends: tuple[float, float], amperes: tuple[float, float], tolerance: float
+    name: str, device: Device, ends: tuple[float, float], amperes: tuple[float, float], tolerance: float, least: float
 ) -> None:
     """Hold a device against its law: a point of the curve lies within the tolerance of its voltage and current.
 
-    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents.
+    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents; what is
+    below ``least``, V or A, counts as zero.
     """
     voltage, (current, largest) = ends[0] - ends[1], amperes
-    dv, di = tolerance * max(map(abs, ends)), tolerance * largest
+    dv, di = tolerance * max(map(abs, ends)) + least, tolerance * largest + least
     low, high = device.law(voltage - dv)[0], device.law(voltage + dv)[1]
     if not low - di <= current <= high + di:
         raise ConvergenceError(

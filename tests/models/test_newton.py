@@ -53,3 +53,16 @@ def test_the_energy_falls_to_its_least() -> None:
     state = newton.project(smooth, *(np.zeros(1) for _ in range(4)))
     share = newton.least_energy(arrays, smooth, column, drops[0.0], drops[1.0], state)
     assert 2.0 * share == pytest.approx(point["b"], rel=0.06)
+
+
+def test_what_the_least_conductances_of_tangents_leave_is_no_current() -> None:
+    """A part whose smooth devices all block: a leaking diode there lies on its law at zero, not at 1e-127 A."""
+    assert circuitsim.solve(draw(49207)).certificate.worst < 1e-12
+
+
+@pytest.mark.parametrize("seed", [20332, 20567, 20771])
+def test_limited_diodes_and_tables_take_few_steps(seed: int) -> None:
+    """27, 27 and 40 steps, as long as load lines could end beside a curve with a kink."""
+    found = circuitsim.solve(draw(seed))
+    assert found.certificate.certified
+    assert int(str(found.solver["newton_steps"])) <= 29
