@@ -15,6 +15,9 @@ from circuitsim.training.history import History
 KINKS = "share of clamped units that change between the phases"
 """Title of the panel of kinks."""
 
+UNCERTIFIED = "share of samples not certified"
+"""Title of the panel of samples without a certified state."""
+
 TITLE_LETTERS = 40
 """In a line of a panel's title."""
 
@@ -30,6 +33,12 @@ def save_figure(figure: Any, path: Path) -> Path:
 def marker_of(points: int) -> str:
     """Marker of a curve: points are shown where they are few, so that one epoch is visible."""
     return "." if points < 30 else ""
+
+
+def uncertified_line(row: Mapping[str, float], width: int) -> list[str]:
+    """A line of a summary, its name in so many letters, where an epoch had samples without a certified state."""
+    share = row.get("uncertified_fraction", 0.0)
+    return [f"{'not certified':{width}}{100 * share:.3g} % of the samples of the last epoch"] if share else []
 
 
 def spans_decades(values: Sequence[float]) -> bool:

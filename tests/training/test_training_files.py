@@ -21,6 +21,7 @@ from circuitsim.training import CheckpointError, History, ProgressLine, RunDirec
 from circuitsim.training import checkpoint as checkpoint_module
 from circuitsim.training import history as history_module
 from circuitsim.training.checkpoint import copy_into, pack, unpack
+from circuitsim.training.curves import uncertified_line
 
 
 def test_checkpoint_keeps_every_bit(tmp_path):
@@ -279,3 +280,9 @@ def test_progress_without_a_terminal_is_a_line_now_and_then():
         f"training  {second / 2:.1f} %  {left} left  step {second}"
         for second, left in ((60, "2:20 min"), (120, "1:20 min"), (180, "20 s"))
     ]
+
+
+def test_a_summary_names_samples_without_a_certified_state() -> None:
+    line = "not certified   50.7 % of the samples of the last epoch"
+    assert uncertified_line({"uncertified_fraction": 0.507}, 16) == [line]
+    assert uncertified_line({"uncertified_fraction": 0.0}, 16) == uncertified_line({}, 16) == []

@@ -138,7 +138,7 @@ def _save(net: Any, directory: Path) -> list[Path]:
 
 def _draw(directory: Path, history: History) -> list[Path]:
     """The learning curve."""
-    from circuitsim.training.curves import KINKS, draw_history
+    from circuitsim.training.curves import KINKS, UNCERTIFIED, draw_history
 
     if not history.rows:
         return []
@@ -147,13 +147,15 @@ def _draw(directory: Path, history: History) -> list[Path]:
         "cost": ["cost"],
         "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
         KINKS: ["kink_share"],
-        "share of samples not certified": ["uncertified_fraction"],
+        UNCERTIFIED: ["uncertified_fraction"],
     }
     return [draw_history(history, directory / "learning.png", panels)]
 
 
 def _summary(history: History) -> list[str]:
     """The last row in words."""
+    from circuitsim.training.curves import uncertified_line
+
     if not history.rows:
         return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
@@ -161,4 +163,5 @@ def _summary(history: History) -> list[str]:
         f"training error     {100 * row['error']:.3f} %",
         f"test error         {100 * row['test_error']:.3f} %",
         f"stationary within  {row['residual']:.2g} (mean over batches), {row['test_residual']:.2g} (worst test image)",
+        *uncertified_line(row, 19),
     ]

@@ -212,22 +212,25 @@ def _save(chain: Any, directory: Path) -> list[Path]:
 
 def _draw(directory: Path, history: History) -> list[Path]:
     """The learning curve."""
-    from circuitsim.training.curves import KINKS, draw_history
+    from circuitsim.training.curves import KINKS, UNCERTIFIED, draw_history
 
     if not history.rows:
         return []
     panels = {"error": ["error", "test_error"], "loss": ["loss"]}
     if "residual" in history.rows[0]:
         panels |= {"residual (0: converged)": ["residual"], KINKS: ["kink_share"]}
+        panels |= {UNCERTIFIED: ["uncertified_fraction"]}
     return [draw_history(history, directory / "learning.png", panels)]
 
 
 def _summary(history: History) -> list[str]:
     """The last row in words."""
+    from circuitsim.training.curves import uncertified_line
+
     if not history.rows:
         return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
     lines = [f"training error  {100 * row['error']:.3f} %", f"test error      {100 * row['test_error']:.3f} %"]
     if "residual" in row:
         lines.append(f"residual        {row['residual']:.2g} (mean over batches of the worst unit)")
-    return lines
+    return lines + uncertified_line(row, 16)
