@@ -28,6 +28,9 @@ _SIGNAL = re.compile(r"\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)")
 OF_TIME = frozenset(("spice_pulse", "spice_sin", "spice_exp", "spice_sffm"))
 """Functions of expressions of sources whose first argument is the time, which is not written (Xyce)."""
 
+SPLINES = frozenset(("spline", "akima", "cubic", "wodicka", "bli"))
+"""Functions of Xyce that join points by curves."""
+
 SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
 
@@ -324,6 +327,8 @@ def unknown_function(name: str) -> tuple[str, str]:
     if name in ("v", "i"):
         hint = "a value may use parameters and numbers only; sources may follow v() and i(): see docs/controlled.md"
         return f"{name}(…) depends on the solution", hint
+    if name in SPLINES:
+        return f"{name}() joins points by curves, which is not supported", "table(x, x1, y1, …) joins them by lines"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
 
 

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
-from circuitsim.netlist import attributes
+from circuitsim.netlist import attributes, refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.passive import passive
@@ -237,6 +237,9 @@ class Parts:
                 if word == "wavefile":
                     raise CardError("unsupported", f"{short(name.text)}: sound files are not read", key.offset,
                                     "write times and values to a text file: PWL file=points.txt")  # fmt: skip
+                if word in refused.FORMULAS:
+                    what, instead = refused.FORMULAS[word]
+                    raise CardError("unsupported", f"{short(name.text)}: {what} is not supported", key.offset, instead)
                 raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
                                 f"known: {', '.join((*own, 'm'))}")  # fmt: skip
         sorted_.pairs[:] = others

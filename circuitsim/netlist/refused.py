@@ -64,3 +64,9 @@ OTHER_ANALYSES: dict[str, str] = {
     ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",
 }  # fmt: skip
 """Analyses that are not done; the operating point is solved instead."""
+
+FORMULAS = {
+    "q": ("a charge by a formula (Q=)", "write the capacitance near the operating point: C=1u"),
+    "flux": ("a flux by a formula (FLUX=)", "write the inductance near the operating point: L=1m"),
+}
+"""Parameters of capacitors and inductors that LTspice and Xyce know: what they state, and what to write."""

@@ -26,6 +26,8 @@ ERRORS = [
     ("1R a b 1k", "unknown-card", 2, 1, (), "'1R' begins no card"),
     ("#R1 a b 1k", "unknown-card", 2, 1, (), "'#R1' begins no card"),
     (".foo bar", "unknown-card", 2, 1, (), ".foo is no card"),
+    ("C1 a 0 Q={1u*x}\nR1 a 0 1", "unsupported", 2, 8, (), "a charge by a formula (Q=) is not supported"),
+    ("R1 a 0 {akima(1,0,0,1,1,2,4)}", "function", 2, 9, ("R1",), "akima() joins points by curves"),
     (".if (1)", "syntax", 2, 1, (), ".if without its .endif"),
     (".if (0)\n.if (nobody)\n.endif", "syntax", 2, 1, (), ".if without its .endif"),
     ("R1 a 0 1\n.endif", "syntax", 3, 1, (), ".endif without its .if"),
