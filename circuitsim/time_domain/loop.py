@@ -12,7 +12,7 @@ from circuitsim.time_domain.decays import decay_stretch, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, ORDERS, UNKNOWN, germs, joined, select, signs, state_of, weigh
 from circuitsim.time_domain.library import LENGTHS
-from circuitsim.time_domain.roots import POINTS, first_root, zero_at
+from circuitsim.time_domain.roots import POINTS, ZERO, first_root, zero_at
 from circuitsim.time_domain.windows import (
     CURRENT,
     ERROR,
@@ -201,6 +201,15 @@ def meet_corner(schedule, walk, time):
 
 
 @jit()
+def product(row, state):
+    """row · state."""
+    found = 0.0
+    for j in range(state.size):
+        found += row[j] * state[j]
+    return found
+
+
+@jit()
 def at_first(modes, m, walk, begin):
     """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
     for b in range(begin.shape[1]):
@@ -254,6 +263,8 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
         for k in range(d):
             none = walk.order[k] > ORDERS or (fixed.decays and piece.clear[k])
             orders[k] = -1 if none else max(walk.order[k], 0)
+            if orders[k] > 0 and not walk.tied[k] and product(modes.slack[m, k], walk.z) > ZERO * slack_size[k]:
+                orders[k] = 0
         share, event = first_root(slack, orders, slack_size)
         end, number[ERROR] = min(length, left), 0.0
         if share * length < end:

@@ -14,6 +14,8 @@ from circuitsim.time_domain.exponentials import put
 
 POINTS = 32
 """Chebyshev nodes of a window."""
+ZERO = 1e-13
+"""Waveforms below this share of their magnitudes are zero; small ones above it have no zero at the left end."""
 SHORTLY = 1e-3
 """Share of half a window before its end within which a waveform that falls to zero there does so."""
 DEPTH = 44
@@ -156,7 +158,7 @@ def first_root(series, orders, size):
         whole = 0.0
         for k in range(POINTS):
             whole += abs(series[d, k])
-        if whole <= 1e-13 * size[d]:
+        if whole <= ZERO * size[d]:
             continue
         if orders[d] == 0:
             put(series[d], c)
