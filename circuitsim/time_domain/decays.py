@@ -27,6 +27,7 @@ RESOLVED = 1e-12
 """Last coefficients of a resolved window against the largest."""
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
+AT_NODES = np.ascontiguousarray(TO_NODES.T)
 
 
 class Decays(NamedTuple):
@@ -105,6 +106,18 @@ def parting(parts: Parts, mode: Mode, resistors: np.ndarray) -> Parting:
     )  # fmt: skip
 
 
+def series_of_sources(powers: np.ndarray) -> np.ndarray:
+    """The series of w − w₀ over w₀ from matrix exponentials at the nodes: (s, POINTS, s), entries (i, k, j) of rows i.
+
+    Parameters
+    ----------
+    powers : (s, POINTS, s) float array
+        Entry (j, p, i): row i and column j.
+    """
+    changes = powers.transpose(2, 1, 0) - np.eye(len(powers))[:, None]
+    return np.einsum("kp,ipj->ikj", TO_COEFFICIENTS, changes)
+
+
 class Piece(NamedTuple):
     """Waveforms on a window.
 
@@ -112,7 +125,7 @@ class Piece(NamedTuple):
     ----------
     series : (s + c, ORDER) float array
         Chebyshev coefficients of the changes of w and y since the window's beginning.
-    nodes : (POINTS, s + c) float array
+    nodes : (s + c, POINTS) float array
         Their values at the window's nodes.
     tail, rest, last : (s + c,) float arrays
         Largest of the last coefficients that roots see; sum of all but the first; value at the right end.
@@ -136,7 +149,7 @@ def room_of(decays):
     """Room for a window."""
     n, d = decays.voltage.shape[2], decays.slack.shape[1]
     one, peak = np.zeros((3, n)), np.zeros(n)
-    return Piece(np.zeros((n, ORDER)), np.zeros((POINTS, n)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
+    return Piece(np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
 
 
 @jit()
@@ -182,13 +195,10 @@ def series_of(inside, decays, m, z, half, piece):
     for i in range(s):
         for k in range(ORDER):
             piece.series[i, k] = 0.0
-    for p in range(POINTS):
-        for i in range(s):
-            value = 0.0
-            for j in range(s):
-                value += inside[j, p, i] * z[j]
-            for k in range(POINTS):
-                piece.series[i, k] += TO_COEFFICIENTS[k, p] * (value - z[i])
+        for j in range(s):
+            if z[j] != 0.0:
+                for k in range(POINTS):
+                    piece.series[i, k] += inside[i, k, j] * z[j]
     for c in range(decays.many[m]):
         start = 0.0
         for i in range(decays.start.shape[2]):
@@ -261,12 +271,13 @@ def decay_stretch(inside, decays, modes, m, z, z_size, half, piece, slack, slack
 @jit()
 def to_nodes(count, piece):
     """Fill in the values at the nodes."""
-    for p in range(POINTS):
-        for j in range(count):
-            value = 0.0
-            for k in range(POINTS):
-                value += TO_NODES[p, k] * piece.series[j, k]
-            piece.nodes[p, j] = value
+    for j in range(count):
+        for p in range(POINTS):
+            piece.nodes[j, p] = piece.series[j, 0]
+        for k in range(1, POINTS):
+            weight = piece.series[j, k]
+            for p in range(POINTS):
+                piece.nodes[j, p] += AT_NODES[k, p] * weight
 
 
 @jit()

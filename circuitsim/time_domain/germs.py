@@ -40,12 +40,12 @@ def weigh(rows, many, state, size):
 
 
 @jit()
-def differentiate(system, state, error):
-    """The next derivative of a state, and what errors of the state make of it."""
+def differentiate(system, state, error, moving):
+    """The next derivative of a state, and what errors of the state make of it; only entries ``moving`` are not zero."""
     n = state.size
     slope, wrong = np.zeros(n), np.zeros(n)
     for i in range(n):
-        for j in range(n):
+        for j in moving:
             slope[i] += system[i, j] * state[j]
             wrong[i] += abs(system[i, j]) * (error[j] + STATE * abs(state[j]))
     return slope, wrong
@@ -67,21 +67,25 @@ def signs(system, rows, state, size, zero, order, sign):
         Order of the first nonzero derivative and its sign; `ORDERS` + 1 and 0 where all are zero.
     """
     error = np.empty(size.size)
-    for j in range(size.size):
-        error[j] = STATE * size[j]
+    for i in range(size.size):
+        error[i] = STATE * size[i]
     for k in range(ORDERS + 1):
-        found, magnitude = weigh(rows, sign.size, state, error)
         share, all_known = (NOISE / STATE if k == 0 else DERIVATIVE), True
+        moving = np.flatnonzero((state != 0.0) | (error != 0.0))
         for d in range(sign.size):
             if sign[d] != 0.0:
                 continue
-            if abs(found[d]) > share * magnitude[d] and not (k == 0 and zero[d]):
-                order[d], sign[d] = k, math.copysign(1.0, found[d])
+            found, magnitude = 0.0, 0.0
+            for j in moving:
+                found += rows[d, j] * state[j]
+                magnitude += abs(rows[d, j]) * error[j]
+            if abs(found) > share * magnitude and not (k == 0 and zero[d]):
+                order[d], sign[d] = k, math.copysign(1.0, found)
             else:
                 all_known = False
-        if all_known or k == ORDERS:
+        if all_known or k == ORDERS or moving.size == 0:
             return
-        state, error = differentiate(system, state, error)
+        state, error = differentiate(system, state, error, moving)
 
 
 @jit()

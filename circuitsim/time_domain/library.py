@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.decays import Decays, Parting
+from circuitsim.time_domain.decays import Decays, Parting, series_of_sources
 from circuitsim.time_domain.exponentials import node_exponentials
 from circuitsim.time_domain.modes import Mode
 from circuitsim.time_domain.roots import POINTS, SHARES
@@ -22,6 +22,8 @@ OVERDAMPED = 0.05
 """Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
 LENGTHS = 192
 """Window lengths, each half of the one before."""
+ROOM = 8
+"""Room for modes at first."""
 MEMORY = 256_000_000
 """Most bytes of matrix exponentials; beyond it they are computed anew."""
 
@@ -111,8 +113,9 @@ class Library:
         self.count, self.windows = 0, 0
         self.decaying, self.system, self.of_sources = decaying, system, np.linalg.eigvals(system)
         n = s + rows.storing.size
-        self.modes = _Room(1).arrays(n, s, rows, elements, 1)
-        self.decays = _Room(1).decays(n if decaying else 0, s if decaying else 0, rows, elements)
+        self.modes = _Room(ROOM).arrays(n, s, rows, elements, 1)
+        self.decays = _Room(ROOM).decays(n if decaying else 0, s if decaying else 0, rows, elements)
+        # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series.
         self.inside = np.zeros((1, s, POINTS, s) if decaying else (1, n, POINTS, n))
 
     def add(self, mode: Mode, parting: Parting | None) -> None:
@@ -167,7 +170,7 @@ class Library:
         return found
 
     def add_window(self, mode: int, halvings: int) -> None:
-        """Compute the matrix exponentials of one window of a mode; of the sources alone where the states decay."""
+        """Compute the matrix exponentials of one window of a mode; the sources' series where the states decay."""
         if self.windows * self.inside[0].nbytes > MEMORY:
             self.modes.window[:], self.windows = -1, 0
         if self.windows == len(self.inside):
@@ -175,6 +178,8 @@ class Library:
         length = np.ldexp(1.0, self.exponent - halvings)
         matrix = self.system if self.decaying else self.modes.system[mode]
         node_exponentials(matrix, self.modes.radius[mode], length * SHARES, self.inside[self.windows])
+        if self.decaying:
+            self.inside[self.windows] = series_of_sources(self.inside[self.windows])
         self.modes.window[0 if self.decaying else mode, halvings] = self.windows
         self.windows += 1
 
@@ -184,7 +189,7 @@ class Library:
         if self.count < room and checks <= most:
             return
         n, larger = self.s + self.rows.storing.size, _Room(room if self.count < room else 2 * room)
-        modes = larger.arrays(n, self.s, self.rows, self.elements, max(checks, most))
+        modes = larger.arrays(n, self.s, self.rows, self.elements, most if checks <= most else 2 * checks)
         decays = larger.decays(*((n, self.s) if self.decaying else (0, 0)), self.rows, self.elements)
         for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old

@@ -290,7 +290,7 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
             to_nodes(many, piece)
             integrate(decays.voltage[m], decays.current[m], begin, many, piece.nodes, fixed, until, length, number)
         else:
-            integrate(modes.voltage[m], modes.current[m], begin, n, states, fixed, until, length, number)
+            integrate(modes.voltage[m], modes.current[m], begin, n, states.T.copy(), fixed, until, length, number)
         put(state_at(fixed, modes, decays, m, states, piece, length, since, walk.z), walk.z)
         for k in range(walk.x.size):
             walk.x[k] = 0.0

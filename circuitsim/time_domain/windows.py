@@ -140,24 +140,31 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
 
     Branch voltages and currents are ``begin`` (2, m) and these rows times the first ``count`` of ``states``.
     """
-    weight = share_integrals(until)
+    weight, v, i = share_integrals(until), np.empty(POINTS), np.empty(POINTS)
     for k in range(fixed.lossy.size + fixed.sources.size):
         dissipates = k < fixed.lossy.size
         b = fixed.lossy[k] if dissipates else fixed.sources[k - fixed.lossy.size]
         energy, turned = 0.0, 0.0
+        at_nodes(voltage[b], current[b], begin[:, b], count, states, v, i)
         for p in range(POINTS):
-            v, i = begin[0, b], begin[1, b]
-            for j in range(count):
-                v += voltage[b, j] * states[p, j]
-                i += current[b, j] * states[p, j]
-            energy += weight[p] * v * i
-            turned += weight[p] * abs(v * i)
+            energy += weight[p] * v[p] * i[p]
+            turned += weight[p] * abs(v[p] * i[p])
         number[DISSIPATED if dissipates else DELIVERED] += 0.5 * length * (energy if dissipates else -energy)
         number[TURNED] += 0.5 * length * turned
     for b in range(voltage.shape[0]):
+        at_nodes(voltage[b], current[b], begin[:, b], count, states, v, i)
         for p in range(0, POINTS, SPARSE):
-            v, i = begin[0, b], begin[1, b]
-            for j in range(count):
-                v += voltage[b, j] * states[p, j]
-                i += current[b, j] * states[p, j]
-            number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v)), max(number[CURRENT], abs(i))
+            number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v[p])), max(number[CURRENT], abs(i[p]))
+
+
+@jit()
+def at_nodes(voltage, current, begin, count, states, v, i):
+    """Fill in a branch's voltages and currents (POINTS,) from rows over the states' changes and from its first ones."""
+    for p in range(POINTS):
+        v[p], i[p] = begin[0], begin[1]
+    for j in range(count):
+        first, second = voltage[j], current[j]
+        if first != 0.0 or second != 0.0:
+            for p in range(POINTS):
+                v[p] += first * states[j, p]
+                i[p] += second * states[j, p]
