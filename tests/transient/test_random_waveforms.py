@@ -103,7 +103,7 @@ def test_a_part_without_current_beside_two_sources() -> None:
 
 
 def test_a_small_waveform_is_not_zero_at_the_end_of_a_window() -> None:
-    """A diode's voltage that dies out at 1e-11 of the others: divided by its time since the window, it seemed to cross."""
+    """A diode's voltage that dies out at 1e-11 of the others: divided by the time, it seemed to cross zero."""
     circuit, waves, initial, switches = draw_switched(427)
     found = transient(circuit, STOP, waves, initial, points=101, switches=switches)
     assert found.certificate.certified
