@@ -128,10 +128,10 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
 
 
 def joined(card: Card, more: list[tuple[int, str]]) -> Card:
-    """``card`` with its continuation lines; the ``+`` becomes a blank."""
-    parts, pieces, offset = [card.text], [Piece(0, card.line, 0)], len(card.text)
+    """``card`` with its continuation lines; the ``+``, where there is one, becomes a blank."""
+    parts, pieces, offset = [card.text], list(card.pieces) or [Piece(0, card.line, 0)], len(card.text)
     for number, line in more:
-        after = line.index("+") + 1
+        after = line.index("+") + 1 if line.lstrip().startswith("+") else 0
         parts.append(line[after:])
         pieces.append(Piece(offset + 1, number, after))
         offset += 1 + len(line) - after

@@ -7,7 +7,7 @@ from functools import partial
 
 from circuitsim.netlist import conditions, controlled, definitions, includes, lines, refused, switches
 from circuitsim.netlist.amplifier import normal
-from circuitsim.netlist.cards import Card, cards
+from circuitsim.netlist.cards import Card, cards, joined
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
@@ -61,6 +61,7 @@ class DeckReader:
         self.ended = False
         self.library = False
         self.missing: list[str] = []
+        self.rows: list[Card] = []  # of a table that is open
         self.simple: Callable[[str, int], bool] = _closed
 
     def read(self, source: Source, first: int) -> None:
@@ -111,6 +112,11 @@ class DeckReader:
         head = card.text[start].lower()
         if not self.outside and self.conditions.skips(card, start):
             return
+        if self.rows:
+            if head.isdecimal() or head in "-{'" or (head == "." and card.text[start + 1 : start + 2].isdecimal()):
+                self.rows.append(card)
+                return
+            self.close_table()
         try:
             if head == "*":
                 self.directives.append(Directive(card.text[start + 2 :].strip(), card.place(start)))
@@ -193,7 +199,7 @@ class DeckReader:
         elif word in refused.OPTIONS:
             options(self, card, after)
         elif word == ".data":
-            self.data(card, after)
+            self.rows = [card]
         elif word == ".control":
             self.control = card
         elif word == ".end":
@@ -216,16 +222,23 @@ class DeckReader:
             raise CardError("unknown-card", f"{short(word)} is no card that is known", start,
                             "see docs/netlist.md for those that are; a comment begins with *")  # fmt: skip
 
-    def data(self, card: Card, after: int) -> None:
-        """A table of values."""
-        found = table(card, after)
-        if found.name.text.lower() in self.tables:
-            raise CardError("duplicate", f"table {short(found.name.text)} is there already", found.name.offset,
-                            "names must differ")  # fmt: skip
-        self.tables[found.name.text.lower()] = found
+    def close_table(self) -> None:
+        """A table of values, its rows behind a ``+`` (Xyce) or bare (HSPICE)."""
+        card = joined(self.rows[0], [(row.line, row.text) for row in self.rows[1:]])
+        self.rows = []
+        try:
+            found = table(card, card.start() + len(".data"))
+            if found.name.text.lower() in self.tables:
+                raise CardError("duplicate", f"table {short(found.name.text)} is there already", found.name.offset,
+                                "names must differ")  # fmt: skip
+            self.tables[found.name.text.lower()] = found
+        except CardError as error:
+            self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""
+        if self.rows:
+            self.close_table()
         self.conditions.close(self)
         self.script.alter(self.top)
         lines.check_couplings(self)

@@ -219,6 +219,7 @@ ERRORS = [
     ("R1 a 0 1\n.step", "analysis", 3, 5, (), ".step names nothing to vary"),
     ("R1 a 0 1\n.step V1 0 1 1", "analysis", 3, 7, (), ".step sweeps V1, which is not in the circuit"),
     ("R1 a 0 1\n.step data=x", "analysis", 3, 12, (), ".step: there is no such table"),
+    ("R1 a 0 1\n.data x r1\n+ r2\n 1 2\n 3\n.enddata", "syntax", 6, 2, (), ".data x: 3 values do not fill rows of 2"),
     ("R1 a 0 1\n.data x r1 r2 1 2\n+ 3", "syntax", 4, 3, (), ".data x: 3 values do not fill rows of 2"),
     ("R1 a 0 1\n.step dec R1 0 1 5", "analysis", 3, 18, (), "R1: both bounds must be of one sign"),
     ("R1 a 0 1\n.tran 1m 0", "range", 3, 7, (), ".tran needs 0 ≤ start < stop"),
