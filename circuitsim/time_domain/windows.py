@@ -12,6 +12,7 @@ from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
 energy lost in jumps, J; smallest and largest resistance, Ω."""
+OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
@@ -45,21 +46,20 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             gap += TO_LEFT[p] * states[p, i]
         if max(abs(last), abs(other), LEFT * abs(gap)) > RESOLVED * peak[i]:
             return False
-    values = np.empty(POINTS)
     for k in range(d):
         slack_size[k], gap = 0.0, 0.0
         for i in range(n):
             slack_size[k] += abs(modes.slack[m, k, i]) * peak[i]
             gap -= modes.slack[m, k, i] * z[i]
-        for p in range(POINTS):
-            values[p] = 0.0
-            for i in range(n):
-                values[p] += modes.slack[m, k, i] * states[p, i]
-            gap += TO_LEFT[p] * values[p]
         for c in range(POINTS):
             slack[k, c] = 0.0
-            for p in range(POINTS):
-                slack[k, c] += TO_COEFFICIENTS[c, p] * values[p]
+        for p in range(POINTS):
+            value = 0.0
+            for i in range(n):
+                value += modes.slack[m, k, i] * states[p, i]
+            gap += TO_LEFT[p] * value
+            for c in range(POINTS):
+                slack[k, c] += OF_NODES[p, c] * value
         last = max(abs(slack[k, POINTS - 1]), abs(slack[k, POINTS - 2]))
         if max(last, LEFT * abs(gap)) > RESOLVED * slack_size[k]:
             return False
