@@ -10,6 +10,7 @@ from circuitsim.engine.kernels import MODULES
 from circuitsim.engine.small import (
     active_set,
     along_tree,
+    bits,
     branches,
     currents,
     lanes,
@@ -57,7 +58,7 @@ def _register() -> None:
     """Let compiled kernels call the functions they are made of."""
     from numba.extending import overload, register_jitable
 
-    from circuitsim import _lanes, _pointers
+    from circuitsim import _bits, _lanes, _pointers
     from circuitsim._jit import uncounted
     from circuitsim.engine.kernels import register
 
@@ -65,6 +66,7 @@ def _register() -> None:
     overload(pointers.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
     _pointers.register(pointers.pointer, pointers.retain)
     _lanes.register(lanes)
+    _bits.register(bits)
     for module in _MODULES:
         register_module(module)
     for name in MEASURES:
@@ -72,7 +74,7 @@ def _register() -> None:
 
 
 def _sources() -> Iterator[Path]:
-    for module in (*_MODULES, lanes, certificate, *MODULES, _graphs):
+    for module in (*_MODULES, bits, lanes, certificate, *MODULES, _graphs):
         yield Path(str(module.__file__))
 
 

@@ -6,8 +6,14 @@ so nothing cancels, and an ideal short is just a weight beyond all others (Grass
 
 from __future__ import annotations
 
+import numpy as np
+
 from circuitsim.engine.small.plan import NOWHERE
 
+slot = np.uint64
+"""Slots are numbers without a sign where loops run over them: for each with a sign, compiled code would test whether it
+counts from an array's end."""
+ONE, TWO, THREE, FOUR = slot(1), slot(2), slot(3), slot(4)
 SHORT = 1e120
 """Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
 
@@ -42,44 +48,49 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     bool
         Whether all pivots are ≥ 0 (negative conductances may make the energy concave).
     """
-    fill = plan.rows.size
+    fill = slot(plan.rows.size)
     for j in range(plan.n):
         if dirty[j]:
-            for q in range(plan.col_ptr[j], plan.col_ptr[j + 1]):
+            begin, end = slot(plan.col_ptr[j]), slot(plan.col_ptr[j + 1])
+            for q in range(begin, end):
                 weight[q] = base[q]
-            weight[fill + j] = base[fill + j]
-            if plan.col_ptr[j] < plan.col_ptr[j + 1]:
-                dirty[plan.rows[plan.col_ptr[j]]] = True  # the first of its rows: all others follow from it
+            weight[fill + slot(j)] = base[fill + slot(j)]
+            if begin < end:
+                dirty[plan.rows[begin]] = True  # the first of its rows: all others follow from it
     for e in range(closed.size):
         if closed[e] and plan.diode_slot[e] != NOWHERE and dirty[lower(plan, e)]:
             weight[plan.diode_slot[e]] = SHORT
     for j in range(plan.n):
         if not dirty[j]:
             continue
-        begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
-        ground = weight[fill + j]
+        ground, before = weight[fill + slot(j)], slot(plan.row_ptr[j])
+        begin, end, last = slot(plan.col_ptr[j]), slot(plan.col_ptr[j + 1]), slot(plan.row_ptr[j + 1])
         for q in range(begin, end):
             work[plan.rows[q]] = weight[q]
-        for t in range(plan.row_ptr[j], plan.row_ptr[j + 1]):
-            p = plan.row_slot[t]
+        while before < last:  # four columns of one supernode at a time: each number of ``work`` is read once for all
+            k, p = slot(plan.row_col[before]), slot(plan.row_slot[before])
+            g, first, stop = fill + k, p + ONE, slot(plan.col_ptr[k + ONE])
             m = multiplier[p]
-            if m == 0.0:
-                continue
-            k = plan.row_col[t]
-            ground += m * weight[fill + k]
-            begin_run, stop = max(plan.run[k], p + 1), plan.col_ptr[k + 1]
-            for q in range(p + 1, begin_run):
-                work[plan.rows[q]] += m * weight[q]
-            if begin_run < stop:
-                begin_row = plan.rows[begin_run]
-                into, taken = work[begin_row : begin_row + (stop - begin_run)], weight[begin_run:stop]
-                for q in range(taken.size):
-                    into[q] += m * taken[q]
+            if min(plan.supernode_end[k], j) >= np.int64(k) + 4:
+                p1, p2 = plan.row_slot[before + ONE] - p, plan.row_slot[before + TWO] - p
+                p3 = plan.row_slot[before + THREE] - p
+                m1, m2, m3 = multiplier[p + p1], multiplier[p + p2], multiplier[p + p3]
+                ground += (m * weight[g] + m1 * weight[g + ONE]) + (m2 * weight[g + TWO] + m3 * weight[g + THREE])
+                for q in range(first, stop):
+                    work[plan.rows[q]] += (m * weight[q] + m1 * weight[q + p1]) + (
+                        m2 * weight[q + p2] + m3 * weight[q + p3]
+                    )
+                before += FOUR
+            else:
+                ground += m * weight[g]
+                for q in range(first, stop):
+                    work[plan.rows[q]] += m * weight[q]
+                before += ONE
+        weight[fill + slot(j)] = ground
         total = ground
         for q in range(begin, end):
             weight[q] = work[plan.rows[q]]
             total += weight[q]
-        weight[fill + j] = ground
         pivot[j] = total
         if total < 0.0:
             return False
@@ -102,20 +113,14 @@ def substitute(plan, multiplier, pivot, x, floating_current):
     for k in range(n):
         current = x[k]
         if current != 0.0:
-            run, stop = plan.run[k], plan.col_ptr[k + 1]
-            for q in range(plan.col_ptr[k], run):
+            for q in range(slot(plan.col_ptr[k]), slot(plan.col_ptr[k + 1])):
                 x[plan.rows[q]] += multiplier[q] * current
-            if run < stop:
-                begin_row = plan.rows[run]
-                into, taken = x[begin_row : begin_row + (stop - run)], multiplier[run:stop]
-                for q in range(taken.size):
-                    into[q] += taken[q] * current
     for k in range(n - 1, -1, -1):
         if pivot[k] > 0.0:
             v = x[k] / pivot[k]
         else:
             floating_current[k] = x[k]
             v = 0.0
-        for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
+        for q in range(slot(plan.col_ptr[k]), slot(plan.col_ptr[k + 1])):
             v += multiplier[q] * x[plan.rows[q]]
         x[k] = v

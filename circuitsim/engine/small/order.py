@@ -1,7 +1,7 @@
 """Order of elimination: the coordinate with the fewest neighbours comes next (minimum degree).
 
-Written for graphs of up to some thousand coordinates, where memory access counts most: lists of neighbours, no
-elements to be absorbed.
+Written for graphs of up to some thousand coordinates, where memory access counts most: lists of neighbours, then rows
+of bits, no elements to be absorbed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.engine.small.bits import ones
 from circuitsim.engine.small.pointers import pointer, retain
+
+slot = np.uint64
+ONE, SIX, LOWEST_SIX, NOTHING = slot(1), slot(6), slot(63), slot(0)
 
 WIDE = 2_600
 """Most coordinates that may be left when each is joined to five others or more: of meshes and crossbars with as many
 left (half of theirs) millions of updates are still to come, which counting would take milliseconds to find out."""
+
+DENSE = 4
+"""Rows of bits take the place of lists once each coordinate is joined to so many others and at most `WIDE` are left."""
 
 PATIENCE = 4
 """Entries of lists to read for each update that may be made: a node joined to thousands is read again whenever one of
@@ -71,20 +78,20 @@ def in_order(n, near, lists, queue, late, size, limit):
     """`eliminate` with the lists and the queue made, and room for so many members at first."""
     count, degree, mark = lists.length, queue.degree, np.full(n, n, np.uint32)
     position, ptr = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
-    members = np.empty(size, np.int64)
+    members = np.empty(size, np.uint32)
     step, updates, read, ends = 0, 0, 0, count.sum()
     while step < n:
         k = next_of_least_degree(queue)
         level = degree[k]
         used, size = ptr[step], level - n * late[k]
-        updates += size * size
-        # By how many they are joined to, the rest will take about so many, be it a mesh's last separators or a block in
-        # which all are joined to all (whose updates go faster).
         rest = n - step
-        if updates + ends * ends // (8 * rest) > limit or (size >= 5 and rest > WIDE) or read // PATIENCE > limit:
-            return position[:0], ptr, members
-        if used + size * (size + 3) // 2 >= members.size:
-            members = lengthened(members, used, 2 * members.size + size * (size + 3) // 2 + 1)
+        if (size >= 5 and rest > WIDE) or read // PATIENCE > limit or exceeds(updates, ends, rest, limit):
+            break
+        if size >= DENSE and rest <= WIDE:
+            step, members = eliminate_rows(near, lists, queue, mark, late, step, updates, limit, position, ptr, members)
+            break
+        updates += size * size
+        members = lengthened(members, used, used + size * (size + 3) // 2)
         put = used
         for q in range(lists.at[k], lists.at[k] + count[k]):
             members[put] = near[q]
@@ -94,9 +101,6 @@ def in_order(n, near, lists, queue, late, size, limit):
         take_out(queue, k)
         ends -= size
         step += 1
-        if size == n - step:  # all that is left is joined to all that is left
-            members = finish(ptr, members, position, step, late_last(members[used : used + size], late))
-            break
         if size == 1:  # a leaf: its neighbour will see that it is gone
             ends -= 1
             recount(queue, members[used], degree[members[used]] - 1, level)
@@ -114,7 +118,95 @@ def in_order(n, near, lists, queue, late, size, limit):
             rest = ptr[s + 1] - ptr[s]
             updates += rest * rest
             ends -= 2 * rest
-    return position, ptr, members[: ptr[n]]
+    return position[: n if step == n else 0], ptr, members[: ptr[n]]
+
+
+def exceeds(updates, ends, rest, limit):
+    """Whether a factor takes more updates than ``limit``, as far as can be foreseen.
+
+    By how many the ``rest`` are joined to (``ends`` in all) they will take about so many, be it a mesh's last
+    separators or a block in which all are joined to all (whose updates go faster).
+    """
+    return updates + ends * ends // (8 * rest) > limit
+
+
+def eliminate_rows(near, lists, queue, row, late, step, updates, limit, position, ptr, members):
+    """The rest of the order, with a row of bits for the neighbours of each coordinate that is left.
+
+    Lists are best while each coordinate is joined to few; of many, 64 are joined to another's at once.
+
+    Parameters
+    ----------
+    row : (n,) uint32 array
+        Filled: the row of each coordinate.
+
+    Returns
+    -------
+    step : int
+        The coordinates eliminated; fewer than all: it gave up.
+    members : int array
+    """
+    n, degree, gone = position.size, queue.degree, queue.number[GONE]
+    left, rest = np.empty(n, np.int64), 0
+    for k in range(n):
+        if degree[k] < gone:
+            left[rest] = k
+            row[k] = rest
+            rest += 1
+    width, ends = slot((rest + 63) // 64), 0
+    words = np.zeros(rest * np.int64(width), np.uint64)
+    for i in range(rest):
+        k = left[i]
+        ends += degree[k] - n * late[k]
+        for q in range(lists.at[k], lists.at[k] + lists.length[k]):
+            if degree[near[q]] < gone:
+                bit = slot(row[near[q]])
+                words[slot(i) * width + (bit >> SIX)] |= ONE << (bit & LOWEST_SIX)
+    while step < n:
+        k = next_of_least_degree(queue)
+        level = degree[k]
+        used, size = ptr[step], level - n * late[k]
+        updates += size * size
+        if exceeds(updates, ends, n - step, limit):
+            break
+        members = lengthened(members, used, used + size * (size + 3) // 2)
+        put, at = used, slot(row[k]) * width
+        for w in range(slot(0), width):
+            word = words[at + w]
+            while word != NOTHING:
+                members[put] = left[(w << SIX) + ones((word - ONE) & ~word)]
+                put += 1
+                word &= word - ONE
+        ptr[step + 1] = used + size
+        position[k] = step
+        take_out(queue, k)
+        ends -= size
+        step += 1
+        for p in range(used, used + size):
+            j = members[p]
+            into, now = slot(row[j]) * width, n * late[j] - 2  # without itself and the one eliminated
+            for w in range(slot(0), width):
+                word = words[into + w] | words[at + w]
+                words[into + w] = word
+                now += np.int64(ones(word))
+            turn_off(words, width, row[j], row[j])
+            turn_off(words, width, row[j], row[k])
+            ends += now - degree[j]
+            recount(queue, j, now, level)
+        before = step
+        step = eliminate_alike(queue, level, used, used + size, step, position, ptr, members)
+        for s in range(before, step):
+            size -= 1
+            updates += size * size
+            ends -= 2 * size
+            for p in range(used + step - before, ptr[before]):
+                turn_off(words, width, row[members[p]], row[members[used + s - before]])
+    return step, members
+
+
+def turn_off(words, width, i, j):
+    """Clear bit ``j`` of row ``i``."""
+    words[slot(i) * width + (slot(j) >> SIX)] &= ~(ONE << (slot(j) & LOWEST_SIX))
 
 
 def queued(n, count, late):
@@ -166,8 +258,7 @@ def join_all(near, lists, queue, mark, j, others):
     degree, gone, used = queue.degree, queue.number[GONE], lists.used[0]
     begin, length, size = lists.at[j], lists.length[j], others.size
     if length + size > lists.capacity[j]:
-        if used + 2 * (length + size) > near.size:
-            near = lengthened(near, used, 2 * near.size + 2 * (length + size))
+        near = lengthened(near, used, used + 2 * (length + size))
         for q in range(length):
             near[used + q] = near[begin + q]
         begin, lists.at[j], lists.capacity[j] = used, used, 2 * (length + size)
@@ -200,7 +291,7 @@ def eliminate_alike(queue, level, begin, end, step, position, ptr, members):
         for q in range(begin, end):
             members[ptr[step] + q - begin] = members[q]
         ptr[step + 1] = ptr[step] + end - begin
-        take_out(queue, j)
+        take_out(queue, np.int64(j))
         step += 1
         for q in range(begin, end):
             recount(queue, members[q], degree[members[q]] - 1, level)
@@ -240,34 +331,11 @@ def neighbours(n, a, b):
     return near, Lists(at, capacity, count, at[n:].copy())
 
 
-def finish(ptr, members, position, step, rest):
-    """Eliminate the coordinates ``rest``, all joined to each other, as they stand; returns the lists of members."""
-    used = ptr[step]
-    longer = lengthened(members, used, used + rest.size * (rest.size - 1) // 2)
-    for k in range(rest.size):
-        position[rest[k]] = step + k
-        for q in range(k + 1, rest.size):
-            longer[used] = rest[q]
-            used += 1
-        ptr[step + k + 1] = used
-    return longer
-
-
-def lengthened(members, used, size):
-    """A longer list that starts with the first ``used`` members."""
-    longer = np.empty(size, members.dtype)
+def lengthened(array, used, size):
+    """The array, or a longer one that starts with its first ``used`` numbers, if it has no more than ``size``."""
+    if size < array.size:
+        return array
+    longer = np.empty(array.size + size + 1, array.dtype)
     for q in range(used):
-        longer[q] = members[q]
+        longer[q] = array[q]
     return longer
-
-
-def late_last(members, late):
-    """The members, those that come late after all others."""
-    ordered = np.empty(members.size, np.int64)
-    put = 0
-    for wanted in (False, True):
-        for q in range(members.size):
-            if late[members[q]] == wanted:
-                ordered[put] = members[q]
-                put += 1
-    return ordered

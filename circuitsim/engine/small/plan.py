@@ -15,9 +15,6 @@ from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine.small.order import eliminate
 
-LONG = 24
-"""Consecutive rows from which on vector instructions beat what it takes to set them up."""
-
 UPDATES = 2_000_000
 """Most updates of one elimination (one to two milliseconds); beyond, panels of columns beat one entry at a time."""
 
@@ -45,8 +42,9 @@ class Plan(NamedTuple):
     col_ptr, rows : int arrays
         Pattern of the factor by columns, rows ascending, ground left out. Slots 0 … fill − 1 are its entries; slot
         fill + k is what joins coordinate k to ground.
-    run : (n,) int array
-        Slot of each column from which on its rows are consecutive, if these are many; else its end.
+    supernode_end : (n,) int array
+        The coordinate after the last of each one's supernode: of consecutive ones, each of whose patterns is that of
+        the one before without its first row.
     row_ptr, row_col, row_slot : int arrays
         The same by rows: for each row its columns, ascending, and the slots.
     """
@@ -67,7 +65,7 @@ class Plan(NamedTuple):
     cathode: np.ndarray
     col_ptr: np.ndarray
     rows: np.ndarray
-    run: np.ndarray
+    supernode_end: np.ndarray
     row_ptr: np.ndarray
     row_col: np.ndarray
     row_slot: np.ndarray
@@ -84,7 +82,7 @@ def voltage_forest(n, first, second):
 
 
 def arrange(n, position, ptr, members):
-    """The pattern in elimination order, by columns (rows ascending) and by rows (columns ascending)."""
+    """The pattern in elimination order: by columns (rows ascending), by rows (columns ascending), its supernodes."""
     rows = np.empty(members.size, np.uint32)
     row_ptr = np.zeros(n + 1, np.int64)
     for q in range(members.size):
@@ -105,20 +103,13 @@ def arrange(n, position, ptr, members):
             rows[put[k]] = r
             row_slot[t] = put[k]
             put[k] += 1
-    return rows, row_ptr, row_col, row_slot
-
-
-def runs(n, ptr, rows):
-    """Slot of each column from which on its rows are consecutive, if these are many; else its end."""
-    run = ptr[1:].copy()
-    for k in range(n):
-        if ptr[k] < ptr[k + 1]:
-            run[k] -= 1
-            while run[k] > ptr[k] and rows[run[k] - 1] == rows[run[k]] - 1:
-                run[k] -= 1
-            if ptr[k + 1] - run[k] < LONG:
-                run[k] = ptr[k + 1]
-    return run
+    end = np.empty(n, np.int64)
+    for k in range(n - 1, -1, -1):
+        end[k] = k + 1
+        size = ptr[k + 1] - ptr[k]
+        if size > 0 and rows[ptr[k]] == k + 1 and ptr[k + 2] - ptr[k + 1] == size - 1:
+            end[k] = end[k + 1]
+    return rows, row_ptr, row_col, row_slot, end
 
 
 def find_slots(n, a, b, ptr, rows):
@@ -131,7 +122,14 @@ def find_slots(n, a, b, ptr, rows):
         elif high == n:
             slot[e] = rows.size + low
         else:
-            slot[e] = ptr[low] + np.searchsorted(rows[ptr[low] : ptr[low + 1]], high)
+            q, above = ptr[low], ptr[low + 1]
+            while above - q > 1:  # its place is from q to before above
+                middle = (q + above) // 2
+                if rows[middle] <= high:
+                    q = middle
+                else:
+                    above = middle
+            slot[e] = q
     return slot
 
 
@@ -196,7 +194,7 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     if position.size < n:
         position, ptr, members, regular = np.arange(n), np.zeros(n + 1, np.int64), members[:0], False
         resistor, diode = resistor[:0], diode[:0]
-    rows, row_ptr, row_col, row_slot = arrange(n, position, ptr, members)
+    rows, row_ptr, row_col, row_slot, supernode_end = arrange(n, position, ptr, members)
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):
         coordinate[k] = position[name[k]] if name[k] < n else n
@@ -207,5 +205,5 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     return Plan(
         n, regular, coordinate, tree_node, tree_parent, taken(voltage, edge),
         resistor, resistor_slot, joined[0], joined[1], diode, diode_slot, anode, cathode,
-        ptr, rows, runs(n, ptr, rows), row_ptr, row_col, row_slot,
+        ptr, rows, supernode_end, row_ptr, row_col, row_slot,
     )  # fmt: skip

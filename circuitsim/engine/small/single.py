@@ -47,7 +47,7 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
     arrays = (
         made.coordinate, made.tree_node, made.tree_parent, made.tree_edge, made.resistor, made.resistor_slot,
         made.resistor_first, made.resistor_second, made.diode, made.diode_slot, made.anode, made.cathode,
-        made.col_ptr, made.run, made.row_ptr, kind.astype(np.int64), first.copy(), second.copy(),
+        made.col_ptr, made.supernode_end, made.row_ptr, kind.astype(np.int64), first.copy(), second.copy(),
     )  # fmt: skip
     at = HEAD
     for k in range(len(arrays)):
