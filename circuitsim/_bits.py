@@ -8,7 +8,7 @@ from numba.core import types
 from numba.extending import intrinsic, overload
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _ones(typing: Any, word: Any) -> Any:
     """The instruction that counts bits."""
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])

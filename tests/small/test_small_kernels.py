@@ -120,7 +120,7 @@ def test_the_pattern_holds_all_fill_and_late_coordinates_come_last() -> None:
         position, ptr, members = order.eliminate(n, a, b, late, 2**62)
         assert sorted(position.tolist()) == list(range(n))
         assert set(position[late[:n]].tolist()) == set(range(n - 4, n))
-        rows, _, col, slot = plan.arrange(n, position, ptr, members)
+        rows, _, col, slot, supernode_end = plan.arrange(n, position, ptr, members)
         # The textbook way: eliminate on sets.
         near = [set() for _ in range(n)]
         for i, j in zip(a.tolist(), b.tolist()):
@@ -134,6 +134,10 @@ def test_the_pattern_holds_all_fill_and_late_coordinates_come_last() -> None:
                 near[i].add(j)
         assert np.array_equal(rows[slot.astype(int)], np.repeat(np.arange(n), np.bincount(rows, minlength=n)))
         assert (col < rows[slot.astype(int)]).all()
+        pattern = [rows[ptr[k] : ptr[k + 1]].tolist() for k in range(n)]
+        for k, end in enumerate(supernode_end.tolist()):
+            assert all(pattern[j - 1] == [j, *pattern[j]] for j in range(k + 1, end))
+            assert end == n or pattern[end - 1] != [end, *pattern[end]]
 
 
 def status_of(deck: str) -> int:
