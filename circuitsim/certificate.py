@@ -361,21 +361,21 @@ def _certificate(
     ohmic = np.abs(drops - value * currents)[resistor]
     reach = np.maximum(np.abs(drops), np.where(resistor, value * resolved, 0.0))
     loops = loop_violations(arrays, resistor, fixed, voltages, low, currents, drops, reach, tolerance)
-    reach = np.maximum(loops.scale, np.abs(drops))[diode]
+    across = np.maximum(loops.scale, np.abs(drops))[diode]
     pairs = {
         "kcl": (np.append(np.abs(net), np.abs(carried - currents)), np.append(largest, np.abs(carried))),
         "kvl": (
             np.concatenate([loops.violation, ohmic, loops.printed]),
-            np.concatenate([loops.scale, np.abs(drops[resistor]), loops.printed_scale]),
+            np.concatenate([loops.scale, reach[resistor], loops.printed_scale]),
         ),
         "source": (np.abs(drops - target)[fixed], np.abs(target[fixed])),
-        "diode_drop": (np.maximum(d, 0.0), reach),
+        "diode_drop": (np.maximum(d, 0.0), across),
         "diode_reverse": (np.maximum(-i, 0.0), local[diode]),
-        "complementarity": (np.abs(i * d), local[diode] * reach),
+        "complementarity": (np.abs(i * d), local[diode] * across),
     }
     relative = {name: _worst_ratio(*pair) for name, pair in pairs.items()}
     gap = 0.0 - float((i * d).sum())
-    relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([(local[diode] * reach).sum()]))
+    relative["energy_gap"] = _worst_ratio(np.array([abs(gap)]), np.array([(local[diode] * across).sum()]))
     worst = {name: float(amount.max(initial=0.0)) for name, (amount, _) in pairs.items()}
     return Certificate(**worst, energy_gap=gap, relative=relative, tolerance=tolerance)
 

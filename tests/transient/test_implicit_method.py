@@ -162,6 +162,31 @@ def test_frequency_modulation_and_a_controlled_source() -> None:
         run_deck(read_deck_text(DECK.replace("E1 out 0 in 0 4\n", "R2 in out 1\n")), method="exact")
 
 
+def test_a_wave_front_in_a_mesh_at_rest() -> None:
+    """Currents far away are 1e-280 of the source's at first: the proof holds them against 1e-22 of that."""
+    n, stop, farad, series = 20, 2e-3, 1e-3, 0.1
+    circuit, laplacian = Circuit(), np.zeros((n * n, n * n))
+    circuit.voltage_source("V1", "in", "0", 5.0)
+    circuit.resistor("Rs", "in", "n0", series)
+    for k in range(n * n):
+        circuit.add("C", f"C{k}", f"n{k}", "0", farad)
+        for other in ([k + 1] if (k + 1) % n else []) + ([k + n] if k + n < n * n else []):
+            circuit.resistor(f"R{k}_{other}", f"n{k}", f"n{other}", 1.0)
+            laplacian[[k, other], [k, other]] += 1.0
+            laplacian[[k, other], [other, k]] -= 1.0
+    for k in [n * j + 7 * j % n for j in range(n)]:  # conducting from the first instant on
+        circuit.diode(f"D{k}", f"n{k}", f"d{k}")
+        circuit.resistor(f"RD{k}", f"d{k}", "0", 10.0)
+        laplacian[k, k] += 0.1
+    laplacian[0, 0] += 1.0 / series
+    rate, across = np.linalg.eigh(laplacian / farad)
+    exact = across @ (-np.expm1(-rate * stop) / rate * across[0]) * (5.0 / series / farad)
+    waveforms = {"V1": Sine(5.0, 0.0, 50.0)}
+    run = transient(circuit, stop, waveforms, {}, points=21, method="implicit", accuracy=ACCURACY)
+    found = np.array([run.voltage(f"n{k}")[-1] for k in range(n * n)])
+    assert np.abs(found - exact).max() <= 50.0 * ACCURACY
+
+
 def test_a_zener_diode_as_exact() -> None:
     deck = read_deck_text(
         "limiter\nV1 in 0 SIN(0 12 50)\nR1 in out 100\nD1 0 out z\nC1 out 0 20u\nR2 out 0 1k\n"
