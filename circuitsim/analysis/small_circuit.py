@@ -23,7 +23,7 @@ from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import UPDATES
 from circuitsim.engine.small.samples import CLEAN
-from circuitsim.engine.small.single import NUMBERS, part
+from circuitsim.engine.small.single import MEMORY, NUMBERS, part
 from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
@@ -86,7 +86,7 @@ class SmallCircuitSolver:
         self.iterations = end + m + 14
         self.size = self.iterations + 1 + self._diode.size
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
-        self._spare: list[tuple[np.ndarray, np.ndarray]] = []
+        self._spare = [(packed, np.empty(packed[NUMBERS]))]
 
     def solve(self, value: np.ndarray, currents: np.ndarray | None = None) -> OperatingPoint | UncertifiedSolution:
         """The certified operating point for element values (m,), or a start for the active-set engine.
@@ -118,8 +118,14 @@ class SmallCircuitSolver:
         """Memory for one call of a kernel (the plan and the factors in it), which no other call is using."""
         try:
             return self._spare.pop()
-        except IndexError:  # the first call, or all are in use
-            return self._packed.copy(), np.empty(self._packed[NUMBERS])
+        except IndexError:  # all are in use
+            return self.memory()
+
+    def memory(self) -> tuple[np.ndarray, np.ndarray]:
+        """New memory for calls of a kernel: the plan, no factors yet."""
+        packed = self._packed.copy()
+        packed[packed[MEMORY] :] = 0
+        return packed, np.empty(packed[NUMBERS])
 
     def give(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
         """Put the memory back for later calls."""

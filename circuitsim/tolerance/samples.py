@@ -17,7 +17,6 @@ from circuitsim.circuit import Circuit
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
-from circuitsim.engine.small.single import NUMBERS
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
 from circuitsim.journal import digest
 
@@ -95,7 +94,7 @@ class Worker:
         out = np.empty((n, small.size))
         out[:, :m] = small.value
         out[:, self.places] = values
-        guess, packed, numbers = self.nominal.currents, small._packed.copy(), np.empty(small._packed[NUMBERS])
+        guess, (packed, numbers) = self.nominal.currents, small.memory()
         kernel = small_kernel("solve_once", n * small._nodes)
         status, worst = np.empty(n, np.int64), np.empty(n)
         for s in range(n):
