@@ -128,10 +128,13 @@ def _place(circuit: Circuit, k: int) -> Location | None:
 
 
 def _dangling(circuit: Circuit) -> list[Problem]:
-    """Nodes that only one terminal touches: often a misspelt name."""
+    """Nodes that only one terminal touches and no source reads: often a misspelt name."""
     _, first, second, _, n_nodes = circuit.arrays()
     lonely = np.bincount(np.concatenate([first, second]), minlength=n_nodes) == 1
     lonely[GROUND] = False
+    for law in circuit.laws.values():
+        for control in law.voltages:
+            lonely[[control.plus, control.minus]] = False
     problems = []
     for k in np.flatnonzero(lonely[first] | lonely[second]).tolist():
         for node in (int(first[k]), int(second[k])):

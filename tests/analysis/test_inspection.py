@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx
 import numpy as np
 
-from circuitsim import Circuit, InfeasibleError, UnboundedError
+from circuitsim import Circuit, InfeasibleError, UnboundedError, loads
 from circuitsim.analysis.inspection import inspect_circuit
 
 
@@ -36,6 +36,12 @@ def test_ground_with_one_connection_is_no_mistake() -> None:
     c.voltage_source("V1", "a", "b", 1.0)
     c.resistor("R2", "b", "0", 1.0)
     assert inspect_circuit(c).lints == ()
+
+
+def test_a_node_that_a_source_reads_is_no_mistake() -> None:
+    deck = "t\nV1 in 0 1\nE1 out 0 {} p 2\nR1 out p 1k\nR2 p 0 1k\n"
+    assert inspect_circuit(loads(deck.format("in"))).lints == ()
+    assert [lint.kind for lint in inspect_circuit(loads(deck.format("out"))).lints] == ["dangling"]
 
 
 def test_many_floating_nodes_are_counted() -> None:
