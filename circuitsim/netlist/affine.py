@@ -12,29 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from circuitsim.netlist import limits
 from circuitsim.netlist.choices import Choices, Steps
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import (
-    CALL,
-    JUMP,
-    JUMP_IF_ZERO,
-    LOCAL,
-    NAME,
-    NEGATE,
-    NOT,
-    PUSH,
-    TRUTH,
-    Code,
-    ExpressionError,
-    parse,
-)
+from circuitsim.netlist.expression import NEGATE, Code, ExpressionError, parse
 from circuitsim.netlist.functions import OPERATORS
 from circuitsim.netlist.ramps import Affine, Ramps, scaled, total
+from circuitsim.netlist.symbolic_run import MARK, SymbolicRun
 from circuitsim.netlist.values import leftover
-
-MARK = "\u00aa"
-"""First letter of the names that stand for controls in a parsed expression; no parameter begins with it."""
 
 _CONTROL = re.compile(r"(?<![\w.])([vViI])\s*\(\s*([^\s(),]+)\s*(?:,\s*([^\s(),]+)\s*)?\)")
 
@@ -128,55 +112,26 @@ def _value(parsed: Behaviour, environment: Environment, evaluator: Evaluator, ap
     evaluator.depth = 0
     evaluator.need(parsed.code, environment)
     run = _Run(parsed.code, environment, evaluator, Choices(Ramps(), list(parsed.controls)), apart)
-    found = run.run(0, len(parsed.code.program), ())
+    found = run.value()
     with run.at(parsed.code.start):
         value = run.choices.affine(found)
     return PiecewiseLinear(value, run.choices.ramps.values, tuple(run.choices.controls))
 
 
-class _Run:
+class _Run(SymbolicRun):
     """A program on numbers, affine values, and numbers that conditions on these choose."""
+
+    symbols = (Affine, Steps)
 
     def __init__(
         self, code: Code, environment: Environment, evaluator: Evaluator, choices: Choices, apart: bool
     ) -> None:  # fmt: skip
-        self.code, self.environment, self.evaluator, self.choices = code, environment, evaluator, choices
-        self.apart = apart
+        super().__init__(code, environment, evaluator)
+        self.choices, self.apart = choices, apart
 
-    def run(self, position: int, stop: int, arguments: Sequence[Any]) -> Any:
-        """The value of the program from a position to before another."""
-        stack: list[Any] = []
-        program = self.code.program
-        while position < stop:
-            instruction, argument, at = program[position]
-            position += 1
-            self.evaluator.work += 1
-            if self.evaluator.work > limits.ALL_OPERATIONS:
-                raise ExpressionError("limit", "the expression takes too many steps", at, "simplify it", self.code)
-            if instruction == JUMP:
-                position = argument
-            elif instruction == JUMP_IF_ZERO:
-                condition = self.condition(stack.pop(), at)
-                if isinstance(condition, Steps):  # the jump before its target leads to the end of the other way
-                    end = program[argument - 1][1]
-                    ways = self.run(position, argument - 1, arguments), self.run(argument, end, arguments)
-                    stack.append(self.either(condition, *ways, at))
-                    position = end
-                elif not condition:
-                    position = argument
-            elif instruction == CALL:
-                name, count = argument
-                values = tuple(stack[len(stack) - count :])
-                del stack[len(stack) - count :]
-                stack.append(self.call(name, values, at))
-            elif instruction in (PUSH, NAME, LOCAL):
-                stack.append(self.leaf(instruction, argument, at, arguments))
-            elif instruction in (NEGATE, NOT, TRUTH):
-                stack.append(self.sign(instruction, stack.pop(), at))
-            else:
-                right, left = stack.pop(), stack.pop()
-                stack.append(self.binary(instruction, left, right, at))
-        return stack.pop()
+    def inside(self, code: Code) -> _Run:
+        """The same on the body of a function."""
+        return _Run(code, self.environment, self.evaluator, self.choices, self.apart)
 
     @contextmanager
     def at(self, at: int, name: str = "") -> Iterator[None]:
@@ -195,27 +150,20 @@ class _Run:
             "a nonlinear law with diodes", self.code,
         )  # fmt: skip
 
-    def leaf(self, instruction: Any, argument: Any, at: int, arguments: Sequence[Any]) -> Any:
-        """A number, a parameter, a control, an argument of a function."""
-        if instruction == PUSH:
-            return argument
-        if instruction == LOCAL:
-            return arguments[argument]
-        if argument.startswith(MARK):
-            number, controls = int(argument[1:]), self.choices.controls
-            if not self.apart or not controls[number].second:
-                return Affine(0.0, {number: 1.0})
-            _, first, second, offset = controls[number]
-            ends = (numbered(controls, Reference(False, node, "", offset)) for node in (first, second))
-            return Affine(0.0, dict(zip(ends, (1.0, -1.0))))
-        return self.evaluator.noted(self.evaluator.read(argument, at, self.code, self.environment))
+    def control(self, number: int) -> Affine:
+        """A voltage or current."""
+        controls = self.choices.controls
+        if not self.apart or not controls[number].second:
+            return Affine(0.0, {number: 1.0})
+        _, first, second, offset = controls[number]
+        ends = (numbered(controls, Reference(False, node, "", offset)) for node in (first, second))
+        return Affine(0.0, dict(zip(ends, (1.0, -1.0))))
 
-    def condition(self, value: Any, at: int) -> Any:
-        """A condition: a number, or steps."""
+    def need_condition(self, value: Any, at: int) -> None:
+        """Refuse a voltage or current in place of a condition."""
         if isinstance(value, Affine):
             raise ExpressionError("unsupported", "a voltage or current is no condition", at,
                                   "compare it: v(a) > 0 ? … : …", self.code)  # fmt: skip
-        return value
 
     def either(self, condition: Any, yes: Any, no: Any, at: int) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
@@ -223,35 +171,17 @@ class _Run:
             return self.choices.chosen(condition, lambda number: yes if number else no)
 
     def sign(self, instruction: Any, value: Any, at: int) -> Any:
-        """Negation of a number or of a condition."""
-        if instruction == NEGATE and not isinstance(value, Steps):
+        """Negation of an affine value or of a condition."""
+        if instruction == NEGATE and isinstance(value, Affine):
             return scaled(value, -1.0)
-        return self.choices.chosen(
-            self.condition(value, at),
-            lambda number: -number if instruction == NEGATE else float(bool(number) is (instruction == TRUTH)),
-        )
+        self.need_condition(value, at)
+        return self.choices.chosen(value, lambda number: self.signed(instruction, number, at))
 
-    def call(self, name: str, values: tuple[Any, ...], at: int) -> Any:
-        """A function: of the deck (which may be affine), or one built in (of numbers, or piecewise linear)."""
-        evaluator, code = self.evaluator, self.code
-        if not any(isinstance(value, Affine | Steps) for value in values):
-            stop = evaluator.work + limits.OPERATIONS
-            return evaluator.noted(evaluator.call(name, values, at, code, self.environment, stop))
-        own = code.scope.find_function(name) if code.scope is not None else None
-        if own is None:
-            return self.built_in(name, values, at)
-        if len(values) != len(own.arguments):
-            raise self.refuse(f"{name}()", at)
-        evaluator.deeper(code, at)
-        inside = _Run(own.body, self.environment, evaluator, self.choices, self.apart)
-        result = inside.run(0, len(own.body.program), values)
-        evaluator.depth -= 1
-        return result
-
-    def built_in(self, name: str, values: tuple[Any, ...], at: int) -> Any:
+    def built_in(self, name: str, values: Sequence[Any], at: int) -> Any:
         """A choice, a step, or a piecewise-linear function."""
         if name in ("if", "ternary_fcn") and len(values) == 3:
-            return self.either(self.condition(values[0], at), values[1], values[2], at)
+            self.need_condition(values[0], at)
+            return self.either(values[0], values[1], values[2], at)
         if name in _STEPS and len(values) == 1 and isinstance(values[0], Affine):
             return Steps(values[0], *_STEPS[name], 1)
         function, low, high = self.choices.ramps.function(name) or (None, 1, 0)
@@ -262,21 +192,19 @@ class _Run:
         with self.at(at, name):
             return function(*plain)
 
-    def binary(self, operator: Any, left: Any, right: Any, at: int) -> Any:
+    def operation(self, operator: Any, left: Any, right: Any, at: int) -> Any:
         """left operator right."""
         with self.at(at):
             if isinstance(left, Steps):
                 return self.choices.chosen(left, lambda number: self.binary(operator, number, right, at))
             if isinstance(right, Steps):
                 return self.choices.chosen(right, lambda number: self.binary(operator, left, number, at))
-        if not isinstance(left, Affine) and not isinstance(right, Affine):
-            return self.evaluator.apply(operator, OPERATORS[operator], (left, right), at, self.code)
         if operator in ("+", "-"):
             return total(left, scaled(right, -1.0 if operator == "-" else 1.0))
         if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
             return scaled(left, right) if isinstance(left, Affine) else scaled(right, left)
         if operator == "/" and not isinstance(right, Affine):
-            return scaled(left, self.evaluator.apply("/", OPERATORS["/"], (1.0, right), at, self.code))
+            return scaled(left, self.binary("/", 1.0, right, at))
         if operator in ("<", "<=", ">", ">="):
             below, above = (left, right) if operator in ("<", "<=") else (right, left)
             difference = total(above, scaled(below, -1.0))

@@ -10,23 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_operations import Tape
-from circuitsim.netlist import limits
-from circuitsim.netlist.affine import MARK
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import (
-    CALL,
-    JUMP,
-    JUMP_IF_ZERO,
-    LOCAL,
-    NAME,
-    NEGATE,
-    NOT,
-    PUSH,
-    TRUTH,
-    Code,
-    ExpressionError,
-)
-from circuitsim.netlist.functions import OPERATORS
+from circuitsim.netlist.expression import NEGATE, TRUTH, Code, ExpressionError
+from circuitsim.netlist.symbolic_run import SymbolicRun
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
@@ -62,7 +48,7 @@ def tape_of(code: Code, signs: Sequence[float], environment: Environment, evalua
     """
     evaluator.depth = 0
     evaluator.need(code, environment)
-    return _tape(_Run(code, environment, evaluator, signs).run(0, [], ()))
+    return _tape(_Run(code, environment, evaluator, signs).value())
 
 
 def times(tape: Tape, factor: float) -> Tape:
@@ -115,65 +101,34 @@ def _joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -
     return Formula((*(one for entry in of for one in _tape(entry)), (op, number)), condition)
 
 
-class _Run:
-    """A program on numbers and formulas; where a condition depends on the voltage both ways are followed."""
+class _Run(SymbolicRun):
+    """A program on numbers and formulas."""
+
+    symbols = (Formula,)
 
     def __init__(self, code: Code, environment: Environment, evaluator: Evaluator, signs: Sequence[float]) -> None:
-        self.code, self.environment, self.evaluator, self.signs = code, environment, evaluator, signs
+        super().__init__(code, environment, evaluator)
+        self.signs = signs
 
-    def run(self, position: int, stack: list[Entry], arguments: Sequence[Entry]) -> Entry:
-        """The value of the program from a position on, with so much on the stack."""
-        program = self.code.program
-        while position < len(program):
-            instruction, argument, at = program[position]
-            position += 1
-            self.evaluator.work += 1
-            if self.evaluator.work > limits.ALL_OPERATIONS:
-                raise ExpressionError("limit", "the expression takes too many steps", at, "simplify it", self.code)
-            if instruction == JUMP:
-                position = argument
-            elif instruction == JUMP_IF_ZERO:
-                condition = stack.pop()
-                if isinstance(condition, Formula):
-                    self.need_condition(condition, at)
-                    both = (self.run(place, stack.copy(), arguments) for place in (position, argument))
-                    return self.bounded(_joined(f.CHOOSE, condition, *both), at)
-                position = position if condition else argument
-            elif instruction == CALL:
-                name, count = argument
-                values = stack[len(stack) - count :]
-                del stack[len(stack) - count :]
-                stack.append(self.call(name, values, at))
-            elif instruction in (PUSH, NAME, LOCAL):
-                stack.append(self.leaf(instruction, argument, at, arguments))
-            elif instruction in (NEGATE, NOT, TRUTH):
-                stack.append(self.sign(instruction, stack.pop(), at))
-            else:
-                right, left = stack.pop(), stack.pop()
-                stack.append(self.bounded(self.binary(instruction, left, right, at), at))
-        return stack.pop()
+    def inside(self, code: Code) -> _Run:
+        """The same on the body of a function."""
+        return _Run(code, self.environment, self.evaluator, self.signs)
 
-    def bounded(self, entry: Entry, at: int) -> Entry:
-        """The entry itself, unless it is too long."""
-        if isinstance(entry, Formula) and len(entry.tape) > f.LONGEST:
+    def bounded(self, formula: Formula, at: int) -> Formula:
+        """The formula itself, unless it is too long."""
+        if len(formula.tape) > f.LONGEST:
             raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", at, "simplify it",
                                   self.code)  # fmt: skip
-        return entry
+        return formula
 
-    def leaf(self, instruction: Any, argument: Any, at: int, arguments: Sequence[Entry]) -> Entry:
-        """A number, a parameter, the voltage, an argument of a function."""
-        if instruction == PUSH:
-            return float(argument)
-        if instruction == LOCAL:
-            return arguments[argument]
-        if argument.startswith(MARK):
-            own = Formula(((f.VOLTAGE, 0.0),))
-            return own if self.signs[int(argument[1:])] > 0.0 else _joined(f.NEGATE, own)
-        return self.evaluator.noted(self.evaluator.read(argument, at, self.code, self.environment))
+    def control(self, number: int) -> Formula:
+        """The voltage or its negative."""
+        own = Formula(((f.VOLTAGE, 0.0),))
+        return own if self.signs[number] > 0.0 else _joined(f.NEGATE, own)
 
-    def need_condition(self, entry: Entry, at: int) -> None:
+    def need_condition(self, value: Any, at: int) -> None:
         """Refuse a number of the voltage in place of a condition."""
-        if isinstance(entry, Formula) and not entry.condition:
+        if not value.condition:
             raise self.refuse("a number as condition", at)
 
     def refuse(self, what: str, at: int) -> ExpressionError:
@@ -181,38 +136,31 @@ class _Run:
         return ExpressionError("unsupported", f"{what} is not supported in a formula of the source's own voltage", at,
                                "docs/devices.md lists what is", self.code)  # fmt: skip
 
-    def sign(self, instruction: Any, of: Entry, at: int) -> Entry:
-        """Negation of a number or of a condition."""
-        if not isinstance(of, Formula):
-            return -of if instruction == NEGATE else float(bool(of) is (instruction == TRUTH))
-        if instruction == NEGATE:
-            return _joined(f.NEGATE, of)
-        self.need_condition(of, at)
-        return of if instruction == TRUTH else _joined(f.SUBTRACT, 1.0, of, condition=True)
+    def either(self, condition: Any, yes: Entry, no: Entry, at: int) -> Formula:
+        """``yes`` where the condition holds, else ``no``."""
+        holds = all(way.condition if isinstance(way, Formula) else way in (0.0, 1.0) for way in (yes, no))
+        return self.bounded(_joined(f.CHOOSE, condition, yes, no, condition=holds), at)
 
-    def call(self, name: str, values: Sequence[Entry], at: int) -> Entry:
-        """A function of the deck, or one built in."""
-        evaluator = self.evaluator
-        if not any(isinstance(value, Formula) for value in values):
-            numbers = tuple(float(value) for value in values if not isinstance(value, Formula))
-            stop = evaluator.work + limits.OPERATIONS
-            return evaluator.noted(evaluator.call(name, numbers, at, self.code, self.environment, stop))
-        own = self.code.scope.find_function(name) if self.code.scope is not None else None
-        if own is not None and len(values) == len(own.arguments):
-            evaluator.deeper(self.code, at)
-            inside = _Run(own.body, self.environment, evaluator, self.signs)
-            result = inside.run(0, [], list(values))
-            evaluator.depth -= 1
-            return self.bounded(result, at)
-        made = None if own is not None else _built_in(name, values)
+    def sign(self, instruction: Any, value: Any, at: int) -> Formula:
+        """Negation of a formula or of a condition."""
+        if instruction == NEGATE:
+            return _joined(f.NEGATE, value)
+        self.need_condition(value, at)
+        return value if instruction == TRUTH else _joined(f.SUBTRACT, 1.0, value, condition=True)
+
+    def built_in(self, name: str, values: Sequence[Entry], at: int) -> Formula:
+        """A function that has an operation."""
+        made = _built_in(name, values)
         if made is None:
             raise self.refuse(f"{name}()", at)
         return self.bounded(made, at)
 
-    def binary(self, operator: Any, left: Entry, right: Entry, at: int) -> Entry:
+    def operation(self, operator: Any, left: Entry, right: Entry, at: int) -> Formula:
         """left operator right."""
-        if not isinstance(left, Formula) and not isinstance(right, Formula):
-            return self.evaluator.apply(operator, OPERATORS[operator], (left, right), at, self.code)
+        return self.bounded(self.operated(operator, left, right, at), at)
+
+    def operated(self, operator: Any, left: Entry, right: Entry, at: int) -> Formula:
+        """`operation`, however long."""
         if operator in _ARITHMETIC:
             return _joined(_ARITHMETIC[operator], left, right)
         if operator in _COMPARISONS:
