@@ -119,9 +119,9 @@ def test_none_is_exit_code_3_with_the_elements(tmp_path: Path, capsys: pytest.Ca
     deck.write_text("none\nVA x 0 1\nRX x 0 1k\nV1 in 0 1\nR1 in a 500\nD1 a b\nG1 b 0 b 0 -1m\n")
     assert main(["solve", str(deck), "--format", "json"]) == 3
     out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert told["status"] == "infeasible" and told["cause"]["kind"] == "block" and told["cause"]["proven"] is True
-    assert set(told["cause"]["elements"]) == {"R1", "D1", "G1"}
+    shown = json.loads(out)
+    assert shown["status"] == "infeasible" and shown["cause"]["kind"] == "block" and shown["cause"]["proven"] is True
+    assert set(shown["cause"]["elements"]) == {"R1", "D1", "G1"}
     assert "no operating point exists" in err and "for the v(in) that the rest of the circuit sets" in err
 
 
@@ -129,16 +129,16 @@ def test_the_verdict_stands_in_json_and_table(tmp_path: Path, capsys: pytest.Cap
     deck = tmp_path / "my.cir"
     deck.write_text(SCHMITT.format(0))
     assert main(["solve", str(deck), "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["uniqueness"] == "several" and told["other"]["certificate"]["certified"] is True
-    assert told["energy"] is None
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["uniqueness"] == "several" and shown["other"]["certificate"]["certified"] is True
+    assert shown["energy"] is None
     assert main(["solve", str(deck)]) == 0
     assert "one of several operating points; another:" in capsys.readouterr().out
 
 
 def test_without_controlled_sources_there_is_no_verdict() -> None:
-    told = circuitsim.solve(circuitsim.loads("divider\nV1 a 0 1\nR1 a 0 1k\n")).to_dict()
-    assert "uniqueness" not in told
+    shown = circuitsim.solve(circuitsim.loads("divider\nV1 a 0 1\nR1 a 0 1k\n")).to_dict()
+    assert "uniqueness" not in shown
 
 
 def test_start_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
