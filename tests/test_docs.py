@@ -34,3 +34,13 @@ def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_gallery_has_examples() -> None:
     assert "netlists.md" in {page.name for page in WITH_EXAMPLES}
+
+
+def test_the_coverage_in_readme_is_that_of_its_table() -> None:
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/netlist.md", "README.md"))
+    table = page[page.index("### Coverage of public decks") :].split("\n\n### ")[0]
+    outcomes = re.findall(r"^\|[^|]+\| (\d+)(?: \((\d+) %\))? \|", table, flags=re.MULTILINE)
+    same, share = outcomes[0]
+    total = sum(int(count) for count, _ in outcomes)
+    assert round(100.0 * int(same) / total) == int(share)
+    assert f"of {total} public decks without transistors {same} ({share} %) have ngspice's answer" in readme

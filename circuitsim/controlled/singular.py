@@ -2,7 +2,7 @@
 
 Two sources in a loop of conducting diodes contradict each other whatever the rounding; a loop gain of one in decimals
 is near one in doubles, and has a solution far away. An op-amp whose loop is open sets no voltage, and the diodes around
-it may leave it a single one. Only exact elimination tells these apart.
+it may leave it a single one. Only exact elimination distinguishes these.
 """
 
 from __future__ import annotations

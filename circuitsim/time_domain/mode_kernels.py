@@ -1,7 +1,7 @@
 """Kernels: the linear system at one set of conducting diodes, from a normal tree.
 
 Branches are sorted by role, so the classes (sources and conducting diodes; capacitors; resistors; inductors; blocking
-diodes and current sources) are ranges of the tree and of its links. Real and complex numbers alike.
+diodes and current sources) are ranges of the tree and of its links. The same for real and complex numbers.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine.small.order import eliminate
 
 UPDATES = 2_000_000
-"""Most updates of one elimination (one to two milliseconds); beyond, panels of columns beat one entry at a time."""
+"""Most updates of one elimination (one to two milliseconds); beyond, dense panels of the large driver are faster."""
 
 NOWHERE = -1
 """Slot of a branch whose ends are held by the same tree of voltage sources."""
