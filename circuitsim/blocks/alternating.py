@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim._arrays import Array, clip_into, device, namespace, to_numpy
+from circuitsim._arrays import Array, clip_into, device, for_products, namespace, to_numpy
 from circuitsim.blocks.couplings import Coupling, rows
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError
@@ -92,10 +92,11 @@ class LayeredEnergy:
             The state after each sweep is appended.
         """
         xp = namespace(start.layers[0])
-        states = [xp.asarray(state, copy=True) for state in start.layers]
+        states = [for_products(state) for state in start.layers]
         switches = list(start.switches)
         buffers = [xp.empty_like(state) for state in states]
         inverses, pulls, follow = self._tilted(xp, constants, nudge)
+        pulls = [for_products(pull) for pull in pulls]
         order = _order(len(states), reverse)
         done = 0
         for done in range(1, sweeps + 1):

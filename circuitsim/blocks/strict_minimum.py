@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim._arrays import Array, device, namespace, to_numpy
+from circuitsim._arrays import Array, device, for_products, namespace, to_numpy
 from circuitsim.blocks.couplings import rows
 from circuitsim.blocks.protocol import Nudge
 
@@ -47,13 +47,38 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
     """Whether the nudged energy is convex at two states and half way between.
 
     A nudge that follows the output has another curvature at each: where a loss saturates the energy is convex again,
-    at a state that has nothing to do with the one where the sweeps began.
+    at a state that has nothing to do with the one where the sweeps began. Of other nudges those of negative stiffness
+    are looked at: no other one takes curvature away.
 
     Returns
     -------
     (batch,) ndarray of bool
         False also where a state is not finite.
     """
+    softened = _softened(nudge)
+    if softened is None:
+        return _convex_between(energy, begin, end, nudge)
+    samples, stiffness = softened
+    convex = np.ones(end.layers[0].shape[0], dtype=bool)
+    for layer in end.layers:
+        convex &= np.isfinite(to_numpy(rows(namespace(layer), layer))).all(axis=1)
+    part = nudge._replace(stiffness=stiffness)
+    convex[samples] = _convex_between(energy, _some(begin, samples), _some(end, samples), part)
+    return convex
+
+
+def _softened(nudge: Nudge) -> tuple[np.ndarray, Any] | None:
+    """Samples of negative stiffness and what it is, where they are only a part of the batch."""
+    stiffness: Any = nudge.stiffness
+    if nudge.follow is not None or isinstance(stiffness, int | float) or stiffness.ndim < 2 or len(stiffness) < 2:
+        return None
+    negative = (to_numpy(stiffness) < 0.0).reshape(len(stiffness), -1).any(axis=1)
+    samples = np.flatnonzero(negative)
+    return None if negative.all() else (samples, stiffness[samples])
+
+
+def _convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: Nudge) -> np.ndarray:
+    """`convex_between` on all samples."""
     half = tuple(0.5 * (a + b) for a, b in zip(begin.layers, end.layers, strict=True))
     states = [end._replace(layers=layers) for layers in (begin.layers, half, end.layers)]
     if nudge.follow is None:
@@ -80,6 +105,13 @@ def _least_of_all(energy: LayeredEnergy, relaxed: Relaxed) -> float:
     first = relaxed._replace(layers=tuple(layer[:1] for layer in relaxed.layers))
     found = float(least_curvature(replace(energy, layers=free), first, None)[0])
     return found if np.isfinite(found) else -np.inf
+
+
+def _some(relaxed: Relaxed, samples: np.ndarray) -> Relaxed:
+    """Some samples of a batch."""
+    switches = tuple(None if switch is None else switch[samples] for switch in relaxed.switches)
+    layers = tuple(for_products(layer[samples]) for layer in relaxed.layers)
+    return relaxed._replace(layers=layers, switches=switches)
 
 
 def _least_of_nudge(relaxed: Relaxed, nudge: Nudge) -> np.ndarray:

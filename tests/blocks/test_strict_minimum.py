@@ -149,3 +149,36 @@ def test_a_deep_resistive_network_too(share: float) -> None:
     problem = GradientProblem(network, x, np.zeros((2, 2)), SquaredError(), free, np.full(2, 0.5))
     small = EquilibriumPropagation(0.01 * limits.min(), nudging=ResistorNudge()).estimate(problem)
     assert small.certified.all()
+
+
+def test_phases_relaxed_together_are_judged_alone() -> None:
+    """−β and β as one batch, as deep Hopfield networks relax them: the same proofs as one phase at a time."""
+    found = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        block = DeepHopfieldBlock([12, 12, 4], clamped=False, inputs=6, spread=1.2, sweeps=Sweeps(400, 5), rng=seed)
+        x = rng.normal(size=(3, 6))
+        free, two = block.relax(x), block.relax(np.tile(x, (2, 1)))
+        linear, stiffness = rng.normal(size=(6, 4)), np.repeat([-0.6, 0.6], 3)[:, None]
+        both = block.relax(np.tile(x, (2, 1)), Nudge(linear, stiffness), two).strict
+        apart = [block.relax(x, Nudge(linear[s], stiffness[s]), free).strict for s in (slice(3), slice(3, 6))]
+        assert both.tolist() == np.concatenate(apart).tolist()
+        found.append(both[:3])
+    assert np.any(found) and not np.all(found)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_order_of_memory_changes_nothing_but_rounding(dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    block = DeepHopfieldBlock([30, 20, 5], clamped=False, inputs=6, sweeps=Sweeps(50, 5), rng=0, dtype=dtype)
+    x = rng.normal(size=(7, 6)).astype(dtype)
+    state = block.relax(x)
+    w1, w2 = block.parameters["weights1"].astype(float), block.parameters["weights2"].astype(float)
+    pull = x.astype(float) @ block.parameters["weights0"].astype(float)
+    first, second, third = (np.zeros((7, n)) for n in (30, 20, 5))
+    for _ in range(50):
+        first, third = np.clip(pull + second @ w1.T, 0, 1), second @ w2
+        second = np.clip(first @ w1 + third @ w2.T, 0, 1)
+    eps = np.finfo(dtype).eps
+    for layer, expected in zip(state.layers, (first, second, third), strict=True):
+        assert np.abs(layer - expected).max() <= 100 * eps * max(1.0, np.abs(expected).max())
