@@ -59,18 +59,25 @@ first steps:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `UsageError`; what begins as a negative number is no option."""
+    """A parser whose errors are `UsageError`; what begins as a negative number is no option.
+
+    Attributes
+    ----------
+    helpful : str
+        The command whose ``--help`` an error names.
+    """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._negative_number_matcher = re.compile(r"-\.?[0-9]")
+        self.helpful = self.prog
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with a pointer to the help."""
         from circuitsim.cli.hints import meant
 
         question = meant(message, self)
-        hint = f"{question} {self.prog} --help shows what is possible".strip()
+        hint = f"{question} {self.helpful} --help shows what is possible".strip()
         raise UsageError(f"{message}\n    hint: {hint}")
 
 
@@ -84,6 +91,8 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     _add_common(parser)
+    if command is not None:  # argparse reports unknown options of a command as those of the whole
+        parser.helpful = f"{parser.prog} {command}"
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, line) in COMMANDS.items():
         sub = commands.add_parser(

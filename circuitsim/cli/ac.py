@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_deck(parser)
     parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (10, 1k)")
     parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency")
-    parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade; default: 20")
+    parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade (20)")
     parser.add_argument("--linear", action="store_true", help="equal distances; --points counts all")
     parser.add_argument(
         "--source", metavar="NAME[=MAGNITUDE[<DEGREES]]", action="append", default=[],
@@ -52,10 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element)")
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
-    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificate; default: 1e-9")
+    add_format(parser, "csv", "table", "json")
+    add_tolerance(parser)
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also draw a Bode plot (.png, .svg, .pdf)")
+    parser.add_argument("--plot", metavar="FILE", help="also draw a Bode plot (.png, .svg or .pdf)")
 
 
 def run(args: argparse.Namespace) -> int:

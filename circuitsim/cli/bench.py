@@ -28,14 +28,14 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.epilog = EPILOG
-    parser.add_argument("--suite", default="small", help="small or full (small)")
+    parser.add_argument("--suite", metavar="NAME", default="small", help="small or full (small)")
     parser.add_argument(
         "--against", default="cvxpy,piqp,osqp,clarabel,ngspice", metavar="LIST",
         help="competitors: cvxpy (all its backends), cvxpy:BACKEND, piqp, osqp, clarabel, daqp, ngspice, by commas",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
     add_format(parser, "table", "json")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the circuits (0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random circuits (0)")
     parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds a measurement may take (120)")
     parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds for repeats of a time (1)")
     for option in ("--workers", "--dask"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--between", metavar="NODE", nargs=2, help="the two nodes")
     parser.add_argument("--device", metavar="NAME", help="one element alone, in place of --between")
     parser.add_argument(
-        "--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a list a,b,c; default: %(default)s"
+        "--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a list a,b,c (%(default)s)"
     )
     parser.add_argument(
         "--without", metavar="NAME", action="append", default=[], help="leave an element out (repeatable)"
     )
     parser.add_argument("--breakpoints", action="store_true", help="show the breakpoints instead of the points")
     add_format(parser, "csv", "table", "json", "raw")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificates; default: 1e-9")
+    add_tolerance(parser)
     add_output(parser)
     parser.add_argument("--plot", metavar="FILE", help="also draw the curve (.png, .svg or .pdf)")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.errors import Problem, UsageError
 
@@ -14,27 +14,50 @@ if TYPE_CHECKING:
     from circuitsim.netlist.roles import Roles
 
 
+READING: dict[str, dict[str, Any]] = {
+    "--allow-include": {
+        "metavar": "DIR", "action": "append",
+        "help": "let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
+    },
+    "--diodes": {
+        "choices": ("models", "ideal"),
+        "help": "the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
+    },
+    "--lib": {
+        "metavar": "FILE", "action": "append",
+        "help": "a library: its definitions count where the deck has none of that name (repeatable)",
+    },
+    "-I": {
+        "metavar": "DIR", "dest": "search", "action": "append",
+        "help": "look for included files in DIR too, by their own name; also in CIRCUITSIM_LIB_PATH (repeatable)",
+    },
+    "--rkm": {"action": "store_true", "help": "read 2K2 as 2.2k, and say so (IEC 60062)"},
+    "--no-title": {"action": "store_true", "help": "the first line is a card, not the deck's title"},
+}  # fmt: skip
+"""Options of every command that reads a deck."""
+
+DEFAULTS: dict[str, Any] = {
+    "allow_include": [], "diodes": "models", "lib": [], "search": [], "rkm": False, "no_title": False,
+}  # fmt: skip
+"""Their values where they are not given."""
+
+
 def add_deck(parser: argparse.ArgumentParser) -> None:
-    """Add ``DECK``, ``--allow-include``, ``--lib``, ``-I``, ``--rkm`` and ``--no-title`` to a command."""
+    """Add ``DECK`` and the options `READING` to a command."""
     parser.add_argument("deck", metavar="DECK", help="a SPICE deck; - reads standard input")
-    parser.add_argument(
-        "--allow-include", metavar="DIR", action="append", default=[],
-        help="let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--diodes", choices=("models", "ideal"), default="models",
-        help="the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
-    )  # fmt: skip
-    parser.add_argument(
-        "--lib", metavar="FILE", action="append", default=[],
-        help="a library: its definitions count where the deck has none of that name (repeatable)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-I", metavar="DIR", dest="search", action="append", default=[],
-        help="look for included files in DIR too, by their own name; also in CIRCUITSIM_LIB_PATH (repeatable)",
-    )  # fmt: skip
-    parser.add_argument("--rkm", action="store_true", help="read 2K2 as 2.2k, and say so (IEC 60062)")
-    parser.add_argument("--no-title", action="store_true", help="the first line is a card, not the deck's title")
+    add_reading(parser, **DEFAULTS)
+
+
+def add_reading(parser: Any, **defaults: Any) -> None:
+    """Add the options `READING`; one without a default is absent where it is not given."""
+    for name, settings in READING.items():
+        own = settings.get("dest", name.lstrip("-").replace("-", "_"))
+        parser.add_argument(name, **settings, default=defaults.get(own, argparse.SUPPRESS))
+
+
+def read_with(options: Mapping[str, Any]) -> Deck:
+    """The deck that the option ``deck`` names, by the options of `DEFAULTS` beside it."""
+    return read(argparse.Namespace(**{name: options[name] for name in ("deck", *DEFAULTS)}))
 
 
 def read(args: argparse.Namespace) -> Deck:

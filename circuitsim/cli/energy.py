@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import read
+from circuitsim.cli.deck import DEFAULTS, add_reading, read, read_with
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
+from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,17 +42,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--capacitance", metavar="[NODE=]F", action="append", default=[],
         help="from every node to ground, F (1p), or from one node, which replaces it (repeatable)",
     )  # fmt: skip
-    parser.add_argument("--share", type=float, default=0.01, help="of the change that counts as settled; default: 0.01")
+    parser.add_argument("--share", metavar="S", type=float, default=0.01,
+                        help="of the largest change that counts as settled (%(default)s)")  # fmt: skip
     parser.add_argument("--previous", action="store_true", help="each step begins at the sample before")
-    parser.add_argument("--inputs", metavar="NAMES", help="input sources: 'V1 V2'; default: the deck's *! input")
-    parser.add_argument("--outputs", metavar="PAIRS", help="outputs: 'v(out) v(p,q)'; default: the deck's *! output")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="of each certificate; default: 1e-9")
-    parser.add_argument(
-        "--allow-include", metavar="DIR", action="append", default=[], help="folder that the deck may include from"
-    )
-    add_format(parser, "table", "json", "csv")
+    parser.add_argument("--inputs", metavar="NAMES", help="input sources: 'V1 V2' (the deck's *! input)")
+    parser.add_argument("--outputs", metavar="PAIRS", help="outputs: 'v(out) v(p,q)' (the deck's *! output)")
+    add_tolerance(parser)
+    add_reading(parser, **DEFAULTS)
+    add_format(parser, "table", "csv", "json")
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also draw energy over time, and the slowest sample's outputs")
+    parser.add_argument("--plot", metavar="FILE",
+                        help="also draw energy over time, and the slowest outputs (.png, .svg or .pdf)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -99,11 +100,8 @@ def _source(args: argparse.Namespace) -> tuple[Deck, Mapping[str, Any]]:
             raise UsageError(f"{path} is no run of a deck at rest: energy takes decks and runs of train circuit")
         if not (path / "trained.cir").is_file():
             raise UsageError(f"{path} has no trained.cir: circuitsim train resume --out {path}")
-        args.deck = str(path / "trained.cir")
-    deck = read(argparse.Namespace(
-        deck=args.deck, allow_include=args.allow_include, no_title=False, lib=[], search=[], rkm=False, diodes="models"
-    ))  # fmt: skip
-    return deck, options
+        return read_with({"deck": str(path / "trained.cir"), **DEFAULTS}), options
+    return read(args), options
 
 
 def _roles(deck: Deck, args: argparse.Namespace) -> Roles:

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options = OptionGroup(parser, {})
     learning.add_learning(options)
     options.add_argument("--samples", type=int, metavar="N", default=64, help="samples to take (64)")
-    options.add_argument("--seed", type=int, metavar="S", default=0, help="of --scatter (0)")
+    options.add_argument("--seed", type=int, metavar="N", default=0, help="of the random numbers of --scatter (0)")
     parser.set_defaults(readings=options.readings)
     add_format(parser, "table", "csv", "json")
     add_output(parser)

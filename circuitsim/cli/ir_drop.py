@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_solving
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ drop of a node is what it lacks of its net's potential at the pads; a ground net
 
 --map draws the largest drop of each spot, one picture a net. It takes the place of a node from its name, whose last two
 numbers are x and y: n1_1200_350.
+
+--format csv has one row a pad; json has nets, pads, worst nodes and certificate.
 
 examples:
   circuitsim ir-drop grid.spice --map drop.png
@@ -31,11 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``ir-drop``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument(
-        "--format", choices=("table", "csv", "json"), default="table",
-        help="default: table; csv has one row a pad, json nets, pads, worst nodes and certificate",
-    )  # fmt: skip
-    parser.add_argument("--top", metavar="N", type=int, default=10, help="worst nodes and pads shown; default: 10")
+    add_format(parser, "table", "csv", "json")
+    parser.add_argument("--top", metavar="N", type=int, default=10, help="worst nodes and pads shown (%(default)s)")
     add_output(parser)
     add_solving(parser)
     parser.add_argument("--map", metavar="FILE", help="draw the voltage drops over the plane (.png, .svg or .pdf)")

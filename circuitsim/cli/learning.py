@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim.cli import deck as reading
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
 LOSSES = ("squared", "cross-entropy")
 
 DEFAULTS: dict[str, Any] = {
-    "deck": None, "allow_include": [], "data": None, "inputs": None, "outputs": None, "trainable": None,
+    "deck": None, **reading.DEFAULTS, "data": None, "inputs": None, "outputs": None, "trainable": None,
     "gain": 1.0, "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
     "method": "ep", "variant": "centred", "nudge": "constant",
     "beta": None, "kink_share": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
@@ -30,17 +31,17 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--data": (str, "FILE", "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)"),
     "--gain": (float, "A", "multiply the inputs of all samples (1)"),
     "--scatter": (float, "S", "multiply each trainable resistance by exp(S N(0,1)) before the start (0)"),
-    "--loss": (str, "NAME", "squared or cross-entropy (default: by whether the data have voltages or classes)"),
+    "--loss": (str, "NAME", "squared or cross-entropy (squared where the data have voltages)"),
     "--low": (float, "V", "squared loss: target of the outputs of other classes (0)"),
     "--high": (float, "V", "squared loss: target of the output of the class (1)"),
-    "--temperature": (float, "V", "cross-entropy: volts that count as one (default: spread of the first outputs)"),
-    "--tolerance": (float, "T", "of each certificate, relative to local scales (1e-9)"),
+    "--temperature": (float, "V", "cross-entropy: volts that count as one (spread of the first outputs)"),
+    "--tolerance": (float, "T", "largest error the certificate allows, relative to local scales (1e-09)"),
     "--nudge": (str, "KIND", "how outputs are pulled: resistor, current (follows the state) or constant (default)"),
     "--variant": (str, "NAME", "of equilibrium propagation: centred (default), positive or negative"),
     "--beta": (float, "B", "strength of the nudge"),
     "--kink-share": (float, "S", "choose beta at each step: at most this share of diodes changes between the phases"),
     "--eta": (float, "E", "coupled: size of the step (0.1)"),
-    "--gamma": (float, "G", "frequency: amplitude (default: as beta)"),
+    "--gamma": (float, "G", "frequency: amplitude (as --beta)"),
     "--times": (int, "N", "frequency: times in a period (8)"),
     "--epsilon": (float, "E", "agnostic: compliance of the parameters"),
 }
@@ -63,9 +64,7 @@ def add_learning(parser: Any) -> None:
         "--trainable", metavar="LINE", action="append", default=none,
         help="what may change: 'R* min=1k max=1MEG' (repeatable)",
     )  # fmt: skip
-    parser.add_argument(
-        "--allow-include", metavar="DIR", action="append", default=none, help="let the deck include from DIR too"
-    )
+    reading.add_reading(parser)
 
 
 class Setting(NamedTuple):
@@ -93,16 +92,12 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     import numpy as np
 
     from circuitsim.blocks.circuit import CircuitBlock
-    from circuitsim.cli.deck import read
     from circuitsim.datasets.samples import read_samples
     from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
 
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
-    deck = read(argparse.Namespace(
-        deck=options["deck"], allow_include=options["allow_include"], no_title=False, lib=[], search=[], rkm=False,
-        diodes="models",
-    ))  # fmt: skip
+    deck = reading.read_with(options)
     stated, notes = read_roles(deck)
     roles = make_roles(
         deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated, numbers_of(deck)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
-from circuitsim.cli.solving import TOLERANCE, tolerance
+from circuitsim.cli.solving import add_tolerance
 from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
 from circuitsim.errors import UsageError
 
@@ -82,17 +82,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
-    parser.add_argument("--observe", metavar="LIST", default="", help="v(node), v(a,b), i(element), p(element)")
-    parser.add_argument("--samples", metavar="N", type=int, default=10_000, help="default: %(default)s")
+    parser.add_argument("--observe", metavar="LIST", default="",
+                        help="quantities: v(node), v(a,b), i(element), p(element)")  # fmt: skip
+    parser.add_argument("--samples", metavar="N", type=int, default=10_000, help="circuits to draw (%(default)s)")
     parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
                         help="a range of a good circuit, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="default: %(default)s")
-    parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals; default: 0.95")
-    add_workers(parser, "a thread a processor")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random numbers (%(default)s)")
+    parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals (%(default)s)")
+    add_workers(parser, "a thread for each processor, in this one")
     add_checkpoint(parser)
-    parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
-                        help="of the certificates (default %(default)g)")  # fmt: skip
+    add_tolerance(parser)
     add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--rows", metavar="FILE", help="also write the quantities of every sample as CSV")

@@ -122,7 +122,7 @@ class OptionGroup:
 
     def add_argument(self, name: str, **settings: Any) -> None:
         """As `argparse` has it, with one name for each option."""
-        self.readings[name.lstrip("-").replace("-", "_")] = reading_of(settings)
+        self.readings[settings.get("dest", name.lstrip("-").replace("-", "_"))] = reading_of(settings)
         self._group.add_argument(name, **settings)
 
 

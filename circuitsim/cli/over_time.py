@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import read, report
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.solving import add_tolerance
 
 if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe
@@ -26,10 +27,10 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         help="as .meas tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1' (repeatable); shown in place of "
         "waveforms",
     )  # fmt: skip
-    parser.add_argument("--format", choices=("csv", "table", "json"), default="csv", help="default: csv")
-    parser.add_argument("--tolerance", type=float, default=1e-9, help="of the certificate; default: 1e-9")
+    add_format(parser, "csv", "table", "json")
+    add_tolerance(parser)
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also plot columns and states of diodes (.png, .svg, .pdf)")
+    parser.add_argument("--plot", metavar="FILE", help="also plot columns and states of diodes (.png, .svg or .pdf)")
 
 
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
-from circuitsim.cli.solving import TOLERANCE, tolerance
+from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,12 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sensitivity``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--observe", metavar="LIST", help="outputs: v(node), v(a,b), i(element), p(element)")
+    parser.add_argument("--observe", metavar="LIST", help="quantities: v(node), v(a,b), i(element), p(element)")
     parser.add_argument("--input", metavar="SOURCE", help="also gain and resistances from this source to each output")
     parser.add_argument("--top", metavar="N", type=int, help="of the table, the N values of largest effect")
     add_format(parser, "table", "csv", "json")
-    parser.add_argument("--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
-                        help="of the operating point's certificate (default %(default)g)")  # fmt: skip
+    add_tolerance(parser)
     add_output(parser)
     parser.add_argument("--plot", metavar="FILE", help="also draw the largest effects as bars (.png, .svg or .pdf)")
 

@@ -20,9 +20,14 @@ def add_solving(parser: argparse.ArgumentParser) -> None:
         "--solver", metavar="NAME", default="auto",
         help="auto (default), or a method by name: active-set, coordinate-descent, cvxpy:CLARABEL …",
     )  # fmt: skip
+    add_tolerance(parser)
+
+
+def add_tolerance(parser: argparse.ArgumentParser) -> None:
+    """Add ``--tolerance``, of certificates, to a command."""
     parser.add_argument(
         "--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
-        help="largest error the certificate allows, relative to local scales (default %(default)g)",
+        help="largest error the certificate allows, relative to local scales (%(default)g)",
     )  # fmt: skip
 
 

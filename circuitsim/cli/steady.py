@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``steady``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--period", metavar="TIME", help="s (20m); default: the least common period of the sources")
-    parser.add_argument("--points", type=int, default=1001, metavar="N", help="output times; default: 1001")
+    parser.add_argument("--period", metavar="TIME", help="s, for instance 20m (the sources' least common one)")
+    parser.add_argument("--points", type=int, default=1001, metavar="N", help="output times (%(default)s)")
     parser.add_argument(
         "--initial", metavar="NAME=VALUE", action="append", default=[],
         help="capacitor voltage or inductor current to begin the search with (repeatable)",

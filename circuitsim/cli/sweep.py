@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)
-    add_workers(parser, "only this one")
+    add_workers(parser, "this one")
     add_checkpoint(parser)
     parser.add_argument("--plot", metavar="FILE", help="also plot the columns (.png, .svg or .pdf)")
 

@@ -50,7 +50,7 @@ COMMON_OPTIONS: dict[str, tuple[type, str, str]] = {
     "lr": (float, "R", "learning rate"),
     "momentum": (float, "M", "momentum, 0 to 1"),
     "weight_decay": (float, "D", "L2 penalty on the weights"),
-    "seed": (int, "S", "source of all chance"),
+    "seed": (int, "N", "of all random numbers"),
     "evaluate_every": (int, "N", "epochs between two rows of the history"),
     "checkpoint_seconds": (float, "S", "least time between checkpoints"),
 }

@@ -40,18 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tran``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--stop", metavar="TIME", help="end of the run, s (10m, 20u); default: the deck's .tran")
-    parser.add_argument("--step", metavar="TIME", help="distance of the output times, s; default: the deck's .tran")
+    parser.add_argument("--stop", metavar="TIME", help="end of the run, s, for instance 20m (the deck's .tran)")
+    parser.add_argument("--step", metavar="TIME", help="distance of the output times, s (the deck's .tran)")
     parser.add_argument(
         "--initial", metavar="NAME=VALUE", action="append", default=[],
         help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
     )  # fmt: skip
     parser.add_argument(
-        "--method", choices=("exact", "implicit"), help="default: exact where it applies (see above)"
+        "--method", choices=("exact", "implicit"), help="exact or implicit (exact where it applies, see below)"
     )
     parser.add_argument(
         "--accuracy", type=float, default=1e-5, metavar="X",
-        help="of the implicit method: largest local error of a step, of each state's largest value; default: 1e-5",
+        help="of the implicit method: largest local error of a step, of each state's largest value (1e-5)",
     )  # fmt: skip
     add_shown(parser)
 

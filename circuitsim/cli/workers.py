@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_workers(parser: argparse.ArgumentParser, default: str) -> None:
     """Add ``--workers`` and ``--dask`` to a command; ``default`` says where its tasks run without them."""
     parser.add_argument("--workers", metavar="N", type=int,
-                        help=f"processes; 1: only this one; default: {default}; same results")  # fmt: skip
+                        help=f"processes ({default}); the results do not depend on it")  # fmt: skip
     parser.add_argument("--dask", metavar="ADDRESS",
                         help="run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786")  # fmt: skip
 

@@ -39,14 +39,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
-    parser.add_argument("--observe", metavar="LIST", default="", help="v(node), v(a,b), i(element), dissipation")
+    parser.add_argument("--observe", metavar="LIST", default="",
+                        help="quantities: v(node), v(a,b), i(element), dissipation")  # fmt: skip
     parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
                         help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
     parser.add_argument("--gap", metavar="G", type=parse,
-                        help="gap that ends a search, V or A (default: 1e-4 of the range)")  # fmt: skip
+                        help="gap that ends a search, V or A (1e-4 of the range)")  # fmt: skip
     parser.add_argument("--budget", metavar="N", type=int, default=4000,
-                        help="most small linear systems of a search (default: %(default)s)")  # fmt: skip
-    add_workers(parser, "only this one")
+                        help="most small linear systems of a search (%(default)s)")  # fmt: skip
+    add_workers(parser, "this one")
     add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--plot", metavar="FILE", help="also draw the ranges and limits (.png, .svg or .pdf)")

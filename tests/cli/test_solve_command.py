@@ -153,7 +153,7 @@ def test_output_through_a_link_keeps_the_link(command: Command, deck, tmp_path: 
          "    hint: circuitsim solve --help shows what is possible\n"),
         (("--allow-include", "no"), "error: --allow-include 'no': there is no such folder\n"),
         (("--form", "csv"), "error: unrecognized arguments: --form csv\n"
-         "    hint: did you mean --format or --rkm? circuitsim --help shows what is possible\n"),
+         "    hint: did you mean --format or --rkm? circuitsim solve --help shows what is possible\n"),
     ],
 )  # fmt: skip
 def test_bad_usage(command: Command, deck, tmp_path: Path, options: tuple[str, ...], message: str) -> None:

@@ -78,7 +78,7 @@ def test_help_shows_the_options_of_each_family(toy, capsys):
     with pytest.raises(SystemExit):
         main(["train", "toy", "--help"])
     shown = capsys.readouterr().out
-    assert "--skip-every" in shown and "learning rate (0.1)" in shown and "source of all chance (0)" in shown
+    assert "--skip-every" in shown and "learning rate (0.1)" in shown and "of all random numbers (0)" in shown
     assert "--k-max" not in shown and "--momentum" not in shown
 
 

@@ -31,7 +31,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--schedule": (str, "NAME", "of the rate: constant (default), exponential or cosine"),
     "--lr-decay": (float, "D", "exponential schedule: factor for each epoch (0.99)"),
     "--lr-final": (float, "F", "cosine schedule: share of the rate at the end (0)"),
-    "--lr-current": (float, "R", "learning rate of trainable current sources (default: as --lr)"),
+    "--lr-current": (float, "R", "learning rate of trainable current sources (as --lr)"),
     "--lr-device": (float, "R", "learning rate of trainable parameters of devices (0.02 with Adam)"),
     "--test": (str, "FILE", "samples held out, measured after each epoch"),
     "--split": (float, "F", "hold out a random share of the samples"),

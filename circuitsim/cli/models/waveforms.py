@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,14 +69,11 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
 
 def _deck(options: Mapping[str, Any]) -> tuple[Deck, Roles, list[str]]:
     """The deck, its roles, and notes."""
-    from circuitsim.cli.deck import read
+    from circuitsim.cli.deck import read_with
     from circuitsim.cli.over_time import acts_over_time
     from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
 
-    deck = read(argparse.Namespace(
-        deck=options["deck"], allow_include=options["allow_include"], no_title=False, lib=[], search=[], rkm=False,
-        diodes="models",
-    ))  # fmt: skip
+    deck = read_with(options)
     stated, notes = read_roles(deck)
     roles = make_roles(deck.circuit, options["inputs"], None, options["trainable"], stated, numbers_of(deck))
     shown = [note for note in [*deck.problems, *deck.notes] if note.kind != "tran" and not acts_over_time(note)]

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patterns", choices=[*PAPER, "both"], default="both", help="pattern set to learn (both)"
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="source of the initial weights (0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random initial weights (0)")
     parser.add_argument("--out", metavar="DIR", help="write cd-bias.png, cd-bias.csv and cd-bias.md here")
 
 

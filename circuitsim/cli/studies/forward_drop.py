@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=4, metavar="N", help="passes over the samples (4)")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
-    add_workers(parser, "only this one")
+    add_workers(parser, "this one")
     parser.add_argument("--out", metavar="DIR", help="write forward-drop.md, .csv and .png here")
 
 

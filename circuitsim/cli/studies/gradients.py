@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nudged-sweeps", type=int, default=15, metavar="K", help="nudged sweeps (the paper's 15)")
     parser.add_argument("--batch", type=int, default=2, metavar="N", help="samples (2)")
     parser.add_argument("--dataset", metavar="NAME", help="cifar10, cifar100 or imagenet32; otherwise random images")
-    parser.add_argument("--data-dir", metavar="DIR", help="where the data set's files are")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="source of weights and samples (0)")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random weights and samples (0)")
     parser.add_argument("--out", metavar="DIR", help="write figure, table and page here")
 
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fully connected layers on digits or MNIST, or the published convolutional networks on CIFAR-10",
     )  # fmt: skip
     parser.add_argument("--dataset", choices=["digits", "mnist"], default="digits", help="of the small size (digits)")
-    parser.add_argument("--data-dir", metavar="DIR", help="where the data set's files are")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
     parser.add_argument("--layers", type=int, nargs="+", default=[6, 12], metavar="L", help="depths (6 12)")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (digits 12, MNIST 5, paper 200)")

@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads; they change no bit (1)")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
-    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
-    add_workers(parser, "only this one")
+    add_workers(parser, "this one")
     parser.add_argument("--out", metavar="DIR", help="write table1.md, table1.csv and table1.png here")
 
 

@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (12 layers 200, 15 layers 100)")
     parser.add_argument("--samples", type=int, metavar="N", help="train on the first N samples only")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
-    parser.add_argument("--data-dir", metavar="DIR", help="where the data sets' files are (docs/data.md)")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
-    add_workers(parser, "only this one")
+    add_workers(parser, "this one")
     parser.add_argument("--out", metavar="DIR", help="write table2.md and table2.csv here")
 
 

@@ -58,10 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, metavar="N", help="at most so many epochs (each model's own number)")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
-    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
     parser.add_argument("--tolerance", type=float, metavar="R", help="end a phase of dhn when no unit moves by more")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
-    add_workers(parser, "only this one")
+    add_workers(parser, "this one")
     parser.add_argument("--out", metavar="DIR", help="write table3.md, table3.csv and table3.png here")
 
 
