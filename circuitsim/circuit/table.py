@@ -45,6 +45,7 @@ class ElementTable:
         self._devices: dict[int, Device] = {}  # by element
         self._laws: dict[int, Law] = {}  # of controlled elements
         self._lent = False  # whether columns and names belong to other circuits as well
+        self._viewed = False  # whether numpy arrays share the memory of the columns
         self._arrays: CircuitArrays | None = None
 
     def _append(
@@ -87,6 +88,9 @@ class ElementTable:
             self._index = self._node_index = None
             self._origins, self._devices, self._laws = dict(self._origins), dict(self._devices), dict(self._laws)
             self._lent = False
+        if self._viewed:
+            self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]
+            self._value, self._viewed = self._value[:], False
 
     @property
     def names(self) -> Sequence[str]:
@@ -205,15 +209,9 @@ class ElementTable:
         if self._arrays is None:
             import numpy as np
 
-            columns = [
-                np.array(column, dtype=dtype)
-                for column, dtype in (
-                    (self._kind, np.int8),
-                    (self._first, np.int64),
-                    (self._second, np.int64),
-                    (self._value, np.float64),
-                )
-            ]
+            self._viewed = True
+            types = np.int8, np.int64, np.int64, np.float64
+            columns = [np.asarray(column).view(dtype) for column, dtype in zip(self.columns(), types)]
             for column in columns:
                 column.flags.writeable = False
             self._arrays = CircuitArrays(columns[0], columns[1], columns[2], columns[3], len(self._node_names))

@@ -11,7 +11,7 @@ from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.inspection import Report
+    from circuitsim.inspection import Report
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.roles import Roles
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         problems = [("error", problem) for problem in error.problems]
         _deliver(args, "", problems, None)
         raise CircuitError(f"{args.deck}: {_count(problems)}; no circuit can be made of it") from None
-    from circuitsim.analysis.inspection import inspect_circuit
+    from circuitsim.inspection import inspect_circuit
 
     found = inspect_circuit(deck.circuit)
     problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *notes, *found.lints])]

@@ -88,14 +88,13 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     fast path for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives,
     comments to the language) come as cards of their own, and so does a continuation line without a card before it.
     """
-    text = source.text
-    marked = ";" in text or "$" in text or "//" in text
+    marked = any(map(source.has, (";", "$", "//")))
     held, at = "", 0
     more: list[tuple[int, str]] = []
     directives: list[Card] = []  # wait for the card before them, which may go on behind them
-    count = text.count("\n") + 1
-    lines = Lines(text, count) if count > LARGE else None
-    for number, line in lines or enumerate(text.split("\n"), 1):
+    count = source.count_lines()
+    lines = Lines(source.content, count) if count > LARGE else None
+    for number, line in lines or enumerate(source.text.split("\n"), 1):
         stripped = line.lstrip()
         head = stripped[:1]
         if not head or number < first:

@@ -49,6 +49,14 @@ def bisected(places: list[int], start: int, stop: int) -> list[int]:
     return places[bisect_left(places, start) : bisect_left(places, stop)]
 
 
+def extended(column: array[Any], piece: array[Any]) -> array[Any]:
+    """``column`` with ``piece`` behind it; the piece itself where it is the first."""
+    if not column:
+        return piece
+    column.extend(piece)
+    return column
+
+
 class _ElementColumns:
     """The growing circuit."""
 
@@ -327,18 +335,18 @@ class Elaborator:
         if start == stop:
             return
         scope, out, offset = frame.scope, self.out, len(self.out.kind) - start
-        out.kind.extend(scope.kind[start:stop])
-        out.lines.extend(scope.lines[start:stop])
+        out.kind = extended(out.kind, scope.kind[start:stop])
+        out.lines = extended(out.lines, scope.lines[start:stop])
         if frame.nodes is None:
-            out.first.extend(scope.first[start:stop])
-            out.second.extend(scope.second[start:stop])
+            out.first = extended(out.first, scope.first[start:stop])
+            out.second = extended(out.second, scope.second[start:stop])
             self.extend_names(scope, start, stop)
         else:
             node, prefix = frame.nodes.__getitem__, frame.prefix
             out.first.extend(map(node, scope.first[start:stop]))
             out.second.extend(map(node, scope.second[start:stop]))
             out.own_names().extend([prefix + name for name in scope.names[start:stop]])
-        out.value.extend(scope.value[start:stop])
+        out.value = extended(out.value, scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
             out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k], k + offset)

@@ -19,7 +19,7 @@ from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.reading import Reading
-from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
+from circuitsim.netlist.source import Files, Source, decode, is_plain, plain_lines, read_bytes
 from circuitsim.netlist.stepping import steps
 from circuitsim.netlist.switches import HELD
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
@@ -43,11 +43,11 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
         raise UsageError(f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
                          "writes one, or: LTspice -netlist FILE.asc")  # fmt: skip
     name = "<stdin>" if path == "-" else path
-    text, warning = decode(data, name)
+    content, warning = (data, None) if is_plain(data) else decode(data, name)
     del data  # half a gigabyte at most
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, text), Files(root, allowed, reading.search), warning, reading)
+    return _deck(Source(name, real, content), Files(root, allowed, reading.search), warning, reading)
 
 
 def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], reading: Reading) -> Deck:
@@ -62,7 +62,7 @@ def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str
 
 def _deck(source: Source, files: Files, warning: Problem | None, reading: Reading) -> Deck:
     titled = reading.titled
-    title = source.text.split("\n", 1)[0].strip() if titled else ""
+    title = source.line(1).strip() if titled else ""
     reader = DeckReader(files)
     reader.top.readings = [] if reading.rkm else None
     reporter = reader.reporter

@@ -42,15 +42,15 @@ class Lines:
 
     Parameters
     ----------
-    text : str
+    text : str or bytes
         With lines ended by ``\\n``.
     count : int
         Number of its lines.
     """
 
-    def __init__(self, text: str, count: int) -> None:
+    def __init__(self, text: str | bytes, count: int) -> None:
         self._count = count
-        self._data = text.encode("utf-8", "surrogatepass")
+        self._data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
         self._start = self._next = self._number = 0
         self._wait, self._pause = 0, 1
 
@@ -73,7 +73,8 @@ class Lines:
 
         names, nodes = scope.tables()
         for table in (names, nodes):  # pages that are never used cost nothing
-            table.reserve(self._count - self._number + 1, (len(self._data) - self._start) // 3)
+            room = self._count - self._number + 1 + 2 * BLOCK
+            table.reserve(room, (len(self._data) - self._start) // 3 + CHARACTERS)
         data, columns, taken = np.frombuffer(self._data, np.uint8), _columns(), 0
         columns.state[:] = self._start, self._number, 1, FULL
         while columns.state[3] == FULL and columns.state[2]:

@@ -12,7 +12,6 @@ import numpy as np
 
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.errors import UnboundedError
-from circuitsim.program.components import component_labels
 from circuitsim.program.forest import excess_of
 from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction
 
@@ -137,12 +136,8 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
 
 def _floating_parts(structure: Structure) -> np.ndarray:
     """For each node the reference node of its part, or 0 where the part holds ground."""
-    kind, first, second, _, n_nodes = structure.arrays
-    if not structure.references.size:
-        return np.zeros(n_nodes, dtype=np.int64)
-    carries = np.isin(kind, (0, 1, 2, 4))
-    label = component_labels(n_nodes, first[carries], second[carries])
-    part = np.zeros(n_nodes, dtype=np.int64)
+    part = np.zeros(structure.arrays.n_nodes, dtype=np.int64)
+    label = structure.derived.part
     floating = np.isin(label, structure.references)
     part[floating] = label[floating]
     return part

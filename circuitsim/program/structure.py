@@ -10,7 +10,7 @@ Super-nodes that hold ground, or the reference of a part without ground, are fix
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -68,6 +68,11 @@ class Structure(NamedTuple):
         if self.circuit is None:
             raise TopologyError("a structure of plain columns has no circuit with names")
         return self.circuit
+
+    def without_resistors(self) -> Structure:
+        """The same nodes, sources and diodes: constraints of its program are those of the whole."""
+        none = self.resistors[:0]
+        return self._replace(resistors=none, derived=replace(self.derived, resistors=none))
 
 
 class QuadraticProgram(NamedTuple):
@@ -136,7 +141,7 @@ def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Str
     number = np.full(n_nodes, int(free.sum()), dtype=np.int64)
     number[free] = np.arange(int(free.sum()))
     coordinate, n, diodes = number[forest.root], int(free.sum()), np.flatnonzero(kind == DIODE)
-    derived = Derived(first, second, forest.root, coordinate, n, resistors, diodes)
+    derived = Derived(first, second, part, forest.root, coordinate, n, resistors, diodes)
     return Structure(
         circuit, arrays, voltage_edges, forest, coordinate, n, resistors, diodes, np.flatnonzero(kind == CURRENT),
         references, derived,
@@ -208,6 +213,8 @@ class Derived:
     ----------
     first, second : (m,) int arrays
         Nodes of the elements.
+    part : (n_nodes,) int array
+        Smallest node of each node's part: nodes joined by whatever can carry a direct current.
     root : (n_nodes,) int array
         Root of each node's tree of fixed voltages.
     coordinate, n, resistors, diodes
@@ -216,6 +223,7 @@ class Derived:
 
     first: np.ndarray
     second: np.ndarray
+    part: np.ndarray
     root: np.ndarray
     coordinate: np.ndarray
     n: int
@@ -243,7 +251,8 @@ class Derived:
     @cached_property
     def islands(self) -> np.ndarray:
         """Smallest super-node of each part joined by resistors (n + 1,); index n is ground."""
-        return component_labels(self.n + 1, self.ends.a, self.ends.b)
+        r, coordinate = self.resistors, self.coordinate
+        return component_labels(self.n + 1, coordinate[self.first[r]], coordinate[self.second[r]])
 
     @cached_property
     def grounded(self) -> bool:

@@ -6,7 +6,7 @@ import networkx
 import numpy as np
 
 from circuitsim import Circuit, InfeasibleError, UnboundedError, loads
-from circuitsim.analysis.inspection import inspect_circuit
+from circuitsim.inspection import inspect_circuit
 
 
 def test_report_of_a_mixed_circuit() -> None:

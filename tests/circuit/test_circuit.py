@@ -39,6 +39,22 @@ def test_arrays_are_read_only_snapshots() -> None:
     assert circuit.arrays().kind.size == 6 and arrays.kind.size == 5
 
 
+def test_circuits_grow_while_arrays_of_them_are_in_use() -> None:
+    circuit = divider()
+    held = [circuit.arrays()]
+    circuit.node("later")
+    held.append(circuit.arrays())
+    other = circuit.with_values({"R1": 5.0})
+    held.append(other.arrays())
+    for grown in (circuit, other):
+        grown.resistor("R3", "later", "out", 7.0)
+        held.append(grown.arrays())
+    assert [arrays.kind.size for arrays in held] == [5, 5, 5, 6, 6]
+    assert [arrays.value[1] for arrays in held] == [1e3, 1e3, 5.0, 1e3, 5.0]
+    assert [arrays.n_nodes for arrays in held] == [3, 4, 4, 4, 4]
+    assert Circuit().arrays().kind.size == 0
+
+
 def test_copies_with_other_values_leave_the_original_alone() -> None:
     circuit = divider()
     copy = circuit.with_values({"v1": 3.0, "R1": 0.0})

@@ -13,8 +13,8 @@ import pytest
 import circuitsim
 from circuitsim import Circuit, netlist, sweep
 from circuitsim.analysis.explain import explain
-from circuitsim.analysis.inspection import inspect_circuit
 from circuitsim.errors import InfeasibleError, NetlistError, TopologyError, UsageError
+from circuitsim.inspection import inspect_circuit
 from circuitsim.models.piecewise_diode import MODEL, PiecewiseLinearDiode
 
 ROOT = Path(__file__).parents[2]

@@ -196,5 +196,28 @@ def test_lines_of_a_text(monkeypatch: pytest.MonkeyPatch, stretch: int) -> None:
         draw = random.Random(seed)
         text = "".join(draw.choice("ab\n\n") for _ in range(draw.randrange(60)))
         lines = text.split("\n")
-        found = [Source("deck", "", text).line(number) for number in range(-1, len(lines) + 3)]
-        assert found == ["", "", *lines, "", ""]
+        for content in (text, text.encode()):
+            found = [Source("deck", "", content).line(number) for number in range(-1, len(lines) + 3)]
+            assert found == ["", "", *lines, "", ""]
+            read = Source("deck", "", content)
+            order = draw.sample(range(1, len(lines) + 1), len(lines))
+            assert [read.line(number) for number in order] == [lines[number - 1] for number in order]
+            assert (read.count_lines(), read.has("b"), read.text) == (len(lines), "b" in text, text)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\x1a", "* µ\n".encode(), b"R7 a b 1 $ c\n"])
+def test_a_file_kept_as_bytes_reads_as_its_text(end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from circuitsim.netlist import source
+
+    path = tmp_path / "deck.cir"
+    for bad in (b"", b"R9 a b -3\n", b"R1 a b 4\n", b"Q1 a b c\n"):
+        path.write_bytes(b"a deck\nV1 a 0 1\nR1 a b 2\n+ m=2\nR2 b 0 1k ; comment\n" + bad + b".op" + end)
+        found = []
+        for large in (0, 1 << 20):
+            monkeypatch.setattr(source, "LARGE", large)
+            try:
+                deck = read_deck(path)
+                found.append(repr((list(deck.circuit), deck.title, deck.problems, deck.circuit.origin(2))))
+            except NetlistError as error:
+                found.append(str(error))
+        assert found[0] == found[1]

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import elementary, expanded
 from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import Location, NoSteadyStateError, Problem
+from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.program.components import component_labels
 from circuitsim.program.strong import strong_labels
@@ -68,21 +68,24 @@ class Inspection(NamedTuple):
 
 def inspect_circuit(circuit: Circuit) -> Inspection:
     """Analyse a circuit without solving it."""
+    if len(circuit) > COMPILED:
+        keep_memory()
     expansion = expanded(circuit)
     structure = analyse(elementary(stand_in(expansion.circuit)))
     contradiction = None
     try:
         if circuit.laws:  # no test but a solution
             from circuitsim.analysis.controlled import prepared_controlled
+            from circuitsim.certificate import TOLERANCE
 
             prepared_controlled(expansion.circuit, TOLERANCE).solve()
         else:
             with np.errstate(over="ignore", divide="ignore"):
-                program, _ = feasible_program(structure, quadratic_program(structure))
+                program, _ = feasible_program(structure, quadratic_program(structure.without_resistors()))
                 check_bounded(structure, program)
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
-    part = _parts(structure)
+    part = structure.derived.part
     lints = (
         *_dangling(circuit), *_pointless(circuit), *_floating(structure, part, circuit), *_diode_rings(structure)
     )  # fmt: skip
@@ -115,13 +118,6 @@ def _report(structure: Structure, part: np.ndarray, circuit: Circuit) -> Report:
     )  # fmt: skip
 
 
-def _parts(structure: Structure) -> np.ndarray:
-    """For each node the smallest node of its part (joined by whatever can carry a direct current)."""
-    kind, first, second, _, n_nodes = structure.arrays
-    carries = (kind != CURRENT) & (kind != CAPACITOR)
-    return component_labels(n_nodes, first[carries], second[carries])
-
-
 def _place(circuit: Circuit, k: int) -> Location | None:
     origin = circuit.origin(k)
     return Location(*origin) if origin else None
@@ -130,7 +126,7 @@ def _place(circuit: Circuit, k: int) -> Location | None:
 def _dangling(circuit: Circuit) -> list[Problem]:
     """Nodes that only one terminal touches and no source reads: often a misspelt name."""
     _, first, second, _, n_nodes = circuit.arrays()
-    lonely = np.bincount(np.concatenate([first, second]), minlength=n_nodes) == 1
+    lonely = np.bincount(first, minlength=n_nodes) + np.bincount(second, minlength=n_nodes) == 1
     lonely[GROUND] = False
     for law in circuit.laws.values():
         for control in law.voltages:
