@@ -75,11 +75,6 @@ def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> C
     return CircuitState(total("voltages"), total("current"), total("output"), residual, certified, states[0].solution)
 
 
-def _acts(circuit: Circuit, name: str) -> bool:
-    """Whether an adjustable number is a resistance or a current."""
-    return name in circuit and circuit.columns()[0][circuit.element_index(name)] in (RESISTOR, CURRENT)
-
-
 class CircuitBlock:
     """A circuit with roles as an `EnergyBlock`.
 
@@ -140,12 +135,13 @@ class CircuitBlock:
         self._kind, self._value = kind, value
         self._inputs = np.array([circuit.element_index(name) for name in roles.inputs], dtype=np.int64)
         own = self._elements()
-        still = [a.name for a in own if not _acts(circuit, a.name)]
-        if still:
+        adjustable = np.array([circuit.element_index(a.name) if a.name in circuit else -1 for a in own], dtype=np.int64)
+        acts = (adjustable >= 0) & ((kind[adjustable] == RESISTOR) | (kind[adjustable] == CURRENT))
+        if not acts.all():
+            still = [own[k].name for k in np.flatnonzero(~acts).tolist()]
             raise UsageError(
                 f"{', '.join(still)}: no effect on voltages at rest; trained on waveforms, data with a column time"
             )
-        adjustable = np.array([circuit.element_index(a.name) for a in own], dtype=np.int64)
         low, high = (np.array([a[side] for a in own], dtype=np.float64) for side in (1, 2))
         ohmic = kind[adjustable] == RESISTOR
         self._resistors, self._sources = adjustable[ohmic], adjustable[~ohmic]

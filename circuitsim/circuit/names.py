@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def index_of(names: Sequence[str], others: dict[str, int] | None = None) -> dict
     """Positions by name in lower case; ``others`` are positions of further names."""
     if isinstance(names, IndexedNames):
         return NameIndex(names, others)
-    return {**{str(name).lower(): k for k, name in enumerate(names)}, **(others or {})}
+    found = {str(name).lower(): k for k, name in enumerate(names)}
+    found.update(others or {})
+    return found
 
 
 def characters_of(names: Sequence[str]) -> int:
@@ -97,6 +100,11 @@ class NumberedNames(Sequence[str]):
         prefix = self._prefixes if isinstance(self._prefixes, str) else self._prefixes[k]
         return f"{prefix}{k + self._start}"
 
+    def __iter__(self) -> Iterator[str]:
+        # A name costs a quarter of the time of a name at an index.
+        prefixes = repeat(self._prefixes, self._count) if isinstance(self._prefixes, str) else self._prefixes
+        return (f"{prefix}{k}" for k, prefix in enumerate(prefixes, self._start))
+
 
 class Letters(Sequence[str]):
     """The letter of each element, looked up in its kind column."""
@@ -110,6 +118,9 @@ class Letters(Sequence[str]):
     def __getitem__(self, item: Any) -> Any:
         return self._letters[self._kind[item]]
 
+    def __iter__(self) -> Iterator[str]:
+        return map(self._letters.__getitem__, self._kind.tolist())
+
 
 class NodeNames(NumberedNames):
     """Node names ``0``, ``n1``, ``n2`` …"""
@@ -122,11 +133,13 @@ class NodeNames(NumberedNames):
             return [self[k] for k in range(*item.indices(len(self)))]
         return "0" if range(len(self))[item] == GROUND else super().__getitem__(item)
 
+    def __iter__(self) -> Iterator[str]:
+        return chain(["0"][: len(self)], islice(super().__iter__(), 1, None))
+
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """A message for a name that does not exist, with the nearest ones that do."""
     import difflib
-    from itertools import islice
 
     near = difflib.get_close_matches(name.lower(), list(islice(known, 5000)), n=3)
     return f"no {what} is called {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
