@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--source", metavar="NAME[=MAGNITUDE[<DEGREES]]", action="append", default=[],
         help="a source with an amplitude, 1 if none is stated (repeatable); all others are zero",
     )  # fmt: skip
-    parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element)")
+    parser.add_argument("--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element)")
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
     add_format(parser, "csv", "table", "json")

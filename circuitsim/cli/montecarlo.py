@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
@@ -51,6 +51,10 @@ examples:
 """
 
 
+NOMINAL = "nominal"
+"""The notes on tolerances that all other commands leave out."""
+
+
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add ``--tol`` to a command."""
     parser.add_argument("--tol", metavar="NAMES=AMOUNT", action="append", default=[],
@@ -73,7 +77,8 @@ def read_observed(args: argparse.Namespace) -> Deck:
     if not args.observe and not args.spec:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
     deck = read(args)
-    report([*deck.problems, *deck.notes, *held_switches(deck)])
+    notes = [note for note in deck.notes if note.kind != NOMINAL]  # the command takes what these say is left out
+    report([*deck.problems, *notes, *held_switches(deck)])
     return deck
 
 
@@ -82,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
-    parser.add_argument("--observe", metavar="LIST", default="",
+    parser.add_argument("--observe", metavar="LIST", action=Listed, default="",
                         help="quantities: v(node), v(a,b), i(element), p(element)")  # fmt: skip
     parser.add_argument("--samples", metavar="N", type=int, default=10_000, help="circuits to draw (%(default)s)")
     parser.add_argument("--spec", metavar="RANGE", action="append", default=[],

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from circuitsim.errors import UsageError
 
@@ -26,6 +27,16 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add ``--output`` to a command."""
     parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE instead of standard output")
+
+
+class Listed(argparse.Action):
+    """An option of a list with blanks between: given again, it goes on where the one before ended."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:  # fmt: skip
+        """Add ``values`` to the list."""
+        setattr(namespace, self.dest, f"{getattr(namespace, self.dest) or ''} {values}".strip())
 
 
 def check_target(path: str | None, decks: Iterable[str], option: str = "--output") -> None:

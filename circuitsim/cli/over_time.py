@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import read, report
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_tolerance
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def add_shown(parser: argparse.ArgumentParser) -> None:
     """Add the options of what is shown."""
-    parser.add_argument("--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element)")
+    parser.add_argument("--columns", metavar="LIST", action=Listed,
+                        help="what to show: v(node), v(a,b), i(element), p(element)")  # fmt: skip
     parser.add_argument("--events", action="store_true", help="show the changes of diodes instead of the waveforms")
     parser.add_argument(
         "--measure", metavar="'NAME …'", action="append", default=[],

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sensitivity``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--observe", metavar="LIST", help="quantities: v(node), v(a,b), i(element), p(element)")
+    parser.add_argument("--observe", metavar="LIST", action=Listed,
+                        help="quantities: v(node), v(a,b), i(element), p(element)")  # fmt: skip
     parser.add_argument("--input", metavar="SOURCE", help="also gain and resistances from this source to each output")
     parser.add_argument("--top", metavar="N", type=int, help="of the table, the N values of largest effect")
     add_format(parser, "table", "csv", "json")

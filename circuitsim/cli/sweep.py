@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
@@ -58,8 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an element, a parameter, temp (°C) or time (s), and start:stop:step or a list a,b,c (repeatable)",
     )  # fmt: skip
     parser.add_argument(
-        "--columns", metavar="LIST", help="what to show: v(node), v(a,b), i(element), p(element), {expression}"
-    )
+        "--columns", metavar="LIST", action=Listed,
+        help="what to show: v(node), v(a,b), i(element), p(element), {expression}",
+    )  # fmt: skip
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
-from circuitsim.cli.output import add_format, add_output, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
-    parser.add_argument("--observe", metavar="LIST", default="",
+    parser.add_argument("--observe", metavar="LIST", action=Listed, default="",
                         help="quantities: v(node), v(a,b), i(element), dissipation")  # fmt: skip
     parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
                         help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip

@@ -23,6 +23,7 @@ from circuitsim.tolerance.port_model import port_model
 from circuitsim.tolerance.rayleigh import DISSIPATION, Case, rayleigh
 from circuitsim.tolerance.specification import Specification, parse_specification
 from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, parse_tolerance, spread_of
+from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas
@@ -208,7 +209,9 @@ def worst_case(
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
     spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)
     if Distribution.NORMAL in spread.distribution:
-        raise UsageError("normal tolerances have no limits: a worst case needs uniform or truncated ones")
+        first = spread.variables[spread.distribution.index(Distribution.NORMAL)]
+        raise UsageError(f"{first}: normal tolerances have no limits: a worst case needs uniform or truncated ones, "
+                         f"for instance --tol '{first}=5%' in their place")  # fmt: skip
     _check(circuit, spread)
     text = observe if isinstance(observe, str) else " ".join(observe)
     words = [word for word in text.split() if word.lower() == DISSIPATION]
@@ -241,7 +244,8 @@ class _Task(NamedTuple):
 def run_task(task: _Task) -> list[Range]:
     """The extremes of some quantities, in their order."""
     circuit, spread, names, gap, budget = task
-    only = all(circuit[n].kind == "resistor" for n in spread.names)
+    rising = _rising(spread)
+    only = rising is not None and all(circuit[n].kind == "resistor" for n in spread.names)
     found: dict[str, Range] = {}
     searched: list[Probe] = []
     for name in names:
@@ -249,13 +253,13 @@ def run_task(task: _Task) -> list[Range]:
         if isinstance(probe, Formula):
             raise UsageError(f"{name}: worst cases are proven of v(node), v(a,b) and i(element)")
         case = None if circuit.devices else rayleigh(circuit, only, probe)
-        if case is not None:
-            found[name] = _two_solves(circuit, spread, probe, case)
+        if case is not None and rising is not None:
+            found[name] = _two_solves(circuit, spread, rising, probe, case)
         elif probe is None or probe.kind not in ("v", "i"):
             raise UsageError(
                 f"{name}: worst cases are proven of v(node), v(a,b) and i(element); of dissipation and of the power of "
                 "a source with Rayleigh's monotonicity, which needs resistors, ideal diodes and sources of one kind, "
-                "and tolerances of resistors alone"
+                "and tolerances of resistors alone, none of which raises one and lowers another"
             )
         elif probe.kind == "i" and circuit.element_index(probe.first) in circuit.devices:
             raise UsageError(f"{probe}: observe the current of an element in series with the device")
@@ -283,8 +287,14 @@ def _check(circuit: Circuit, spread: Spread) -> None:
             raise UsageError(f"{name}: worst cases are proven over resistances and sources; give those a tolerance")
 
 
-def _two_solves(circuit: Circuit, spread: Spread, probe: Probe | None, case: Case) -> Range:
-    """The extremes where Rayleigh's monotonicity holds."""
+def _rising(spread: Spread) -> np.ndarray | None:
+    """Sign of each variable's effects (v,); None where one variable raises a number and lowers another."""
+    low, high = (end(axis=1).toarray().ravel() for end in (spread.weights.min, spread.weights.max))
+    return None if ((low < 0.0) & (high > 0.0)).any() else np.where(low < 0.0, -1.0, 1.0)
+
+
+def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Probe | None, case: Case) -> Range:
+    """The extremes where Rayleigh's monotonicity holds: all numbers at their largest, and all at their smallest."""
     ready = prepared(circuit)
 
     def read(point: OperatingPoint) -> float:
@@ -292,7 +302,7 @@ def _two_solves(circuit: Circuit, spread: Spread, probe: Probe | None, case: Cas
 
     found = []
     for sign in (-1.0, 1.0):
-        values = spread.values(sign * spread.amount)
+        values = spread.values(sign * rising * spread.amount)
         at = dict(zip(spread.names, values.tolist()))
         value = read(ready.solve(at))
         found.append(Extreme(value, value, at))
@@ -344,7 +354,7 @@ def _range(
     slack = max(_gap(gap, searches, region), rounding)
     least, most = (search.run(region, slack, budget) for search in searches)
     low, high = _extreme(least, -1.0, spread, rounding), _extreme(most, 1.0, spread, rounding)
-    method = "proven at corners" if low.gap == 0.0 == high.gap else _within([low, high])
+    method = "proven at corners" if low.gap == 0.0 == high.gap else _within([low, high], probe.unit)
     solves, systems = least.solves + most.solves, least.systems + most.systems
     return Range(str(probe), probe.unit, middle, low, high, method, solves, systems)
 
@@ -364,9 +374,9 @@ def _extreme(found: Found, sign: float, spread: Spread, rounding: float) -> Extr
     return Extreme(sign * found.value, sign * (found.value if exact else found.bound), at)
 
 
-def _within(ends: Sequence[Extreme]) -> str:
+def _within(ends: Sequence[Extreme], unit: str) -> str:
     worst = max(end.gap for end in ends)
-    return "no bound within the budget" if worst == np.inf else f"proven within {worst:.3g}"
+    return "no bound within the budget" if worst == np.inf else f"proven within {format_quantity(worst, unit, 3)}"
 
 
 def _holds(one: Specification, found: Range) -> bool | None:

@@ -12,6 +12,7 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
+from circuitsim.netlist import read_deck_text
 from circuitsim.plotting.bars import plot_worst_case
 
 
@@ -80,6 +81,23 @@ def test_rayleigh_is_recognised() -> None:
     assert circuitsim.worst_case(c, ["R*=10%"], "i(V1)")["i(V1)"].method == "proven at corners"
 
 
+def test_two_solves_take_all_resistances_up_or_down() -> None:
+    """Where a draw lowers its resistance the ends change places; one that raises another too is not Rayleigh's case."""
+    falling = read_deck_text("t\nV1 in 0 10\nR1 in 0 {1k-flat(300)}\nR2 in 0 1k tol=20\n")
+    found = circuitsim.worst_case(falling, [], "dissipation i(V1)")
+    assert "Rayleigh" in found["dissipation"].method
+    assert found["dissipation"].least.value == pytest.approx(100 / 1300 + 100 / 1200)
+    assert found["dissipation"].most.value == pytest.approx(100 / 700 + 100 / 800)
+    assert found["i(V1)"].most.value == pytest.approx(-found["dissipation"].least.value / 10)
+    opposite = read_deck_text("t\n.param d={flat(300)}\nV1 in 0 10\nR1 in 0 {1k+d}\nR2 in 0 {1k-d}\n")
+    current = circuitsim.worst_case(opposite, [], "i(V1)")["i(V1)"]
+    assert current.least.value == pytest.approx(-0.02 / (1 - 0.3**2))
+    assert current.most.value == pytest.approx(-0.02)
+    assert current.most.value <= current.most.bound < -0.01999
+    with pytest.raises(UsageError, match="none of which raises one and lowers another"):
+        circuitsim.worst_case(opposite, [], "dissipation")
+
+
 def test_braess_bridge_is_not_rayleigh() -> None:
     """With drops, more conductance may mean less current: ANALYSES' bridge."""
     deck = "t\nV1 a 0 3\nR1 a b 1\nR4 c 0 1\nD1 a c d\nD2 b 0 d\nR5 b c 1k\n.model d D(ron=1m vfwd=1)\n"
@@ -140,6 +158,8 @@ def test_command(tmp_path, capsys) -> None:
     assert main([*words, "--observe", "i(V1)"]) == 0
     said = capsys.readouterr().out
     assert "holds in every case" in said and "Rayleigh" in said and "4.95 V" in said
+    assert main([*words, "--observe", "i(V1)", "--observe", "v(in) dissipation", "--format", "json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["quantities"]) == ["i(V1)", "v(in)", "v(out)", "dissipation"]
     assert main([*words, "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("v(out),V,5.0,4.95")
     assert main([*words, "--format", "json"]) == 0
