@@ -83,3 +83,8 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def no_data(path: Path) -> str:
+    """Why there are no data at a path, as a message."""
+    return f"no data file {str(path)!r}: {'it is a folder' if path.is_dir() else 'there is no such file'}"

@@ -40,7 +40,7 @@ class Journal(Generic[R]):
     Raises
     ------
     UsageError
-        The folder belongs to another run.
+        The folder belongs to another run, or is none.
     """
 
     def __init__(
@@ -49,6 +49,8 @@ class Journal(Generic[R]):
     ) -> None:  # fmt: skip
         self.folder, self._encode, self._decode = folder, encode, decode
         named = {"version": __version__, "run": digest(run).hex()}
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"--checkpoint {str(folder)!r} is no folder; name a new one")
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         path = folder / RUN

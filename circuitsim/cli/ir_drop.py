@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_solving
+from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.ir_drop import IrDrop
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.ir_drop import ir_drop
 
     check_target(args.output, [args.deck])
+    if args.top < 0:
+        raise UsageError(f"--top must be at least 0, not {args.top}")
     if args.map:
         from circuitsim.cli.drawing import check_drawing
 

@@ -97,6 +97,8 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
 
     if options["data"] is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
+    if not 0.0 < options["tolerance"] < 1.0:
+        raise UsageError(f"--tolerance must be between 0 and 1, not {options['tolerance']:g}")
     deck = reading.read_with(options)
     stated, notes = read_roles(deck)
     roles = make_roles(

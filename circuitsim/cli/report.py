@@ -120,6 +120,8 @@ def _of_run(path: str) -> str:
     from circuitsim.training import History, RunDirectory
 
     directory = RunDirectory(path)
+    if not directory.config.is_file():
+        raise UsageError(f"{path} is a folder without a run (no {directory.config.name}); name a deck or a run")
     options = directory.options()
     history = History()
     lines = directory.path / History.LINES

@@ -32,7 +32,7 @@ def add_tolerance(parser: argparse.ArgumentParser) -> None:
 
 
 def tolerance(text: str) -> float:
-    """The value of ``--tolerance``: a SPICE number between 0 and 1."""
+    """The value of ``--tolerance`` or ``--accuracy``: a SPICE number between 0 and 1."""
     from circuitsim.units import NumberError, parse
 
     try:

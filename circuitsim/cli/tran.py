@@ -9,6 +9,7 @@ from circuitsim.cli.deck import add_deck
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
+from circuitsim.cli.solving import tolerance
 from circuitsim.errors import UsageError
 
 EPILOG = """\
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method", choices=("exact", "implicit"), help="exact or implicit (exact where it applies, see below)"
     )
     parser.add_argument(
-        "--accuracy", type=float, default=1e-5, metavar="X",
+        "--accuracy", type=tolerance, default=1e-5, metavar="X",
         help="of the implicit method: largest local error of a step, of each state's largest value (1e-5)",
     )  # fmt: skip
     add_shown(parser)

@@ -132,6 +132,20 @@ def _chain() -> str:
     return _commands("train ffebm --dataset digits --epochs 1 --out {out}/chain")
 
 
+def _devices() -> str:
+    """Smooth devices: an operating point, samples, and gradients by the parameters of their laws."""
+    from circuitsim.analysis.solve import prepared
+    from circuitsim.bench.families import make
+    from circuitsim.newton.kernels import newton_kernel
+
+    newton_kernel.load()
+    prepared(make("shockley-grid", 100, 0)).solve()
+    return _commands(
+        "train circuit {out}/junction.cir --data {out}/data.csv --epochs 1 --out {out}/ep",
+        "train circuit {out}/junction.cir --data {out}/data.csv --epochs 1 --method implicit --out {out}/implicit",
+    )
+
+
 DECK = """A voltage divider with a diode, to sweep and to train
 *! input V1
 *! output v(out)
@@ -144,6 +158,9 @@ R4 b 0 1k
 D1 b out ideal
 .model ideal D
 """
+JUNCTION_DECK = DECK.replace("*! trainable", "*! trainable D1.is min=1f max=1u\n*! trainable").replace(
+    "ideal D\n", "ideal D(IS=1p)\n"
+)
 DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
 
 
@@ -171,8 +188,8 @@ def _read() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "read": _read, "solve": _solve, "sweep": _sweep, "tran": _tran, "rbm": _rbm, "layered": _layered, "chain": _chain,
-    "convolution": _convolution,
+    "read": _read, "solve": _solve, "sweep": _sweep, "devices": _devices, "tran": _tran, "rbm": _rbm,
+    "layered": _layered, "chain": _chain, "convolution": _convolution,
 }  # fmt: skip
 """Parts of the program and what uses their kernels; each returns what it had to leave out."""
 
@@ -183,6 +200,7 @@ def _commands(*lines: str) -> str:
 
     with tempfile.TemporaryDirectory() as out:
         Path(out, "deck.cir").write_text(DECK)
+        Path(out, "junction.cir").write_text(JUNCTION_DECK)
         Path(out, "time.cir").write_text(TIME_DECK)
         Path(out, "data.csv").write_text(DATA)
         for line in lines:

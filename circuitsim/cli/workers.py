@@ -34,8 +34,10 @@ def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | No
     Raises
     ------
     UsageError
-        Both ``--workers`` and ``--dask``; no scheduler there.
+        Both ``--workers`` and ``--dask``; fewer than one worker; no scheduler there.
     """
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers must be at least 1, not {workers}")
     if dask is None:
         yield workers, None
         return

@@ -10,6 +10,7 @@ from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
 from circuitsim.cli.output import Listed, add_format, add_output, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.tolerance import WorstCase
@@ -34,8 +35,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``worst-case``."""
-    from circuitsim.units import parse
-
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="quantities: v(node), v(a,b), i(element), dissipation")  # fmt: skip
     parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
                         help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
-    parser.add_argument("--gap", metavar="G", type=parse,
+    parser.add_argument("--gap", metavar="G", type=gap,
                         help="gap that ends a search, V or A (1e-4 of the range)")  # fmt: skip
     parser.add_argument("--budget", metavar="N", type=int, default=4000,
                         help="most small linear systems of a search (%(default)s)")  # fmt: skip
@@ -53,10 +52,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="also draw the ranges and limits (.png, .svg or .pdf)")
 
 
+def gap(text: str) -> float:
+    """The value of ``--gap``: a SPICE number that is not negative."""
+    from circuitsim.units import NumberError, parse
+
+    try:
+        value = parse(text)
+    except NumberError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not value >= 0.0:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return value
+
+
 def run(args: argparse.Namespace) -> int:
     """Search and print the extremes."""
     from circuitsim.tolerance import worst_case
 
+    if args.budget < 1:
+        raise UsageError(f"--budget must be at least 1, not {args.budget}")
     deck = read_observed(args)
     line = LateProgress("worst-case")
     try:

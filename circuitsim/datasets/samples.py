@@ -15,6 +15,7 @@ from typing import NamedTuple, TextIO
 
 import numpy as np
 
+from circuitsim._files import no_data
 from circuitsim._npz import npz_headers, read_npz
 from circuitsim.errors import UsageError
 from circuitsim.netlist.roles import Roles
@@ -75,7 +76,7 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = (), ta
     if name in BUNDLED and not path.exists():
         return bundled(name, roles)
     if not path.is_file():
-        raise UsageError(f"no data file {str(path)!r}: there is no such file")
+        raise UsageError(no_data(path))
     if path.suffix.lower() == ".npz":
         return _from_npz(path, roles, tuple(classes), targets)
     if path.suffix.lower() != ".csv":

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._files import no_data
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
@@ -105,7 +106,7 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
     """
     path = Path(path)
     if not path.is_file():
-        raise UsageError(f"no data file {str(path)!r}: there is no such file")
+        raise UsageError(no_data(path))
     with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
         reader = csv.reader(file, strict=True)
         try:

@@ -90,3 +90,31 @@ def test_values_of_a_recorded_run(command: Command, tmp_path: Path, options: dic
 def test_a_plan_takes_whole_numbers_only(name: str, value: object) -> None:
     with pytest.raises(UsageError, match=f"^{name} must be a whole number, not "):
         TrainingPlan(**{"epochs": 1, "batch": 1, name: value})
+
+
+WORST_CASE = ("worst-case", "--tol", "R*=1%", "--observe", "v(out)")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("sweep", "--vary", "V1=0:1:1", "--workers", "0"), "--workers must be at least 1, not 0"),
+        ((*WORST_CASE, "--workers", "0"), "--workers must be at least 1, not 0"),
+        ((*WORST_CASE, "--gap", "x"), "argument --gap: 'x' is not a number"),
+        ((*WORST_CASE, "--gap=-1"), "argument --gap: -1 is less than 0"),
+        ((*WORST_CASE, "--budget", "0"), "--budget must be at least 1, not 0"),
+        (("ir-drop", "--top", "-1"), "--top must be at least 0, not -1"),
+        (("tran", "--accuracy", "nan"), "argument --accuracy: "),
+        (("sweep", "--vary", "V1=0:1:1", "--checkpoint", "my.cir"), "--checkpoint 'my.cir' is no folder"),
+        (("energy", "--data", ".", "--capacitance", "1p", "--inputs", "V1", "--outputs", "v(out)"),
+         "no data file '.': it is a folder"),
+        (("gradient", "--data", "my.csv", "--tolerance", "2"), "--tolerance must be between 0 and 1, not 2"),
+    ],
+)  # fmt: skip
+def test_values_out_of_range(command: Command, deck, words: tuple[str, ...], message: str) -> None:
+    code, out, err = command(words[0], deck(), *words[1:])
+    assert (code, out) == (2, "") and err.startswith(f"error: {message}"), err
+
+
+def test_a_folder_that_is_no_run(command: Command, tmp_path: Path) -> None:
+    assert "name a deck or a run" in command("report", tmp_path).err
