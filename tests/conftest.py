@@ -47,9 +47,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if share is None or session.config.option.collectonly or len(session.items) < MOST_KERNELS:
         return
     from circuitsim._jit import cached
-    from circuitsim.engine.small.kernels import small_kernel
+    from circuitsim.layered.steps import train
 
-    if not cached(small_kernel.compiled("solve_once")):
+    if not cached(train):
         words = [word for part in SHARES[share] for word in ("--only", part)]
         subprocess.run([sys.executable, "-m", "circuitsim", "warm-up", *words], capture_output=True, check=False)
 
