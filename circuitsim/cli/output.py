@@ -36,7 +36,8 @@ class Listed(argparse.Action):
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:  # fmt: skip
         """Add ``values`` to the list."""
-        setattr(namespace, self.dest, f"{getattr(namespace, self.dest) or ''} {values}".strip())
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, f"{before} {values}" if before else values)
 
 
 def check_target(path: str | None, decks: Iterable[str], option: str = "--output") -> None:
