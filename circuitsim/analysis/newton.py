@@ -22,6 +22,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.kernels import newton_kernel
 from circuitsim.newton.laws import numbered_rows
+from circuitsim.newton.seen import between
 
 if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
@@ -226,7 +227,7 @@ def iterate(
             before = None
         resistance = way.seen(column, point, conductance)
         if step > PATIENT:
-            resistance = _nearer(resistance, conductance, step)
+            resistance = between(resistance, conductance)
         share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25
         v, i = (old + share * (new - old) for old, new in zip(state.points, (voltage, current)))
         moved = project(smooth, v, i, resistance, state.junctions)
@@ -330,14 +331,6 @@ def _scales(
     reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
     local = np.maximum(largest[a], largest[b])
     return np.abs(voltage) + ROUNDING * reach + NOTHING, np.abs(current) + ROUNDING * local + NOTHING
-
-
-def _nearer(resistance: np.ndarray, conductance: np.ndarray, step: int) -> np.ndarray:
-    """Load lines between those of the circuit and the tangents' own, where the former led in circles."""
-    own = np.clip(1.0 / conductance, 1e-6 * resistance, 1e6 * resistance)
-    if step % 8 == 7:
-        return 0.01 * own
-    return np.sqrt(resistance) * np.sqrt(own)
 
 
 def _bounded(smooth: Smooth, moved: State, voltage: np.ndarray, current: np.ndarray, before: State) -> State:

@@ -47,8 +47,8 @@ class SmallNewton:
     def solve(
         self, smooth: Smooth, column: np.ndarray, start: Start | None, few: bool = False
     ) -> Solved | Start | None:
-        """The certified solution for element values (m,); as a start where it has no certificate; None where the kernel
-        has none, and for few nodes, of which refined steps give all digits.
+        """The certified solution for element values (m,); as a start where it has no certificate, and for few nodes, of
+        which refined steps give all digits; None where the kernel has none.
 
         Parameters
         ----------
@@ -59,12 +59,14 @@ class SmallNewton:
         few : bool
             Whether the kernel takes circuits of few nodes too: all within the tolerance, not all digits.
         """
-        if self._nodes <= FEW and not few:
-            return None
         if start is not None:
             guess = _NO_GUESS if start.point is None else start.point.currents
-            return self._run(smooth, column, start.state(smooth), guess, 0)
-        return self._run(smooth, column, self._zero(smooth), _NO_GUESS, 1 if self._loose else 0)
+            found = self._run(smooth, column, start.state(smooth), guess, 0)
+        else:
+            found = self._run(smooth, column, self._zero(smooth), _NO_GUESS, 1 if self._loose else 0)
+        if isinstance(found, Solved) and self._nodes <= FEW and not few:
+            return Start(found.point, found.own[VOLTAGE], found.own[CURRENT], found.steps)
+        return found
 
     def _run(
         self, smooth: Smooth, column: np.ndarray, state: State, guess: np.ndarray, exact: int

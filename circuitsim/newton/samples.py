@@ -52,7 +52,7 @@ def newton_samples(
         near = given
         if given:
             touch_solution(first, second, places, rows, v[s], current[s], own)
-        elif s % BLOCK != 0 and steps[s - 1] > 0:
+        elif s % BLOCK != 0 and steps[s - 1] > 0 and relative[s - 1] <= tolerance:
             own[TOUCH : TOUCH + 5] = own[NEAR : NEAR + 5]
             copy(closed[s - 1], closed[s])
             near = True

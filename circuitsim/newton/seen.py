@@ -47,6 +47,13 @@ def beside(total, own):
     return max(total - own, 1e-15 * total + 1e-250)
 
 
+def between(resistance, conductance):
+    """Load lines between those of the circuit and the tangents' own, Ω, where the former led in circles: of one device,
+    or of arrays of them."""
+    own = np.minimum(np.maximum(1.0 / conductance, 1e-6 * resistance), 1e6 * resistance)
+    return np.sqrt(resistance) * np.sqrt(own)
+
+
 def seen(plan, space, places, first, second, closed, conductance, resistance):
     """Replace estimates by the resistances, Ω; the entries of the inverse that they need follow from the factor by
     Takahashi's recurrence (Takahashi, Fagan & Chen 1973).

@@ -23,15 +23,16 @@ from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.models.curve import point
 from circuitsim.newton.laws import law
-from circuitsim.newton.seen import estimates, seen
+from circuitsim.newton.seen import between, estimates, seen
 
 STEPS = 60
 """Most steps."""
 
-VOLTAGE, CURRENT, DISTANCE, NEAR, TOUCH, CONDUCTANCE, RESISTANCE, KEPT = 0, 1, 2, 3, 8, 13, 14, 15
+VOLTAGE, CURRENT, DISTANCE, NEAR, TOUCH = 0, 1, 2, 3, 8
+CONDUCTANCE, RESISTANCE, SHARE, AHEAD, KEPT = 13, 14, 15, 16, 17
 """Rows of what is kept of each device: its voltage, V, and current, A; its distance from its curve; the nearest point
 of the curve and the point that its tangent touches (`circuitsim.models.curve.point`, five rows each); the tangent's
-conductance, S; the load line's resistance, Ω."""
+conductance, S; the load line's resistance, Ω; how far it goes along its step, and the step before, V + A."""
 
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
 """Least conductance of a tangent, of current / voltage; and in S."""
@@ -54,8 +55,9 @@ SHORT = 1e-15
 NO_DEVICE, INNER = -1, -2
 """Roles of elements that belong to no device, or that are inside a tangent and carry nothing in the end."""
 
-PATIENT, LONG = 8, 20
-"""Steps after which shorter ones are among them, and after which all are halved, while devices are far off."""
+PATIENT, LONG, CIRCLING = 6, 12, 18
+"""Steps after which load lines are turned towards the tangents, and after which devices that turn back go part of the
+way, and all half of it, while devices are far off."""
 
 
 def newton_once(packed, numbers, guess, places, role, rows, own, exact, tolerance, out):
@@ -135,18 +137,25 @@ def newton_sample(
         As of `newton_once`.
     """
     best, still = np.inf, 0
+    own[SHARE], own[AHEAD] = 1.0, 0.0
     for step in range(1, STEPS + 1):
         put_tangents(places, own, value)
         take_conductances(plan, value, space)
         offsets(plan, kind, first, value, space.offset)
         injections(kind, first, second, value, space.injected)
         if not solve_step(plan, space, closed, v):
-            break
-        off = rough_distance(first, second, value, places, rows, own, v, FAR if step <= PATIENT else np.inf)
+            return step - 1, np.inf
+        if step <= PATIENT:
+            off = rough_distance(first, second, value, places, rows, own, v)
+        else:
+            space.low[:] = 0.0
+            branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+            off = distances(first, second, value, places, role, rows, own, v, current, space.at_node)
         if off <= FAR:
             # The correction below takes up what the tangents leave over at points of the curves nearby.
             estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-            if not move(rows, own, 1.0):
+            own[SHARE] = 1.0
+            if not move(rows, own):
                 break
             move_tangents(places, first, second, own, value, v)
             space.low[:] = 0.0
@@ -172,7 +181,9 @@ def newton_sample(
             seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
         elif exact < 0:
             return 0, seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        if not move(rows, own, share_of_step(step, off)):
+        if step > PATIENT:
+            restrain(own, step, off)
+        if not move(rows, own):
             break
     return 0, np.inf
 
@@ -239,13 +250,19 @@ def parts_bound(kind, first, second, current, at_node, role):
     return bound
 
 
-def share_of_step(step, off):
-    """How far along a step to go: all the way, but where long steps may lead in circles."""
-    if step <= PATIENT or off < 0.5:
-        return 1.0
-    if step > LONG:
-        return 0.5
-    return 1.0 - 0.3 * (step % 3)
+def restrain(own, step, off):
+    """Fill in how far along its step each device goes, all the way but where long steps led in circles; while devices
+    are far off, turn the load lines towards the tangents."""
+    for d in range(own.shape[1]):
+        ahead = own[VOLTAGE, d] - own[TOUCH + 1, d] + own[CURRENT, d] - own[TOUCH + 2, d]
+        turned = own[DISTANCE, d] >= 0.5 and ahead * own[AHEAD, d] < 0.0
+        own[SHARE, d], own[AHEAD, d] = 1.0, ahead
+        if off >= 0.5:
+            own[RESISTANCE, d] = between(own[RESISTANCE, d], own[CONDUCTANCE, d])
+            if step > CIRCLING:
+                own[SHARE, d] = 0.5
+            elif turned and step > LONG:
+                own[SHARE, d] = 0.7 - 0.3 * (step % 2)
 
 
 def put_tangents(places, own, value):
@@ -267,16 +284,16 @@ def move_tangents(places, first, second, own, value, v):
         v[first[touch]] = v[second[touch]] + value[touch]
 
 
-def rough_distance(first, second, value, places, rows, own, v, enough):
+def rough_distance(first, second, value, places, rows, own, v):
     """Fill in voltages and currents of the devices from the potentials, V, A; the largest distance from the curves that
-    one evaluation of each law tells, or one above ``enough``."""
+    one evaluation of each law tells, or one above `FAR`."""
     off = 0.0
     for d in range(places.shape[1]):
         e, p = places[0, d], rows[d]
         c = (v[first[e]] - v[second[e]]) / value[e]
         volts, amperes = value[places[1, d]] + value[e] * c, value[places[2, d]] + c
         own[VOLTAGE, d], own[CURRENT, d] = volts, amperes
-        if off > enough:
+        if off > FAR:
             continue
         j, g = law(p, volts - p[0] * amperes)
         if not abs(j) < np.inf:
@@ -316,11 +333,12 @@ def distances(first, second, value, places, role, rows, own, v, current, at_node
     return worst
 
 
-def move(rows, own, share):
+def move(rows, own):
     """Take the points where the tangents touch along load lines from the devices' voltages and currents to the
     curves; whether all are within the range of doubles."""
     far = False
     for d in range(rows.shape[0]):
+        share = own[SHARE, d]
         volts = own[TOUCH + 1, d] + share * (own[VOLTAGE, d] - own[TOUCH + 1, d])
         amperes = own[TOUCH + 2, d] + share * (own[CURRENT, d] - own[TOUCH + 2, d])
         there = point(law, rows[d], volts, amperes, own[RESISTANCE, d], own[TOUCH, d])

@@ -143,6 +143,14 @@ def test_circuits_that_once_took_more_steps(seed: int) -> None:
     assert int(str(circuitsim.solve(draw(seed)).solver["newton_steps"])) <= 30
 
 
+@pytest.mark.parametrize("seed", [47279, 48938, 40151, 42525])
+def test_circuits_whose_load_lines_led_in_circles(seed: int) -> None:
+    """31 to 42 steps before load lines were turned towards the tangents."""
+    point = circuitsim.solve(draw(seed))
+    assert point.certificate.certified
+    assert int(str(point.solver["newton_steps"])) <= 27
+
+
 def test_leakage_beside_large_currents_is_proven_by_the_kernel() -> None:
     """A blocking junction separates the part of its leakage from that of 10 A: rounding there does not matter here."""
     deck = "test\nV1 in 0 -0.57\nR1 in a 1k\nD1 a b D0\nRb b 0 10m\nIb 0 b 10\nRc b 0 33m\n"
