@@ -7,7 +7,7 @@ Pages are the Markdown files of this folder and the notebooks in `notebooks`. Th
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import io
 import os
 import re
@@ -46,6 +46,7 @@ PUBLIC = (
     "circuitsim.trained", "circuitsim.notebook", "circuitsim.blocks", "circuitsim.learning", "circuitsim.training",
     "circuitsim.layered", "circuitsim.hopfield", "circuitsim.boltzmann", "circuitsim.ffebm", "circuitsim.datasets",
     "circuitsim.errors", "circuitsim.certificate", "circuitsim.units",
+    *(f"circuitsim.{name}" for name in ("torch", "jax") if importlib.util.find_spec(name)),  # where they are installed
 )  # fmt: skip
 
 
