@@ -25,6 +25,7 @@ import numpy as np
 
 from circuitsim.errors import CircuitError, InfeasibleError, UnboundedError
 from circuitsim.time_domain import TransientResult, transient
+from circuitsim.time_domain.implicit import FLOOR
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "transient"))
@@ -82,14 +83,16 @@ def run(seed: int, accuracy: float) -> Run:
 
 
 def difference(exact: TransientResult, implicit: TransientResult) -> float:
-    """Largest difference of states, over the largest capacitor voltage or inductor current."""
-    worst = 0.0
+    """Largest difference of states, over the largest capacitor voltage or inductor current, at least `FLOOR` of the
+    largest voltage or current of all elements: the scale of the implicit method's local error."""
+    worst, waves = 0.0, exact.at(exact.times)
     for kind, pick in (("C", 0), ("L", 1)):
         own = [exact.circuit.element_index(name) for name in exact.circuit.names if name[0] == kind]
         if own:
-            theirs = exact.at(exact.times)[pick][:, own]
+            theirs = waves[pick][:, own]
             ours = implicit.at(implicit.times)[pick][:, own]
-            worst = max(worst, float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), 1e-300)))
+            scale = max(np.abs(theirs).max(), FLOOR * np.abs(waves[pick]).max())
+            worst = max(worst, float(np.abs(ours - theirs).max() / scale) if scale else float(np.abs(ours).max()))
     return worst
 
 

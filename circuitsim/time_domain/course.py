@@ -198,7 +198,7 @@ class Course:
             (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
         ):
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
-            signs(self.problem.system, rows, self.walk.w, self.walk.w_size, free, order, sign)
+            signs(self.problem.system, rows, self.walk.w, self.walk.w_size, free, NOISE, order, sign)
             wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
             if wrong:
                 raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)

@@ -13,15 +13,16 @@ import math
 import numpy as np
 
 from circuitsim._jit import jit
+from circuitsim.time_domain.roots import ORDERS, VALUE
 
 NOISE = 1e-10
-"""Share of the magnitudes in a sum that counts as zero."""
+"""Share of the magnitudes in what loops and cuts miss that counts as zero."""
 STATE = 1e-14
 """Error of a state against its scale."""
 DERIVATIVE = 100.0
 """A derivative counts as zero up to so many times what the states' errors can make of it."""
-ORDERS = 8
-"""Highest derivative that decides; what has none that is nonzero stays at zero."""
+SHARES = np.array([VALUE, 0.1 * VALUE, 100.0 * VALUE])
+"""The same, one after the other, until some set is right."""
 TRIES = 200
 """Most sets to try at one time."""
 FOUND, UNKNOWN, NONE = 0, 1, 2
@@ -52,7 +53,7 @@ def differentiate(system, state, error, moving):
 
 
 @jit()
-def signs(system, rows, state, size, zero, order, sign):
+def signs(system, rows, state, size, zero, noise, order, sign):
     """Fill in the first nonzero derivatives of rows · state where ``sign`` (d,) is zero still.
 
     Parameters
@@ -63,6 +64,8 @@ def signs(system, rows, state, size, zero, order, sign):
         The size is what rounding of the state counts against.
     zero : (d,) bool array
         Values that are zero by themselves.
+    noise : float
+        Share of the magnitudes in a value that counts as zero.
     order, sign : (d,) arrays
         Order of the first nonzero derivative and its sign; `ORDERS` + 1 and 0 where all are zero.
     """
@@ -70,7 +73,7 @@ def signs(system, rows, state, size, zero, order, sign):
     for i in range(size.size):
         error[i] = STATE * size[i]
     for k in range(ORDERS + 1):
-        share, all_known = (NOISE / STATE if k == 0 else DERIVATIVE), True
+        share, all_known = (noise / STATE if k == 0 else DERIVATIVE), True
         moving = np.flatnonzero((state != 0.0) | (error != 0.0))
         for d in range(sign.size):
             if sign[d] != 0.0:
@@ -89,20 +92,23 @@ def signs(system, rows, state, size, zero, order, sign):
 
 
 @jit()
-def germs(modes, m, w, w_size, x, x_size, tied, order, sign):
-    """The first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero."""
+def germs(modes, m, w, w_size, x, x_size, tied, noise, order, sign):
+    """The first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
+
+    ``noise`` is the share of the magnitudes in a value that counts as zero.
+    """
     found, magnitude = weigh(modes.infinite[m], sign.size, joined(w, x), joined(w_size, x_size))
     for d in range(order.size):
         order[d], sign[d] = ORDERS + 1, 0.0
         if abs(found[d]) > NOISE * magnitude[d]:
             order[d], sign[d] = -1, math.copysign(1.0, found[d])
     if modes.source_many[m] > 0:
-        signs(modes.system[m], modes.sources[m], w, w_size, np.zeros(tied.size, np.bool_), order, sign)
+        signs(modes.system[m], modes.sources[m], w, w_size, np.zeros(tied.size, np.bool_), NOISE, order, sign)
         for d in range(order.size):
             if sign[d] != 0.0:
                 order[d] = -1
     z, z_size = state_of(modes, m, w, x), state_of(modes, m, w_size, x_size)
-    signs(modes.system[m], modes.slack[m], z, z_size, tied, order, sign)
+    signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
 
 
 @jit()
@@ -143,6 +149,20 @@ def mode_of(modes, count, conducting):
 
 @jit()
 def select(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting):
+    """The mode that holds from a time on; see `selected`. Where no set is right smaller values count, then larger ones
+    alone."""
+    outcome, m = NONE, -1
+    for noise in SHARES:
+        outcome, m = selected(
+            modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
+        )  # fmt: skip
+        if outcome != NONE:
+            break
+    return outcome, m
+
+
+@jit()
+def selected(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting):
     """The mode that holds from a time on.
 
     Parameters
@@ -160,6 +180,8 @@ def select(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, order, 
         Capacitor voltages and inductor currents.
     tied : (d,) bool array
         What has just changed: in its former state its value is zero.
+    noise : float
+        Share of the magnitudes in a value that counts as zero.
     order, sign : (d,) arrays
         Filled in: germs of the mode.
     conducting : (d,) bool array
@@ -181,7 +203,7 @@ def select(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, order, 
             return UNKNOWN, m
         for d in range(n):
             former[d] = tied[d] and conducting[d] != begin_with[d]
-        germs(modes, m, w, w_size, x, x_size, former, order, sign)
+        germs(modes, m, w, w_size, x, x_size, former, noise, order, sign)
         begin, end, lowest = 0, diodes, ORDERS + 1
         for d in range(diodes):
             if sign[d] < 0.0:

@@ -10,7 +10,7 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.time_domain.decays import decay_stretch, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.germs import FOUND, NOISE, ORDERS, UNKNOWN, germs, joined, select, signs, state_of, weigh
+from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, VALUE, germs, joined, select, signs, state_of, weigh
 from circuitsim.time_domain.library import LENGTHS
 from circuitsim.time_domain.roots import POINTS, ZERO, first_root, zero_at
 from circuitsim.time_domain.windows import (
@@ -169,7 +169,7 @@ def enter(modes, count, fixed, walk, track):
     many = modes.source_many[m]
     if many > 0:
         order, sign, free = np.zeros(many, np.int64), np.zeros(many), np.zeros(many, np.bool_)
-        signs(modes.system[m], modes.source_checks[m], walk.w, walk.w_size, free, order, sign)
+        signs(modes.system[m], modes.source_checks[m], walk.w, walk.w_size, free, NOISE, order, sign)
         for k in range(many):
             if sign[k] != 0.0:
                 return SOURCES
@@ -261,8 +261,7 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
             power -= not ready
         length = math.ldexp(1.0, power)
         for k in range(d):
-            none = walk.order[k] > ORDERS or (fixed.decays and piece.clear[k])
-            orders[k] = -1 if none else max(walk.order[k], 0)
+            orders[k] = -1 if fixed.decays and piece.clear[k] else max(walk.order[k], 0)
             if orders[k] > 0 and not walk.tied[k] and product(modes.slack[m, k], walk.z) > ZERO * slack_size[k]:
                 orders[k] = 0
         share, event = first_root(slack, orders, slack_size)
@@ -310,4 +309,9 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
             mark[ENTER] = 1
             continue
         sizes(walk, fixed, x_size)
-        germs(modes, m, walk.w, walk.w_size, walk.x, x_size, walk.tied, walk.order, walk.sign)
+        # A waveform that was zero up to rounding may have left that: its time is known to a window.
+        number[ERROR] = since
+        germs(modes, m, walk.w, walk.w_size, walk.x, x_size, walk.tied, VALUE, walk.order, walk.sign)
+        for k in range(d):
+            if walk.sign[k] < 0.0:
+                mark[ENTER] = 1

@@ -14,6 +14,10 @@ from circuitsim.time_domain.exponentials import put
 
 POINTS = 32
 """Chebyshev nodes of a window."""
+ORDERS = 8
+"""Highest derivative that decides; what has none that is nonzero stays at zero until it falls by `VALUE`."""
+VALUE = 1e-12
+"""Share of the magnitudes in a waveform's value that counts as zero: 100 times the error of the states."""
 ZERO = 1e-13
 """Waveforms below this share of their magnitudes are zero; small ones above it have no zero at the left end."""
 SHORTLY = 1e-3
@@ -141,7 +145,8 @@ def first_root(series, orders, size):
     series : (d, POINTS) float array
         Coefficients of the waveforms.
     orders : (d,) int array
-        Number of leading Taylor terms that are zero at the left end; waveforms of negative order are left out.
+        Number of leading Taylor terms that are zero at the left end, more than `ORDERS` where all are; waveforms of
+        negative order are left out.
     size : (d,) float array
         Magnitudes against which the waveforms' rounding counts.
 
@@ -160,8 +165,9 @@ def first_root(series, orders, size):
             whole += abs(series[d, k])
         if whole <= ZERO * size[d]:
             continue
-        if orders[d] == 0:
+        if orders[d] == 0 or orders[d] > ORDERS:
             put(series[d], c)
+            c[0] += 0.0 if orders[d] == 0 else VALUE * size[d]
         else:
             without_zeros(series[d], orders[d], c)
         found = first_zero(c, best)

@@ -12,8 +12,9 @@ from circuitsim import Circuit
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import ConvergenceError
+from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
 from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import PiecewiseLinear, transient
+from circuitsim.time_domain import PiecewiseLinear, Sine, transient
 from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.terminals import terminals_of
 
@@ -106,3 +107,25 @@ def test_an_interrupted_coil_hands_its_flux_to_the_coupled_one(factor: float, co
     assert after == pytest.approx(0.8 * 2e-3 / 4e-3 * -1.0 if conducts else 0.0, rel=1e-12)
     assert event.energy_lost == pytest.approx(0.5e-3 * (1.0 - 0.64 if conducts else 1.0), rel=1e-12)
     assert run.current("L2", times=[1.7e-3])[0] == pytest.approx(after * math.exp(-0.7e-3 * 10.0 / 4e-3), rel=1e-11)
+
+
+@pytest.mark.parametrize(("stages", "ron", "stop"), [(2, 0.01, 0.04), (5, 1.0, 0.01)])
+def test_a_cascade_whose_diodes_are_far_faster_than_its_source(stages: int, ron: float, stop: float) -> None:
+    """Currents 1e-11 of what the sums behind them hold decide which diodes conduct; the last one begins by a term of
+    high order. Each result is held to all laws; the wrong sets once ended in errors."""
+    circuit, lower, upper = Circuit("cascade"), "0", "s"
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("Rs", "a", "s", 10.0)
+    diode = PiecewiseLinearDiode(vfwd=0.0, ron=ron, roff=1e7, vrev=None, rrev=None, m=1.0, n=1.0)
+    for k in range(stages):
+        circuit.add("C", f"CA{k}", upper, f"u{k}", 1e-6)
+        circuit.device(f"DA{k}", lower, f"u{k}", diode)
+        circuit.device(f"DB{k}", f"u{k}", f"l{k}", diode)
+        circuit.add("C", f"CB{k}", lower, f"l{k}", 1e-6)
+        lower, upper = f"l{k}", f"u{k}"
+    circuit.resistor("RL", lower, "0", 1e7)
+    run = transient(circuit, stop, {"V1": Sine(0.0, 10.0, 50.0)}, {}, points=101)
+    assert run.certificate.certified
+    assert len(run.events) > 2 * stages
+    # Charge: what the diodes of the first stage let pass is on the capacitors above.
+    assert 0.0 < run.voltage(lower)[-1] < 20.0 * stages
