@@ -14,17 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.time_domain.modes import Mode, Parts
+from circuitsim.time_domain.decaying_parts import decompose
+from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts
 from circuitsim.time_domain.roots import POINTS, TO_COEFFICIENTS, TO_NODES
 
 ORDER = 44
 """Coefficients of a series; the first `POINTS` locate roots."""
-RANK = 1e-15
-"""Singular values below this share of the largest, times their number, are zero."""
-UNDRIVEN = 1e-13
-"""Share of the magnitudes in a sum below which a source does not move a state."""
 RESOLVED = 1e-12
 """Last coefficients of a resolved window against the largest."""
+COARSE = 100.0
+"""Last coefficients of one part above `RESOLVED` beyond which no others are looked at."""
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
 AT_NODES = np.ascontiguousarray(TO_NODES.T)
@@ -85,29 +84,16 @@ def parting(parts: Parts, mode: Mode, resistors: np.ndarray) -> Parting:
     k, s = mode.states.size, mode.system.shape[0] - mode.states.size
     if k == 0:
         return Parting(np.zeros(0), np.zeros((0, 0)), np.zeros((0, s)), np.zeros((0, 0)))
-    own = mode.dependent[:, :k]
-    stored = own.T @ (parts.value[:, None] * own)
-    if parts.coupling is not None:
-        stored += own.T @ parts.coupling @ own
-    root = np.linalg.cholesky(stored)
-    flow = mode.voltage[resistors, :k] / np.sqrt(parts.value[resistors])[:, None]
-    _, size, across = np.linalg.svd(np.linalg.solve(root, flow.T).T, full_matrices=False)
-    across = across[size > RANK * max(flow.shape) * size.max(initial=0.0)]
-    rate, start, shape = size[: len(across)] ** 2, across @ root.T, np.linalg.solve(root.T, across.T)
-    # What moves states without any resistor: charges of current sources, capacitors in loops with sources.
-    given = mode.system[:k, k:]
-    drive = start @ given
-    rest = given - shape @ drive
-    rest[np.abs(rest) <= UNDRIVEN * (np.abs(given) + np.abs(shape) @ np.abs(drive))] = 0.0
-    free = np.flatnonzero(rest.any(axis=0))
-    return Parting(
-        np.append(rate, np.zeros(free.size)), np.concatenate([start, np.zeros((free.size, k))]),
-        np.concatenate([drive, np.eye(s)[free]]), np.concatenate([shape, rest[:, free]], axis=1),
-    )  # fmt: skip
+    flow = mode.voltage[resistors] / np.sqrt(parts.value[resistors])[:, None]
+    coupling = UNCOUPLED if parts.coupling is None else parts.coupling
+    (start, shape), drive = (np.zeros((k + s, k)), np.zeros((k, k + s))), np.zeros((k + s, s))
+    rate = np.zeros(k + s)
+    c = decompose(mode.dependent, flow, parts.value, coupling, mode.system[:k, k:], rate, start, drive, shape)
+    return Parting(rate[:c], start[:c], drive[:c], shape[:, :c])
 
 
 def series_of_sources(powers: np.ndarray) -> np.ndarray:
-    """The series of w − w₀ over w₀ from matrix exponentials at the nodes: (s, POINTS, s), entries (i, k, j) of rows i.
+    """The series of w − w₀ over w₀ from matrix exponentials at the nodes: (s, s, POINTS), entries (i, j, k) of rows i.
 
     Parameters
     ----------
@@ -115,7 +101,7 @@ def series_of_sources(powers: np.ndarray) -> np.ndarray:
         Entry (j, p, i): row i and column j.
     """
     changes = powers.transpose(2, 1, 0) - np.eye(len(powers))[:, None]
-    return np.einsum("kp,ipj->ikj", TO_COEFFICIENTS, changes)
+    return np.einsum("kp,ipj->ijk", TO_COEFFICIENTS, changes)
 
 
 class Piece(NamedTuple):
@@ -189,35 +175,43 @@ def decay(rate, half, drive, w, sources, start, out):
 
 
 @jit()
-def series_of(inside, decays, m, z, half, piece):
-    """Fill in the series of the changes of sources' states and of decaying parts, and sums of their coefficients."""
+def source_series(inside, z, piece):
+    """Fill in the series of the changes of sources' states."""
     s = inside.shape[0]
     for i in range(s):
         for k in range(ORDER):
             piece.series[i, k] = 0.0
         for j in range(s):
-            if z[j] != 0.0:
+            # Other sources do not move this one.
+            if z[j] != 0.0 and (inside[i, j, 0] != 0.0 or inside[i, j, 1] != 0.0):
                 for k in range(POINTS):
-                    piece.series[i, k] += inside[i, k, j] * z[j]
-    for c in range(decays.many[m]):
-        start = 0.0
-        for i in range(decays.start.shape[2]):
-            start += decays.start[m, c, i] * z[s + i]
-        decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, start, piece.series[s + c])
-    for j in range(s + decays.many[m]):
-        piece.tail[j] = max(abs(piece.series[j, POINTS - 1]), abs(piece.series[j, POINTS - 2]))
-        piece.rest[j], piece.last[j] = 0.0, piece.series[j, 0]
-        for k in range(1, ORDER):
-            piece.rest[j] += abs(piece.series[j, k])
-            piece.last[j] += piece.series[j, k]
+                    piece.series[i, k] += inside[i, j, k] * z[j]
+        summed(piece, i)
 
 
 @jit()
-def resolved(decays, m, s, z, z_size, piece):
-    """Whether the sources' states and all states are resolved: their last coefficients, and the sources' beginning.
+def part_series(decays, m, c, s, z, half, piece):
+    """Fill in the series of the change of a decaying part."""
+    start = 0.0
+    for i in range(decays.start.shape[2]):
+        start += decays.start[m, c, i] * z[s + i]
+    decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, start, piece.series[s + c])
+    summed(piece, s + c)
 
-    Their sizes on the window, those of the run or of their values at its ends, are filled in.
-    """
+
+@jit()
+def summed(piece, j):
+    """Fill in the sums of a series."""
+    piece.tail[j] = max(abs(piece.series[j, POINTS - 1]), abs(piece.series[j, POINTS - 2]))
+    piece.rest[j], piece.last[j] = 0.0, piece.series[j, 0]
+    for k in range(1, ORDER):
+        piece.rest[j] += abs(piece.series[j, k])
+        piece.last[j] += piece.series[j, k]
+
+
+@jit()
+def sources_resolved(s, z, z_size, piece):
+    """Whether the sources' states are resolved: their last coefficients and their beginning; sizes are filled in."""
     for i in range(s):
         gap, sign = 0.0, 1.0
         for k in range(POINTS):
@@ -226,6 +220,25 @@ def resolved(decays, m, s, z, z_size, piece):
         piece.peak[i] = max(z_size[i], abs(z[i]))
         if max(piece.tail[i], LEFT * abs(gap)) > RESOLVED * piece.peak[i]:
             return False
+    return True
+
+
+@jit()
+def far_from_resolved(decays, m, c, s, z, z_size, piece):
+    """Whether one part alone leaves a state unresolved, however large the others make it within reason."""
+    for i in range(decays.shape.shape[1]):
+        size = max(z_size[s + i], abs(z[s + i]))
+        if size > 0.0 and abs(decays.shape[m, i, c]) * piece.tail[s + c] > COARSE * RESOLVED * size:
+            return True
+    return False
+
+
+@jit()
+def states_resolved(decays, m, s, z, z_size, piece):
+    """Whether all states are resolved: their last coefficients.
+
+    Their sizes on the window, those of the run or of their values at its ends, are filled in.
+    """
     for i in range(decays.shape.shape[1]):
         tail, end = 0.0, z[s + i]
         for c in range(decays.many[m]):
@@ -241,8 +254,14 @@ def resolved(decays, m, s, z, z_size, piece):
 def decay_stretch(inside, decays, modes, m, z, z_size, half, piece, slack, slack_size):
     """The waveforms on a window: series of those of events that may have a zero; returns whether they are resolved."""
     s, many = inside.shape[0], decays.many[m]
-    series_of(inside, decays, m, z, half, piece)
-    if not resolved(decays, m, s, z, z_size, piece):
+    source_series(inside, z, piece)
+    if not sources_resolved(s, z, z_size, piece):
+        return False
+    for c in range(many):
+        part_series(decays, m, c, s, z, half, piece)
+        if far_from_resolved(decays, m, c, s, z, z_size, piece):
+            return False
+    if not states_resolved(decays, m, s, z, z_size, piece):
         return False
     for d in range(slack_size.size):
         fixed, size, tail, rest = 0.0, 0.0, 0.0, 0.0
@@ -259,12 +278,14 @@ def decay_stretch(inside, decays, modes, m, z, z_size, half, piece, slack, slack
         slack_size[d] = size
         piece.clear[d] = fixed > rest
         if not piece.clear[d]:
+            for k in range(POINTS):
+                slack[d, k] = 0.0
+            for j in range(s + many):
+                row = decays.slack[m, d, j]
+                if row != 0.0:
+                    for k in range(POINTS):
+                        slack[d, k] += row * piece.series[j, k]
             slack[d, 0] = fixed
-            for k in range(1, POINTS):
-                value = 0.0
-                for j in range(s + many):
-                    value += decays.slack[m, d, j] * piece.series[j, k]
-                slack[d, k] = value
     return True
 
 
@@ -316,7 +337,9 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
         m, z = mode[at], state[at]
         if at != before:
             before, length = at, 2.0 ** (exponent - halvings[at])
-            series_of(inside[windows[halvings[at]]], decays, m, z, 0.5 * length, piece)
+            source_series(inside[windows[halvings[at]]], z, piece)
+            for c in range(decays.many[m]):
+                part_series(decays, m, c, s, z, 0.5 * length, piece)
             for b in range(v.shape[1]):
                 fixed[0, b], fixed[1, b] = 0.0, 0.0
                 for j in range(z.size):

@@ -120,6 +120,32 @@ def later(system, radius, time, z):
 
 
 @jit()
+def moved(system, radius, time, w):
+    """e^{A t} w of the sources' states: blocks of one, of two that turn and decay, of a level and its slope.
+
+    Any other block is left to `later`.
+    """
+    n, out = w.size, np.empty(w.size)
+    i = 0
+    while i < n:
+        if i + 1 == n or (system[i, i + 1] == 0.0 and system[i + 1, i] == 0.0):
+            out[i] = math.exp(system[i, i] * time) * w[i]
+            i += 1
+            continue
+        rate, turn = system[i, i], system[i, i + 1]
+        if system[i + 1, i + 1] != rate or (system[i + 1, i] != -turn and system[i + 1, i] != 0.0):
+            return later(system, radius, time, w)
+        size = math.exp(rate * time)
+        if system[i + 1, i] == 0.0:
+            out[i], out[i + 1] = size * (w[i] + turn * time * w[i + 1]), size * w[i + 1]
+        else:
+            c, s = size * math.cos(turn * time), size * math.sin(turn * time)
+            out[i], out[i + 1] = c * w[i] + s * w[i + 1], c * w[i + 1] - s * w[i]
+        i += 2
+    return out
+
+
+@jit()
 def node_exponentials(system, radius, times, found):
     """Fill in e^{A t} at times (p,), for products with a state: (n, p, n), entry (j, p, i) row i and column j."""
     n = system.shape[0]

@@ -13,6 +13,7 @@ import numpy as np
 
 from circuitsim.time_domain.decays import Decays, Parting, series_of_sources
 from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.mode_rows import checked, nonzero, parted, taken
 from circuitsim.time_domain.modes import Mode
 from circuitsim.time_domain.roots import POINTS, SHARES
 
@@ -111,63 +112,33 @@ class Library:
         self.rows, self.s, self.elements = rows, s, elements
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
-        self.decaying, self.system, self.of_sources = decaying, system, np.linalg.eigvals(system)
+        self.decaying, self.system = decaying, system
+        self.of_sources = _speeds(np.linalg.eigvals(system))
         n = s + rows.storing.size
         self.modes = _Room(ROOM).arrays(n, s, rows, elements, 1)
         self.decays = _Room(ROOM).decays(n if decaying else 0, s if decaying else 0, rows, elements)
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series.
-        self.inside = np.zeros((1, s, POINTS, s) if decaying else (1, n, POINTS, n))
+        self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, n, POINTS, n))
 
     def add(self, mode: Mode, parting: Parting | None) -> None:
         """Take a mode, and its decaying parts where it has such; its number is the count before."""
-        rows, s, q, k = self.rows, self.s, self.rows.storing.size, mode.states.size
-        checks = _nonzero(np.concatenate([mode.loops, mode.cuts]))
-        of_sources = _nonzero(np.concatenate([mode.source_loops, mode.source_cuts]))
-        self._grow(max(len(checks), len(of_sources)))
-        at, modes, d = self.count, self.modes, rows.diodes.size
-        xw = np.concatenate([self.elements + np.arange(s), rows.storing])
-        conducts = mode.conducting[:d, None]
-
-        values = np.linalg.eigvals(mode.system) if parting is None else self.of_sources
-        turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
-        fastest = np.abs(values.imag[turning]).max(initial=0.0)
-        modes.conducting[at], modes.size[at] = mode.conducting, k
-        modes.place[at, :k] = np.searchsorted(rows.storing, mode.states)
-        modes.system[at] = ordered_square(mode, s, q)
-        modes.radius[at] = np.abs(values).max(initial=0.0 if parting is None else parting.rate.max(initial=0.0))
-        modes.longest[at] = TURN / fastest if fastest > 0.0 else np.inf
-        modes.voltage[at], modes.current[at] = ordered(mode.voltage, k, s, q), ordered(mode.current, k, s, q)
-        slack = np.where(conducts, modes.current[at, rows.diodes], -modes.voltage[at, rows.diodes])
-        modes.slack[at, :d], modes.slack[at, d:] = slack, self._controls(mode.conducting[d:], modes, at)
-        modes.storing[at] = ordered(mode.dependent[rows.storing], k, s, q)
-        modes.infinite[at, :d] = np.where(conducts, mode.loops[rows.diodes], -mode.cuts[rows.diodes])[:, xw]
-        modes.sources[at, :d] = np.where(conducts, mode.source_loops[rows.diodes], -mode.source_cuts[rows.diodes])
-        modes.checks[at, : len(checks)], modes.many[at] = checks[:, xw], len(checks)
-        modes.source_checks[at, : len(of_sources)], modes.source_many[at] = of_sources, len(of_sources)
+        keep, own = np.empty((2, 2 * self.elements), dtype=bool)
+        many = nonzero(mode.loops, mode.cuts, keep), nonzero(mode.source_loops, mode.source_cuts, own)
+        self._grow(max(many))
+        at, modes = self.count, self.modes
+        taken(mode, self.rows, modes, at, self.s)
+        checked(mode.loops, mode.cuts, keep, self.rows.storing.size, modes.checks[at])
+        checked(mode.source_loops, mode.source_cuts, own, 0, modes.source_checks[at])
+        modes.many[at], modes.source_many[at] = many
+        if parting is None:
+            modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(mode.system))
+        else:
+            radius, modes.longest[at] = self.of_sources
+            modes.radius[at] = max(radius, float(parting.rate.max(initial=0.0)))
         modes.window[at] = -1
         if parting is not None:
-            self._part(parting, k)
+            parted(parting, modes, self.decays, at, self.s, mode.states.size)
         self.count += 1
-
-    def _part(self, parting: Parting, k: int) -> None:
-        """Take the decaying parts of the mode at hand, of ``k`` states."""
-        at, s, modes, (many, rate, start, drive, shape, *over) = self.count, self.s, self.modes, self.decays
-        c = parting.rate.size
-        many[at], rate[at, :c] = c, parting.rate
-        start[at, :c, :k], drive[at, :c], shape[at, :k, :c] = parting.start, parting.drive, parting.shape
-        for found, rows in zip(over, (modes.voltage, modes.current, modes.slack)):
-            found[at, :, :s] = rows[at, :, :s]
-            found[at, :, s : s + c] = rows[at, :, s : s + k] @ parting.shape
-
-    def _controls(self, closed: np.ndarray, modes: Modes, at: int) -> np.ndarray:
-        """How far each control is from the threshold at which its switch changes."""
-        rows = self.rows
-        found = np.zeros((rows.on.size, modes.system.shape[1]))
-        for k, (current, element) in enumerate(rows.control.tolist()):
-            control = (modes.current if current else modes.voltage)[at, element]
-            found[k] = control if closed[k] else -control
-            found[k, rows.one] += -rows.off[k] if closed[k] else rows.on[k]
-        return found
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the matrix exponentials of one window of a mode; the sources' series where the states decay."""
@@ -177,9 +148,9 @@ class Library:
             self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
         length = np.ldexp(1.0, self.exponent - halvings)
         matrix = self.system if self.decaying else self.modes.system[mode]
-        node_exponentials(matrix, self.modes.radius[mode], length * SHARES, self.inside[self.windows])
-        if self.decaying:
-            self.inside[self.windows] = series_of_sources(self.inside[self.windows])
+        found = np.empty((len(matrix), POINTS, len(matrix)))
+        node_exponentials(matrix, self.modes.radius[mode], length * SHARES, found)
+        self.inside[self.windows] = series_of_sources(found) if self.decaying else found
         self.modes.window[0 if self.decaying else mode, halvings] = self.windows
         self.windows += 1
 
@@ -227,6 +198,13 @@ class _Room(NamedTuple):
         )  # fmt: skip
 
 
+def _speeds(values: np.ndarray) -> tuple[float, float]:
+    """Largest absolute eigenvalue, 1/s, and the longest window on which no oscillation is passed over, s."""
+    turning = np.abs(values.imag) > OVERDAMPED * np.abs(values)
+    fastest = float(np.abs(values.imag[turning]).max(initial=0.0))
+    return float(np.abs(values).max(initial=0.0)), TURN / fastest if fastest > 0.0 else np.inf
+
+
 def ordered(matrix: np.ndarray, k: int, s: int, q: int) -> np.ndarray:
     """Rows over (k states, s states of sources) as rows over the library's state vector (s + q)."""
     found = np.zeros((len(matrix), s + q), matrix.dtype)
@@ -239,7 +217,3 @@ def ordered_square(mode: Mode, s: int, q: int) -> np.ndarray:
     k, found = mode.states.size, np.zeros((s + q, s + q), mode.system.dtype)
     found[:s], found[s : s + k] = ordered(mode.system[k:], k, s, q), ordered(mode.system[:k], k, s, q)
     return found
-
-
-def _nonzero(rows: np.ndarray) -> np.ndarray:
-    return rows[(rows != 0.0).any(axis=1)]

@@ -11,19 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._jit import jit
-
-FIXED, C, R, L, FREE = range(5)
-"""Classes of branches: the range of class k in the tree is ``tree[k]`` to ``tree[k + 1]``, of the links likewise."""
-
-
-class Wiring(NamedTuple):
-    """A normal tree: its branches, the links, the cut-set matrix between them, and the ranges of the classes."""
-
-    twigs: np.ndarray
-    links: np.ndarray
-    cut: np.ndarray
-    tree: np.ndarray
-    rest: np.ndarray
+from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
 
 class Waves(NamedTuple):
@@ -32,38 +20,6 @@ class Waves(NamedTuple):
     voltage: np.ndarray
     current: np.ndarray
     system: np.ndarray
-
-
-@jit()
-def forest(nodes, first, second, order, twigs, links, cut):
-    """Fill in a spanning forest of the branches in this order, the other branches, and the cut-set matrix (t, l).
-
-    Returns the number t of branches in the forest.
-    """
-    root, path, shift = np.arange(nodes), np.zeros((nodes, nodes), np.int64), np.zeros(nodes, np.int64)
-    t, left = 0, 0
-    for k in range(order.size):
-        a, b = first[order[k]], second[order[k]]
-        if root[a] == root[b]:
-            links[left] = order[k]
-            left += 1
-            continue
-        # Potentials of the second part follow from those of the first less the voltage of the branch.
-        old = root[b]
-        for j in range(t):
-            shift[j] = path[a, j] - path[b, j]
-        for u in range(nodes):
-            if root[u] == old:
-                for j in range(t):
-                    path[u, j] += shift[j]
-                path[u, t] -= 1
-                root[u] = root[a]
-        twigs[t] = order[k]
-        t += 1
-    for k in range(left):
-        for j in range(t):
-            cut[j, k] = path[first[links[k]], j] - path[second[links[k]], j]
-    return t
 
 
 @jit()

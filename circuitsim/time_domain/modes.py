@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import FIXED, FREE, C, L, R, Waves, Wiring, fill, forest, mismatches
+from circuitsim.time_domain.mode_equations import Given, equations
+from circuitsim.time_domain.mode_kernels import Waves
+from circuitsim.time_domain.trees import FIRST_ROLE, FREE, C, L, R, Wiring, cut_sets, forest
 
 
 class Role(IntEnum):
@@ -28,8 +30,9 @@ class Role(IntEnum):
     CURRENT = 6
 
 
-CLASSES = np.array([Role.VOLTAGE, Role.CAPACITOR, Role.RESISTOR, Role.INDUCTOR, Role.BLOCKING, len(Role)])
-"""The first role of each class of branches (`circuitsim.time_domain.mode_kernels`)."""
+ROLES = (int(Role.VOLTAGE), int(Role.CONDUCTING), int(Role.CAPACITOR), int(Role.BLOCKING))
+"""For `circuitsim.time_domain.mode_equations.equations`."""
+UNCOUPLED = np.zeros((0, 0))
 
 
 class Parts(NamedTuple):
@@ -73,11 +76,12 @@ class Mode(NamedTuple):
         Branch voltages and currents are these matrices times z.
     dependent : (m, k + s) float array
         The rows of `voltage` for capacitors and of `current` for inductors; 0 elsewhere.
-    loops, cuts : (m, m + s) float arrays
+    loops, cuts : (m, q + s) float arrays
         What no finite current and voltage meets, as functions of (x, w): x are the voltages of all capacitors and the
-        currents of all inductors. `loops` are currents through loops of sources, capacitors and conducting diodes whose
-        voltages do not add up, by equal infinitesimal resistances (Ω times A); `cuts` are voltages across cuts of
-        sources, inductors and blocking diodes whose currents do not, by equal infinitesimal conductances (S times V).
+        currents of all inductors, in the circuit's order. `loops` are currents through loops of sources, capacitors and
+        conducting diodes whose voltages do not add up, by equal infinitesimal resistances (Ω times A); `cuts` are
+        voltages across cuts of sources, inductors and blocking diodes whose currents do not, by equal infinitesimal
+        conductances (S times V).
     source_loops, source_cuts : (m, s) float arrays
         The same of loops and cuts without capacitors and inductors, as functions of w.
     """
@@ -94,22 +98,15 @@ class Mode(NamedTuple):
     source_cuts: np.ndarray
 
 
-class Tree(NamedTuple):
-    """Branches of a normal tree, the others, and the cut-set matrix F between them: i_twig = −F i_link,
-    v_link = Fᵀ v_twig."""
-
-    twigs: np.ndarray
-    links: np.ndarray
-    cut: np.ndarray
-
-
-def normal_tree(parts: Parts, role: np.ndarray) -> Tree:
+def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
     """The normal tree of elements with these roles, twigs and links each in ascending order of role."""
-    order = np.argsort(role, kind="stable")
     twigs, links = np.empty((2, role.size), dtype=np.int64)
-    cut = np.zeros((parts.n_nodes - 1, role.size))
-    count = forest(parts.n_nodes, parts.first, parts.second, order, twigs, links, cut)
-    return Tree(twigs[:count], links[: role.size - count], np.ascontiguousarray(cut[:count, : role.size - count]))
+    ranges = np.zeros((2, FIRST_ROLE.size), dtype=np.int64)
+    t = forest(parts.n_nodes, parts.first, parts.second, role, twigs, links, ranges[0], ranges[1])
+    twigs, links = twigs[:t], links[: role.size - t]
+    cut = np.zeros((t, links.size))
+    cut_sets(parts.n_nodes, parts.first, parts.second, twigs, links, cut)
+    return Wiring(twigs, links, cut, ranges[0], ranges[1])
 
 
 def mode_of(
@@ -133,42 +130,20 @@ def mode_of(
     """
     role = parts.role.copy()
     role[diodes[conducting]] = Role.CONDUCTING
-    tree = normal_tree(parts, role)
-    t, rest = (np.searchsorted(role[branches], CLASSES) for branches in (tree.twigs, tree.links))
-    net = Wiring(*tree, t, rest)
-    capacitors, coils = tree.twigs[t[C] : t[R]], tree.links[rest[L] : rest[FREE]]
-    states = np.concatenate([capacitors, coils])
-    m, k, s = role.size, states.size, system.shape[0]
+    net = normal_tree(parts, role)
+    states = np.concatenate([net.twigs[net.tree[C] : net.tree[R]], net.links[net.rest[L] : net.rest[FREE]]])
+    m, n, s = role.size, states.size + system.shape[0], system.shape[0]
     kind = np.result_type(parts.value, rows)
-    # Rows over z of source values and their derivatives.
-    value, rate = np.zeros((2, m, k + s), kind)
-    value[sources, k:], rate[sources, k:] = rows, rows @ system
-    waves = Waves(np.zeros((m, k + s), kind), np.zeros((m, k + s), kind), np.zeros((k + s, k + s), kind))
-    waves.system[k:, k:] = system
-    fixed, open_links = np.concatenate([tree.twigs[: t[C]], tree.links[: rest[C]]]), tree.links[rest[FREE] :]
-    waves.voltage[fixed], waves.current[open_links] = value[fixed], value[open_links]
-    waves.voltage[capacitors, np.arange(capacitors.size)] = 1.0
-    waves.current[coils, np.arange(capacitors.size, k)] = 1.0
-    conducts, blocks = role == Role.CONDUCTING, role == Role.BLOCKING
-    coupling = np.zeros((0, 0)) if parts.coupling is None else parts.coupling
-    fill(
-        net, parts.value.astype(kind), coupling.astype(kind), rate, (blocks, _potentials(net, blocks)),
-        (conducts, _loop_currents(net, conducts)), waves,
-    )  # fmt: skip
-    open_twigs = tree.twigs[t[FREE] :]
-    waves.current[open_twigs] = value[open_twigs]
-    dependent = np.where((role == Role.CAPACITOR)[:, None], waves.voltage, 0.0)
-    dependent[role == Role.INDUCTOR] = waves.current[role == Role.INDUCTOR]
-    given = np.zeros((m, m + s), kind)
-    given[sources, m:] = rows
-    own_loops, own_cuts, loops, cuts = np.zeros((4, m, m + s), kind)
-    mismatches(net, given, FIXED, FREE, own_loops, own_cuts)
+    voltage, current, dependent = np.zeros((3, m, n), kind)
+    waves = Waves(voltage, current, np.zeros((n, n), kind))
     storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
-    given[storing, storing] = 1.0
-    mismatches(net, given, C, L, loops, cuts)
+    (loops, cuts), (own_loops, own_cuts) = np.zeros((2, m, storing.size + s), kind), np.zeros((2, m, s), kind)
+    coupling = UNCOUPLED if parts.coupling is None else parts.coupling
+    of = Given(storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind))
+    shared = _potentials(net, role == Role.BLOCKING), _loop_currents(net, role == Role.CONDUCTING)
+    equations(net, role, ROLES, of, shared, waves, dependent, (loops, cuts, own_loops, own_cuts))
     return Mode(
-        conducting.copy(), states, waves.system, waves.voltage, waves.current, dependent, loops, cuts,
-        own_loops[:, m:], own_cuts[:, m:],
+        conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, own_loops, own_cuts
     )  # fmt: skip
 
 
@@ -177,7 +152,7 @@ def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
     twigs, links = net.twigs[net.tree[FREE] :], net.links[net.rest[FREE] :]
     own, beside = blocks[twigs], blocks[links]
     if own.all():
-        return np.zeros((0, 0))
+        return UNCOUPLED
     f = net.cut[net.tree[FREE] :, net.rest[FREE] :]
     found = np.zeros(f.shape)
     found[:, beside] = np.linalg.pinv(np.vstack([np.eye(twigs.size)[own], f.T[beside]]), 1e-9)[:, int(own.sum()) :]
@@ -189,7 +164,7 @@ def _loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
     twigs, links = net.twigs[: net.tree[C]], net.links[: net.rest[C]]
     own, beside = conducts[twigs], conducts[links]
     if beside.all():
-        return np.zeros((0, 0))
+        return UNCOUPLED
     g = net.cut[: net.tree[C], : net.rest[C]]
     found = np.zeros(g.T.shape)
     found[:, own] = -np.linalg.pinv(np.vstack([-g[own], np.eye(links.size)[beside]]), 1e-9)[:, : int(own.sum())]

@@ -35,10 +35,10 @@ TO_NODES = chebyshev.chebvander(NODES, POINTS - 1)
 """Coefficients → values at the nodes."""
 TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
 """Values at the nodes → the interpolant at the left end of the window."""
-HALVES = np.stack([TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1) for side in (-1.0, 1.0)])
-"""Coefficients on a window → on its left and its right half."""
-DERIVATIVE = np.stack([np.append(chebyshev.chebder(row), 0.0) for row in np.eye(POINTS)], axis=1)
-"""Coefficients → those of the derivative."""
+HALVES = np.ascontiguousarray(np.stack([
+    (TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1)).T for side in (-1.0, 1.0)
+]))  # fmt: skip
+"""Coefficients (rows) on a window → on its left and its right half."""
 
 
 @jit()
@@ -48,6 +48,17 @@ def one_signed(c, n):
     for k in range(1, n):
         rest += abs(c[k])
     return abs(c[0]) > rest
+
+
+@jit()
+def falls_or_rises(c, n, slope):
+    """Whether the derivative of the interpolant, filled in as ``slope``, has no zero."""
+    after, second = 0.0, 0.0
+    for k in range(n - 1, 0, -1):
+        after, second = second + 2.0 * k * c[k], after
+        slope[k - 1] = after
+    slope[0] *= 0.5
+    return n < 2 or one_signed(slope, n - 1)
 
 
 @jit()
@@ -108,11 +119,7 @@ def first_zero(coefficients, limit):
                 return left
             top -= 1
             continue
-        for k in range(n - 1):
-            slope[k] = 0.0
-            for j in range(k + 1, n):
-                slope[k] += DERIVATIVE[k, j] * c[j]
-        monotone = one_signed(slope, n - 1)
+        monotone = falls_or_rises(c, n, slope)
         if monotone or depth == DEPTH:
             if at(c, n, 1.0) < 0.0:
                 if at(c, n, -1.0) <= 0.0 or not monotone:
@@ -124,13 +131,12 @@ def first_zero(coefficients, limit):
         for side in range(2):
             # The left half lies on top: it comes first.
             place = top + 1 - side
-            for k in range(n):
-                found = 0.0
-                for j in range(k, n):
-                    found += HALVES[side, k, j] * whole[j]
-                stack[place, k] = found
-            for k in range(n, POINTS):
+            for k in range(POINTS):
                 stack[place, k] = 0.0
+            for j in range(n):
+                weight = whole[j]
+                for k in range(j + 1):
+                    stack[place, k] += HALVES[side, j, k] * weight
             begin[place], level[place] = left + side * 0.5 * width, depth + 1
         top += 1
     return np.inf

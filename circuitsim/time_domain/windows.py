@@ -6,13 +6,15 @@ import numpy as np
 
 from circuitsim._jit import jit
 from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state
-from circuitsim.time_domain.exponentials import later, put
+from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
 energy lost in jumps, J; smallest and largest resistance, Ω."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
+QUADRATIC = 1e-8
+"""Newton's step times the largest rate, whose square is rounding."""
 SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
@@ -86,7 +88,7 @@ def state_at(fixed, modes, decays, m, states, piece, length, since, z):
         return near(modes, m, states, length, since, z)
     s = fixed.system.shape[0]
     found = decay_state(decays, m, s, z, piece, since / length)
-    put(later(fixed.system, fixed.radius, since, z[:s]), found[:s])
+    put(moved(fixed.system, fixed.radius, since, z[:s]), found[:s])
     return found
 
 
@@ -112,7 +114,8 @@ def refined(fixed, modes, decays, m, states, piece, length, z, row, time, size, 
         if not abs(step) <= 1e-3 * time:
             return time, error
         time += step
-        if abs(step) <= 1e-15 * (now + time):
+        # What is left is of second order in the step.
+        if abs(step) <= 1e-15 * (now + time) or abs(step) * modes.radius[m] <= QUADRATIC:
             break
     return time, error
 
@@ -151,20 +154,28 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
             turned += weight[p] * abs(v[p] * i[p])
         number[DISSIPATED if dissipates else DELIVERED] += 0.5 * length * (energy if dissipates else -energy)
         number[TURNED] += 0.5 * length * turned
+    largest(voltage, current, begin, count, states, number)
+
+
+@jit()
+def largest(voltage, current, begin, count, states, number):
+    """Take the largest voltage and current of a window."""
+    few = np.ascontiguousarray(states[:, ::SPARSE])
+    v, i = np.empty(few.shape[1]), np.empty(few.shape[1])
     for b in range(voltage.shape[0]):
-        at_nodes(voltage[b], current[b], begin[:, b], count, states, v, i)
-        for p in range(0, POINTS, SPARSE):
+        at_nodes(voltage[b], current[b], begin[:, b], count, few, v, i)
+        for p in range(v.size):
             number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v[p])), max(number[CURRENT], abs(i[p]))
 
 
 @jit()
 def at_nodes(voltage, current, begin, count, states, v, i):
-    """Fill in a branch's voltages and currents (POINTS,) from rows over the states' changes and from its first ones."""
-    for p in range(POINTS):
+    """Fill in a branch's voltages and currents (p,) from rows over the states' changes and from its first ones."""
+    for p in range(v.size):
         v[p], i[p] = begin[0], begin[1]
     for j in range(count):
         first, second = voltage[j], current[j]
         if first != 0.0 or second != 0.0:
-            for p in range(POINTS):
+            for p in range(v.size):
                 v[p] += first * states[j, p]
                 i[p] += second * states[j, p]
