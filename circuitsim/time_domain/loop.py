@@ -10,9 +10,9 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.time_domain.decays import decay_stretch, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, VALUE, germs, joined, select, signs, state_of, weigh
+from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, germs, joined, select, signs, state_of, weigh
 from circuitsim.time_domain.library import LENGTHS
-from circuitsim.time_domain.roots import POINTS, ZERO, first_root, zero_at
+from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.windows import (
     CURRENT,
     ERROR,
