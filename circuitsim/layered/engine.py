@@ -16,7 +16,7 @@ from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.tiles import columns_of, pack, tiles_of, unpack
+from circuitsim.layered.tiles import Images, columns_of, pack, tiles_of, unpack
 
 
 class Drive(NamedTuple):
@@ -168,9 +168,11 @@ class Engine:
         """
         gain = self.architecture.input_gain
         metrics = np.full((-(-len(rows) // self.batch), 4), np.nan)
+        given, places = self._given(images, rows)
         done, status, layer, unit = self._threaded(
             steps.train, self.memory, self.layout, self.rule, np.array([gain, *rates], self.dtype),
-            np.array([0, *bias_rates], self.dtype), images, labels, rows, self.batch, metrics, self.changed,
+            np.array([0, *bias_rates], self.dtype), given, labels if places is rows else labels[rows], places,
+            self.batch, metrics, self.changed,
         )  # fmt: skip
         self.pending, self.changed = True, False
         if status == steps.ZERO_CONDUCTANCE:
@@ -205,7 +207,7 @@ class Engine:
 
     def begin(self, images: np.ndarray, rows: np.ndarray) -> Drive:
         """Make the pending step of the first layer, and pass the next mini-batch's pixels through it."""
-        self._threaded(steps.begin, self.memory, self.layout, self.rule, images, rows, len(rows))
+        self._threaded(steps.begin, self.memory, self.layout, self.rule, *self._given(images, rows), len(rows))
         n = self.architecture.units[1]
         current = self.memory.product.reshape(self.samples, -1)[: len(rows), :n]
         self.pending = False
@@ -264,6 +266,15 @@ class Engine:
         self.memory.slot[0] = -1
         self.memory.drop[:] = 0
         self.pending = False
+
+    def _given(self, images: np.ndarray, rows: np.ndarray) -> tuple[Images, np.ndarray]:
+        """Images as kernels take them, and which rows; numbers of another type than the network's are copied."""
+        none = (0, images.shape[1])
+        if images.dtype == np.uint8:
+            return Images(images, np.empty(none, self.dtype)), rows
+        if images.dtype != self.dtype:
+            images, rows = images[rows].astype(self.dtype), np.arange(len(rows))
+        return Images(np.empty(none, np.uint8), images), rows
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
         if self.threads == 1:

@@ -30,7 +30,7 @@ from circuitsim._vectors import (
 from circuitsim.layered.layout import BLOCK, LANES
 from circuitsim.layered.pair import ALL, HIDDEN, NONE
 from circuitsim.layered.sweeps import sweep
-from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, gather_nonzero_inputs
+from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, nonzero_inputs
 
 OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE = 0, 1, 2
 """Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β."""
@@ -304,7 +304,7 @@ def score(memory, layout, labels, rows, count):
 def begin(memory, layout, rule, images, rows, count, threads):
     """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
-    nonzero = gather_nonzero_inputs(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1], m.where)
+    nonzero = nonzero_inputs(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1], m.where)
     advance(m, layout, samples, nonzero, threads)
     gain = splat(m.bias.dtype.type(rule.gain), LANES)
     for b in range(samples):
@@ -384,7 +384,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     ----------
     rates, bias_rates : (L + 1,) ndarray
         Learning rates of the layers' matrices and biases; ``rates[0]`` is the input's gain.
-    images : (N, D) ndarray of uint8, labels : (N,) ndarray of int64
+    images : Images, labels : (N,) ndarray of int64
     rows : (n,) ndarray of int64
         Which images, in which order.
     metrics : (steps, 4) ndarray

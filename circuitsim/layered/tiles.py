@@ -15,13 +15,29 @@ Tiles are independent: the result does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange, types
 from numba.extending import overload
 
 from circuitsim._vectors import add, fma, kernel, load, maximum, prefetch, splat, store, sub
+
+
+class Images(NamedTuple):
+    """Images in one of two forms; the other has no rows. One type: no kernel is compiled for each form.
+
+    Attributes
+    ----------
+    pixels : (N, D) ndarray of uint8
+        Of which 255 stands for an input of one.
+    numbers : (N, D) ndarray
+        Of the network's type.
+    """
+
+    pixels: np.ndarray
+    numbers: np.ndarray
+
 
 TILE, HALF = 32, 16
 #: Rows of a tile that stay in the nearest cache while the samples beyond the first four are multiplied.
@@ -90,7 +106,24 @@ def gather_nonzero_inputs(images, rows, count, samples, levels, slot, pixels, wh
 
 
 @kernel()
+def nonzero_inputs(images, rows, count, samples, levels, slot, pixels, where):
+    """`gather_nonzero_inputs` of `Images`."""
+    if images.numbers.shape[0] > 0:
+        return gather_nonzero_inputs(images.numbers, rows, count, samples, levels, slot, pixels, where)
+    return gather_nonzero_inputs(images.pixels, rows, count, samples, levels, slot, pixels, where)
+
+
+@kernel()
 def fetch(images, rows):
+    """`fetch_rows` of `Images`."""
+    if images.numbers.shape[0] > 0:
+        fetch_rows(images.numbers, rows)
+    else:
+        fetch_rows(images.pixels, rows)
+
+
+@kernel()
+def fetch_rows(images, rows):
     """Prefetch the images of the next `gather_nonzero_inputs`: each lies elsewhere, hundreds of cycles away."""
     line = 64 // images.itemsize
     for b in range(rows.size):
