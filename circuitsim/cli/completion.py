@@ -20,6 +20,13 @@ class Option(NamedTuple):
     words: str
 
 
+class Offer(NamedTuple):
+    """What a command takes: its options, and the words of its first argument where these are known."""
+
+    options: list[Option]
+    words: list[str]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The shell."""
     parser.epilog = EPILOG
@@ -28,39 +35,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    print(WRITERS[args.shell](_all_options()), end="")
+    print(WRITERS[args.shell](_all_offers()), end="")
     return 0
 
 
-def _all_options() -> dict[str, list[Option]]:
-    """The options of every command."""
-    from circuitsim.cli import COMMANDS, build_parser
+def _all_offers() -> dict[str, Offer]:
+    """What every command takes; the options of its sub-commands are among its own."""
+    from circuitsim.cli import COMMANDS, _below, build_parser
 
     found = {}
     for command in COMMANDS:
         commands = next(a for a in build_parser(command)._actions if isinstance(a, argparse._SubParsersAction))
         own = commands.choices[command]
-        shown = (action for action in own._actions if action.option_strings and action.help != argparse.SUPPRESS)
-        found[command] = [Option(tuple(a.option_strings), (a.help or "").split(";")[0]) for a in shown]
+        options = {}
+        for parser in (own, *_below(own)):
+            expand = parser._get_formatter()._expand_help
+            shown = (a for a in parser._actions if a.option_strings and a.help != argparse.SUPPRESS)
+            options.update({tuple(a.option_strings): Option(tuple(a.option_strings), expand(a)) for a in shown})
+        first = next((a.choices for a in own._actions if not a.option_strings and a.choices), ())
+        found[command] = Offer(list(options.values()), [str(word) for word in first])
     return found
 
 
-def _bash(options: dict[str, list[Option]]) -> str:
+def _bash(offers: dict[str, Offer]) -> str:
     cases = "".join(
-        f'    {command}) words="{" ".join(name for option in own for name in option.names)}" ;;\n'
-        for command, own in options.items()
+        f'    {command}) words="{" ".join(name for option in own.options for name in option.names)}"'
+        f' first="{" ".join(own.words)}" ;;\n'
+        for command, own in offers.items()
     )
     return f"""# bash completion of circuitsim
 _circuitsim() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" first=""
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "{" ".join(options)} --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "{" ".join(offers)} --help --version" -- "$word"))
     return
   fi
   case "${{COMP_WORDS[1]}}" in
 {cases}  esac
-  case "$word" in
-    -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
+  case "$COMP_CWORD:$word" in
+    *:-*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
+    2:*) COMPREPLY=($(compgen -W "$first" -- "$word") $(compgen -f -- "$word")) ;;
     *) COMPREPLY=($(compgen -f -- "$word")) ;;
   esac
 }}
@@ -68,10 +82,11 @@ complete -o filenames -F _circuitsim circuitsim
 """
 
 
-def _zsh(options: dict[str, list[Option]]) -> str:
+def _zsh(offers: dict[str, Offer]) -> str:
     cases = "".join(
-        f"    {command}) _arguments {' '.join(_zsh_option(option) for option in own)} '*:file:_files' ;;\n"
-        for command, own in options.items()
+        f"    {command}) _arguments {' '.join(_zsh_option(option) for option in own.options)}"
+        f"{_zsh_words(own.words)} '*:file:_files' ;;\n"
+        for command, own in offers.items()
     )
     commands = " ".join(f"'{name}:{_quoted(words)}'" for name, words in _lines().items())
     return f"""#compdef circuitsim
@@ -92,18 +107,24 @@ _circuitsim "$@"
 """
 
 
+def _zsh_words(words: list[str]) -> str:
+    return f" '1:word:({' '.join(words)})'" if words else ""
+
+
 def _zsh_option(option: Option) -> str:
     words = _quoted(option.words).replace("[", "(").replace("]", ")").replace(":", " ")
     return " ".join(f"'{name}[{words}]'" for name in option.names)
 
 
-def _fish(options: dict[str, list[Option]]) -> str:
+def _fish(offers: dict[str, Offer]) -> str:
     lines = ["# fish completion of circuitsim"]
     for command, words in _lines().items():
         lines.append(f"complete -c circuitsim -n __fish_use_subcommand -f -a {command} -d '{_quoted(words)}'")
-        for option in options[command]:
+        seen = f"-n '__fish_seen_subcommand_from {command}'"
+        if offers[command].words:
+            lines.append(f"complete -c circuitsim {seen} -a '{' '.join(offers[command].words)}'")
+        for option in offers[command].options:
             names = " ".join(f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in option.names)
-            seen = f"-n '__fish_seen_subcommand_from {command}'"
             lines.append(f"complete -c circuitsim {seen} {names} -d '{_quoted(option.words)}'")
     return "\n".join(lines) + "\n"
 
@@ -116,8 +137,8 @@ def _lines() -> dict[str, str]:
 
 
 def _quoted(words: str) -> str:
-    """Text between single quotes of a shell."""
-    return words.replace("\\", "").replace("'", "").replace("%(default)g", "").replace("\n", " ")
+    """Text between single quotes of a shell, in one line."""
+    return words.replace("\\", "").replace("'", "").replace("\n", " ")
 
 
 WRITERS = {"bash": _bash, "zsh": _zsh, "fish": _fish}

@@ -130,6 +130,7 @@ def test_groff_has_no_complaint(command: Command) -> None:
 def test_completion_knows_every_command(command: Command, shell: str, tmp_path: Path) -> None:
     text = command("completion", shell).out
     assert all(name in text for name in COMMANDS)
+    assert "local scales (1e-09)" in text or shell == "bash"
     if shutil.which(shell):
         (tmp_path / "script").write_text(text)
         subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=30)
@@ -141,7 +142,9 @@ def test_completion_knows_every_command(command: Command, shell: str, tmp_path: 
     [
         ("circuitsim so", ["solve"]),
         ("circuitsim solve --toler", ["--tolerance"]),
-        ("circuitsim examples --", ["--help", "--quiet", "--verbose"]),
+        ("circuitsim examples --", ["--force", "--format", "--help", "--output", "--quiet", "--verbose"]),
+        ("circuitsim init l", ["learning", "linear"]),
+        ("circuitsim train circuit --kink", ["--kink-share"]),
     ],
 )
 def test_bash_offers(command: Command, tmp_path: Path, line: str, offered: list[str]) -> None:
