@@ -207,8 +207,26 @@ class EngineBatch:
             A net current into a part without a path to ground.
         """
         ready, count = self.ready(value), len(closed)
-        v, current, made = np.zeros((count, self.n_nodes)), np.zeros((count, value.size)), None
-        for rows in _alike(closed):
+        found = np.zeros((count, self.n_nodes)), np.zeros((count, value.size))
+        groups = list(_alike(closed))
+        blocks = [groups[k : k + BLOCK] for k in range(0, len(groups), BLOCK)]
+        if min(threads, len(blocks)) <= 1:
+            for block in blocks:
+                self._respond_block(ready, value, block, closed, injected, found, threads)
+            return found
+        ready.solver.wiring.pattern.symbolic  # noqa: B018 made once, before threads share it
+        with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
+            each = [(ready, value, block, closed, injected, found, 1) for block in blocks]
+            list(pool.map(lambda given: self._respond_block(*given), each))
+        return found
+
+    def _respond_block(
+        self, ready: Ready, value: np.ndarray, groups: list[np.ndarray], closed: np.ndarray, injected: np.ndarray,
+        into: tuple[np.ndarray, np.ndarray], threads: int,
+    ) -> None:  # fmt: skip
+        """`respond` for some groups of samples that are alike, each after the one before it."""
+        (v, current), made = into, None
+        for rows in groups:
             on = np.flatnonzero(closed[rows[0]])
             made = self._linear(ready, value, ready.diodes[on], False, made)
             found = None if made is None else _responses(made, injected[rows], self.n_nodes, threads)
@@ -216,7 +234,6 @@ class EngineBatch:
                 v[rows], current[rows] = self._one_by_one(value, on, injected[rows])
             else:
                 v[rows], current[np.ix_(rows, ready.there)] = found
-        return v, current
 
     def _one_by_one(
         self, value: np.ndarray, on: np.ndarray, injected: np.ndarray

@@ -143,6 +143,7 @@ class Engine:
         rows: np.ndarray,
         rates: Sequence[float],
         bias_rates: Sequence[float],
+        weight: np.ndarray | None = None,
     ) -> np.ndarray:
         """Steps on the mini-batches that ``rows`` fall into, in order.
 
@@ -154,6 +155,8 @@ class Engine:
         rows : (n,) ndarray of int64
         rates, bias_rates : sequence of float
             One for each layer.
+        weight : (N,) ndarray of float64, optional
+            Factor on each sample's loss.
 
         Returns
         -------
@@ -168,11 +171,13 @@ class Engine:
         """
         gain = self.architecture.input_gain
         metrics = np.full((-(-len(rows) // self.batch), 4), np.nan)
+        factors = np.empty(0) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
         given, places = self._given(images, rows)
+        if places is not rows:
+            labels, factors = labels[rows], factors[rows] if factors.size else factors
         done, status, layer, unit = self._threaded(
             steps.train, self.memory, self.layout, self.rule, np.array([gain, *rates], self.dtype),
-            np.array([0, *bias_rates], self.dtype), given, labels if places is rows else labels[rows], places,
-            self.batch, metrics, self.changed,
+            np.array([0, *bias_rates], self.dtype), given, labels, factors, places, self.batch, metrics, self.changed,
         )  # fmt: skip
         self.pending, self.changed = True, False
         if status == steps.ZERO_CONDUCTANCE:

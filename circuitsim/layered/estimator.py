@@ -18,6 +18,7 @@ from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training import SGD, Callback, Constant, Exponential, Schedule, Trainer, TrainingPlan
 from circuitsim.training.class_codes import class_codes
+from circuitsim.training.sample_weight import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 
 
@@ -106,7 +107,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any) -> DRNClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DRNClassifier:
         """Learn from X, (samples, features), and classes y, from a fresh start (but with ``warm_start``).
 
         Parameters
@@ -115,6 +116,9 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             Scaled by the network where ``scale_inputs`` is set; otherwise in [−1, 1].
         y : (samples,) array
             Classes, at least two.
+        sample_weight : (samples,) array, optional
+            Factor on each sample's loss; those of weight zero are left out. A weight of two is a sample twice in steps
+            over all samples (``batch_size``); mini-batches come in another order.
 
         Returns
         -------
@@ -124,9 +128,11 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            One class alone, arrays of different lengths, or with ``warm_start`` other classes, features or layers.
+            One class alone, arrays of different lengths, weights that are none, or with ``warm_start`` other classes,
+            features or layers.
         """
         X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype))
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         check_classification_targets(y)
         encoder = LabelEncoder()
         labels = encoder.fit_transform(y).astype(np.int64)
@@ -142,10 +148,10 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             )
         if not continues:
             self._measure(X)
-        self._train(X, labels, self.max_iter, Exponential(self.rate_decay), continues)
+        self._train(X, labels, weight, self.max_iter, Exponential(self.rate_decay), continues)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> DRNClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> DRNClassifier:
         """Go on with one pass over a part of the data, at ``learning_rate_init`` without decay.
 
         Parameters
@@ -155,6 +161,8 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         y : (samples,) array
         classes : array, optional
             All classes; needed in the first call.
+        sample_weight : (samples,) array, optional
+            Factor on each sample's loss.
 
         Returns
         -------
@@ -169,16 +177,18 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         first = not hasattr(self, "network_")
         X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype), reset=first)
         check_classification_targets(y)
+        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         labels = class_codes(self, y, classes)
         passes = 0 if first else self.n_iter_
         if first:
             self._measure(X)
-        self._train(X, labels, 1, Constant(), not first, passes)
+        self._train(X, labels, weight, 1, Constant(), not first, passes)
         self.n_iter_ = passes + 1
         return self
 
     def _train(
-        self, X: np.ndarray, labels: np.ndarray, passes: int, schedule: Schedule, continues: bool, made: int = 0
+        self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, passes: int, schedule: Schedule,
+        continues: bool, made: int = 0,
     ) -> None:
         """Some passes, after those already made."""
         seed = int(check_random_state(self.random_state).randint(2**31)) + made
@@ -191,7 +201,8 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if continues:
             learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
         plan = TrainingPlan(passes, self.batch_size, seed, SGD(self._rates()), schedule)
-        outcome = Trainer(learner, (self._scaled(X), labels), plan, callbacks=self.callbacks).train()
+        data = (self._scaled(X), labels) if weight is None else (self._scaled(X), labels, weight)
+        outcome = Trainer(learner, data, plan, callbacks=self.callbacks).train()
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         self.network_ = DeepResistiveNetwork(
             learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0

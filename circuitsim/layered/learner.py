@@ -82,8 +82,8 @@ class LayeredLearner:
 
         Parameters
         ----------
-        data : (images, labels)
-            (N, inputs) bytes or floats, and (N,) int64.
+        data : (images, labels), or with weights (images, labels, weight)
+            (N, inputs) bytes or floats, and (N,) int64; (N,) factors on the samples' losses.
         rows : (n,) ndarray of int64
             Samples to train on, in this order.
         batch : int
@@ -103,7 +103,8 @@ class LayeredLearner:
             A unit is left without conductance, an adjoint does not converge, or (looked at once an epoch) a nudge of −β
             leaves the energy not convex in some state of the diodes.
         """
-        images, labels = data
+        images, labels, *given = data
+        weight = given[0] if given else None
         if batch != self.engine.batch:
             raise UsageError(f"the network was built for mini-batches of {self.engine.batch}, not {batch}")
         self._checked_in_turn(len(rows), len(images))
@@ -111,10 +112,10 @@ class LayeredLearner:
         weights = [rates[f"conductances{i}"] for i in range(depth)]
         biases = [rates[f"bias{i}"] for i in range(1, depth + 1)]
         if self.method == "ep":
-            metrics = self.engine.train(images, labels, rows, weights, biases)
+            metrics = self.engine.train(images, labels, rows, weights, biases, weight)
         else:
             some = [rows[start : start + batch] for start in range(0, len(rows), batch)]
-            metrics = np.array([self._step(images, labels, part, weights, biases) for part in some])
+            metrics = np.array([self._step(images, labels, weight, part, weights, biases) for part in some])
         return dict(zip(("cost", "train_error", "residual", "kink_share"), metrics.T))
 
     def _checked_in_turn(self, rows: int, samples: int) -> None:
@@ -190,7 +191,8 @@ class LayeredLearner:
         )  # fmt: skip
 
     def _step(
-        self, images: np.ndarray, labels: np.ndarray, rows: np.ndarray, rates: list[float], bias_rates: list[float]
+        self, images: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, rows: np.ndarray, rates: list[float],
+        bias_rates: list[float],
     ) -> tuple[float, float, float]:
         """One step without nudges."""
         engine, dtype = self.engine, self.engine.dtype
@@ -202,10 +204,11 @@ class LayeredLearner:
         target = np.zeros((count, engine.architecture.units[-1]), dtype)
         target[np.arange(count), labels[rows]] = 1
         error = output - target
-        cost = float(0.5 * (error.astype(float) ** 2).sum() / count)
+        factor = np.ones((count, 1)) if weight is None else weight[rows][:, None]
+        cost = float(0.5 * (factor * error.astype(float) ** 2).sum() / count)
         wrong = float((output.argmax(axis=1) != labels[rows]).mean())
         residual = float(energy.residual(constants, free).max())
-        share = dtype.type(1 / count)
+        share = (factor / count).astype(dtype)
         if self.method == "bp":
             gradient = baselines.backpropagation(
                 energy, inner, constants, free, self.learning.nudged_sweeps, lambda o: (o - target) * share

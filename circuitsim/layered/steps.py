@@ -284,16 +284,22 @@ def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads, f
 
 
 @kernel()
-def score(memory, layout, labels, rows, count):
-    """Mean of ½ Σ (v_o − y_o)² and share of wrong answers, at the free state."""
+def factor_of(weight, row):
+    """The factor on a sample's loss; 1 where there are no weights."""
+    return weight[row] if weight.size else 1.0
+
+
+@kernel()
+def score(memory, layout, labels, rows, count, weight):
+    """Mean of ½ Σ (v_o − y_o)², weighted, and share of wrong answers, at the free state."""
     n, last = layout.total, layout.units.size - 1
     cost, wrong = 0.0, 0
     for b in range(count):
         o = b * n + layout.at[last]
-        best = 0
+        best, factor = 0, factor_of(weight, rows[b])
         for k in range(layout.units[last]):
             error = memory.free[o + k] - (1.0 if k == labels[rows[b]] else 0.0)
-            cost += 0.5 * error * error
+            cost += 0.5 * error * error * factor
             if memory.free[o + k] > memory.free[o + best]:
                 best = k
         wrong += best != labels[rows[b]]
@@ -361,23 +367,25 @@ def kinks(memory, layout, count):
 
 
 @kernel()
-def contrast(memory, layout, rule, count):
-    """``diff`` and ``mean`` of the two states, and where the next mini-batch starts."""
+def contrast(memory, layout, rule, rows, count, weight):
+    """``diff``, weighted, and ``mean`` of the two states, and where the next mini-batch starts."""
     m, size = memory, rule.samples * layout.total
     width = rule.beta * (int(rule.lower) + int(rule.upper))
-    scale = m.bias.dtype.type(1.0 / (width * count))
     half = m.bias.dtype.type(0.5)
-    for i in range(size):
-        minus, plus = m.nudged[i], m.nudged[size + i]
-        m.diff[i] = (plus - minus) * scale
-        m.mean[i] = (plus + minus) * half
-        m.free[i] = plus if rule.upper else minus
+    for b in range(count):
+        scale = m.bias.dtype.type(factor_of(weight, rows[b]) / (width * count))
+        for i in range(b * layout.total, (b + 1) * layout.total):
+            minus, plus = m.nudged[i], m.nudged[size + i]
+            m.diff[i] = (plus - minus) * scale
+            m.mean[i] = (plus + minus) * half
+            m.free[i] = plus if rule.upper else minus
     m.diff[count * layout.total : size] = 0
+    m.mean[count * layout.total : size] = 0
     m.free[count * layout.total : size] = 0
 
 
 @kernel()
-def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, metrics, changed, threads):
+def train(memory, layout, rule, rates, bias_rates, images, labels, weight, rows, batch, metrics, changed, threads):
     """Steps on mini-batches of ``batch`` rows in order; the last may be smaller.
 
     Parameters
@@ -385,6 +393,8 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
     rates, bias_rates : (L + 1,) ndarray
         Learning rates of the layers' matrices and biases; ``rates[0]`` is the input's gain.
     images : Images, labels : (N,) ndarray of int64
+    weight : (N,) or (0,) ndarray
+        Factor on each sample's loss; none: 1.
     rows : (n,) ndarray of int64
         Which images, in which order.
     metrics : (steps, 4) ndarray
@@ -418,9 +428,9 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, rows, batch, 
             memory, layout, memory.free, memory.base[:size], rule.samples, memory.phase[0], rule.sweeps, rule.tolerance,
             threads, NONE,
         )  # fmt: skip
-        metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count)
+        metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count, weight)
         metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
         metrics[i, 3] = kinks(memory, layout, count) / (count * bounded)
-        contrast(memory, layout, rule, count)
+        contrast(memory, layout, rule, some, count, weight)
         update(memory, layout, rates, bias_rates, rule.samples, threads)
     return len(metrics), OK, 0, 0

@@ -13,17 +13,28 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
 from circuitsim.layered import DeepResistiveNetwork, DRNClassifier
 
 CHECKED = DRNClassifier((8,), input_gain=5.0, learning_rate_init=0.01, beta=0.01, sweeps=6, max_iter=30, random_state=0)
 
 
+# As with all steps of mini-batches; see the next test.
+SHUFFLED = {"check_sample_weight_equivalence_on_dense_data": "another order of samples is another descent"}
+
+
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([CHECKED, DRNClassifier(max_iter=3)])
+@parametrize_with_checks([CHECKED, DRNClassifier(max_iter=3)], expected_failed_checks=lambda _: SHUFFLED)
 def test_scikit_learn_conventions(estimator, check) -> None:
     check(estimator)
+
+
+def test_in_steps_over_all_samples_a_weight_of_two_is_a_sample_twice() -> None:
+    model = DRNClassifier(
+        (8,), input_gain=5.0, beta=0.01, sweeps=200, batch_size=100, max_iter=3, dtype="float64", random_state=0
+    )
+    check_sample_weight_equivalence_on_dense_data("DRNClassifier", model)
 
 
 def test_it_learns_digits_in_a_pipeline() -> None:

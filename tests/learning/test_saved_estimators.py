@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -66,6 +67,30 @@ def test_a_weight_of_two_is_a_sample_twice(kind) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
     assert np.abs(plain - expected).max() > 1e-4
     assert model.history_.column("loss") == pytest.approx(repeated.history_.column("loss"), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["ep", "bp", "implicit"])
+def test_weights_of_a_deep_resistive_network(method: str) -> None:
+    """The same with sweeps up to the steady state, in double precision."""
+    x, classes = X[::3] / 8.0, Y[::3]
+    weight = np.random.default_rng(1).integers(0, 3, len(x))
+    same = {"max_iter": 3, "batch_size": 200, "sweeps": 300, "dtype": "float64", "random_state": 0, "method": method}
+    model, repeated, plain = (DRNClassifier((6,), learning_rate_init=0.01, **same) for _ in range(3))
+    model.fit(x, classes, sample_weight=3.0 * weight)
+    repeated.fit(x.repeat(weight, axis=0), classes.repeat(weight))
+    expected = repeated.decision_function(x)
+    np.testing.assert_allclose(model.decision_function(x), expected, rtol=0, atol=1e-8)
+    assert np.abs(plain.fit(x, classes).decision_function(x) - expected).max() > 1e-4
+    assert model.history_.column("cost") == pytest.approx(repeated.history_.column("cost"), rel=1e-9)
+    with pytest.raises(ValueError, match="weight"):
+        plain.partial_fit(x, classes, sample_weight=-weight)
+
+
+def test_every_supervised_estimator_takes_weights() -> None:
+    for estimator, target, _ in ESTIMATORS:
+        for name in ("fit", "partial_fit"):
+            taken = "sample_weight" in signature(getattr(estimator, name)).parameters
+            assert taken == (target is not None), (estimator, name)
 
 
 @pytest.mark.parametrize("weight", [np.ones(3), -np.ones(150), np.zeros(150), np.full(150, np.inf)])

@@ -70,6 +70,13 @@ def test_results_do_not_depend_on_threads() -> None:
     one, four = solver.solve(x, threads=1), solver.solve(x, threads=4)
     for name in ("voltages", "currents", "closed", "relative", "iterations"):
         assert getattr(one, name).tobytes() == getattr(four, name).tobytes()
+    # So many sets of conducting diodes that their responses are found by several threads.
+    x = np.random.default_rng(8).normal(size=(400, 4)) * np.array([1.0, 5.0, 0.2, 2.0])
+    one = solver.solve(x)
+    assert len(np.unique(one.closed, axis=0)) > 16
+    cotangent = np.random.default_rng(10).normal(size=one.output.shape)
+    for alone, beside in zip(*(solver.adjoint(one, cotangent, threads=threads) for threads in (1, 4)), strict=True):
+        assert alone.any() and alone.tobytes() == beside.tobytes()
 
 
 def test_a_wrong_start_is_found_out() -> None:
