@@ -114,15 +114,8 @@ def transfer_function(
     (0.75, 4000.0, 750.0)
     """
     circuit = circuit_at_operating_point(source, tolerance)
-    probes = parse_probes(output, circuit)
-    if len(probes) != 1:
-        raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")
-    probe, kind = probes[0], circuit.arrays().kind
-    k = circuit.element_index(input_source)
-    if kind[k] not in (VOLTAGE, CURRENT):
-        raise UsageError(f"{circuit.names[k]} is a {circuit[k].kind}: the input is an independent source")
-    if not isinstance(probe, Probe) or not _readable(probe, circuit):
-        raise UsageError(f"{probe}: the output is v(node), v(a,b), or i(V2) of a voltage source")
+    probe, k = output_and_input(circuit, output, input_source)
+    kind = circuit.arrays().kind
     tested, by = _tested(circuit, k, probe)
     at_input = Probe("i", circuit.names[k]) if kind[k] == VOLTAGE else _across(circuit, k)
     at_output = probe
@@ -134,6 +127,25 @@ def transfer_function(
     unit = f"{probe.unit}/{by[0].unit}"
     gain = TwoSided(float(found.below[0, 0]), float(found.above[0, 0]))
     return Transfer(str(probe), circuit.names[k], gain, unit, from_input, from_output, found.point)
+
+
+def output_and_input(circuit: Circuit, output: str, input_source: str) -> tuple[Probe, int]:
+    """What ``.tf`` names: the output, and the position of the input source.
+
+    Raises
+    ------
+    UsageError
+        Another output than a voltage or the current of a voltage source; no such source.
+    """
+    probes = parse_probes(output, circuit)
+    if len(probes) != 1:
+        raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")
+    probe, k = probes[0], circuit.element_index(input_source)
+    if circuit.arrays().kind[k] not in (VOLTAGE, CURRENT):
+        raise UsageError(f"{circuit.names[k]} is a {circuit[k].kind}: the input is an independent source")
+    if not isinstance(probe, Probe) or not _readable(probe, circuit):
+        raise UsageError(f"{probe}: the output is v(node), v(a,b), or i(V2) of a voltage source")
+    return probe, k
 
 
 def _readable(probe: Probe, circuit: Circuit) -> bool:

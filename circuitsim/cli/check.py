@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, as_dict, read, roles_of, severity
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
-from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem
+from circuitsim.errors import CircuitError, NetlistError, NoSteadyStateError, Problem, TopologyError, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.inspection import Report
@@ -46,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.inspection import inspect_circuit
 
     found = inspect_circuit(deck.circuit)
-    problems = [(severity(p), p) for p in _once([*deck.problems, *deck.notes, *notes, *found.lints])]
+    said = [*deck.problems, *deck.notes, *notes, *_asked_wrongly(deck), *found.lints]
+    problems = [(severity(p), p) for p in _once(said)]
     if found.contradiction is not None:
         problems.append(("error", _as_problem(found.contradiction)))
     _deliver(args, deck.title, problems, found.report, deck, roles)
@@ -54,6 +55,25 @@ def run(args: argparse.Namespace) -> int:
         # The report has the whole message; this line is the result.
         raise type(found.contradiction)(f"{args.deck}: {_count(problems)}; the circuit has no steady state")
     return 0
+
+
+def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
+    """What ``.sens`` and ``.tf`` name that ``sensitivity`` refuses."""
+    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
+
+    for request in deck.analyses:
+        if not isinstance(request, (SensitivityRequest, TransferRequest)):
+            continue
+        from circuitsim.analysis.probes import parse_probes
+        from circuitsim.analysis.transfer import output_and_input
+
+        try:
+            if isinstance(request, TransferRequest):
+                output_and_input(deck.circuit, request.output, request.source)
+            else:
+                parse_probes(" ".join(request.outputs), deck.circuit)
+        except (UsageError, TopologyError) as error:
+            yield Problem("analysis", str(error), request.location)
 
 
 def _once(problems: list[Problem]) -> list[Problem]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
+from circuitsim.cli.options import whole
 from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_tolerance
@@ -89,7 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tolerances(parser)
     parser.add_argument("--observe", metavar="LIST", action=Listed, default="",
                         help="quantities: v(node), v(a,b), i(element), p(element)")  # fmt: skip
-    parser.add_argument("--samples", metavar="N", type=int, default=10_000, help="circuits to draw (%(default)s)")
+    parser.add_argument("--samples", metavar="N", type=whole, default=10_000,
+                        help="circuits to draw (%(default)s; 1e6 is a number too)")  # fmt: skip
     parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
                         help="a range of a good circuit, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
@@ -124,6 +125,23 @@ class OptionGroup:
         """As `argparse` has it, with one name for each option."""
         self.readings[settings.get("dest", name.lstrip("-").replace("-", "_"))] = reading_of(settings)
         self._group.add_argument(name, **settings)
+
+
+def whole(text: str) -> int:
+    """A whole number, also as ``1e6`` or ``20k``: the type of an option of `argparse`.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        It is none.
+    """
+    try:
+        number = parse(text.strip())
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+    if number != int(number):
+        raise ArgumentTypeError(f"{short(text)} is no whole number")
+    return int(number)
 
 
 def spice_number(option: str, text: str) -> float:

@@ -60,6 +60,16 @@ def test_a_clean_deck(command: Command, deck) -> None:
     assert result.out.endswith("\nmy.cir: no problems\n")
 
 
+def test_sens_and_tf_that_cannot_be_done_are_warnings(command: Command, deck) -> None:
+    text = "t\nV1 a 0 1\nR1 a b 1k\nR2 b 0 1k\n.sens v(b) i(R1)\n.tf v(b) V1\n"
+    assert command("check", deck(text)).out.endswith("no problems\n")
+    result = command("check", deck(text + ".sens v(zz)\n.tf v(b) R1\n.tf v(q) V1\n.tf v(b) V9\n"))
+    assert result.code == 0 and result.out.endswith("4 warnings\n")
+    wrong = "no node is called 'zz'", "R1 is a resistor", "no node is called 'q'", "no element is called 'V9'"
+    for line, message in enumerate(wrong, 7):
+        assert f"warning: my.cir:{line}:1: " in result.out and message in result.out
+
+
 def test_structure(command: Command, deck) -> None:
     text = "s\nV1 a b 10\nD1 a p\nD2 b p\nD3 0 a\nD4 0 b\nRL p 0 1k\nV2 a c 1\nV3 b c -9\nR0 x y 0\nR9 x y 1\n"
     result = command("check", deck(text), "--format", "json")

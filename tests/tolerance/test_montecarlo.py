@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from circuitsim.errors import UsageError
 from circuitsim.tolerance.draws import BLOCK, deviations
 from circuitsim.tolerance.specification import parse_specification
 from circuitsim.tolerance.spread import parse_tolerance, spread_of
+from circuitsim.units import parse
 
 CLIPPER = "clipper\nV1 in 0 3\nR1 in out 1k\nR2 out 0 2k\nD1 out x\nR3 x y 100\nV2 y 0 1.5\n"
 
@@ -183,3 +185,13 @@ def test_command(tmp_path, capsys) -> None:
     assert main([*words, "--workers", "0"]) == 2
     assert main([*words[:4], "--samples", "10"]) == 2
     assert "nothing is observed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "code"), [("1e3", 0), ("2k", 0), ("2.5", 2), ("many", 2), ("1e10", 2)])
+def test_a_number_of_samples_as_it_is_written(text: str, code: int, tmp_path: Path) -> None:
+    deck = tmp_path / "divider.cir"
+    deck.write_text("divider\nV1 in 0 10\nR1 in out 1k\nR2 out 0 1k\n")
+    words = ["montecarlo", str(deck), "--tol", "R*=1%", "--observe", "v(out)", "--rows", str(tmp_path / "rows.csv")]
+    assert main([*words, "--samples", text]) == code
+    if not code:
+        assert len((tmp_path / "rows.csv").read_text().splitlines()) == 1 + parse(text)
