@@ -77,8 +77,9 @@ def of_point(point: OperatingPoint) -> str:
     """Drawing, potentials, elements and certificate."""
     found = point.to_dict()
     title = f"{point.circuit.title or 'Operating point'}: {point.status.value}"
-    parts = (html.nodes(found, html.SHOWN), html.branches(found, html.SHOWN), html.certificate(found["certificate"]))
-    return html.section(title, _drawing(point), *parts)
+    laws = html.certificate(found["certificate"], "uniqueness" not in found)
+    tables = (html.nodes(found, html.SHOWN), html.branches(found, html.SHOWN))
+    return html.section(title, _drawing(point), *tables, laws)
 
 
 def of_certificate(certificate: Certificate) -> str:

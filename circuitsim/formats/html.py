@@ -52,10 +52,18 @@ def section(title: str, *parts: str) -> str:
     return f"<div><p><strong>{escape(title)}</strong></p>{''.join(parts)}</div>"
 
 
-def certificate(found: Mapping[str, Any]) -> str:
-    """A certificate (`Certificate.to_dict`) in words: what holds, and how exactly."""
+def certificate(found: Mapping[str, Any], energy: bool = True) -> str:
+    """A certificate (`Certificate.to_dict`) in words: what holds, and how exactly.
+
+    Parameters
+    ----------
+    found : mapping
+    energy : bool
+        Whether the circuit has an energy: without controlled sources.
+    """
     relative = found["relative"]
-    rows = [[words, quantity(found[key], unit), _share(relative[key])] for key, words, unit in LAWS if key in relative]
+    laws = [law for law in LAWS if law[0] in relative and (energy or law[0] != "energy_gap")]
+    rows = [[words, quantity(found[key], unit), _share(relative[key])] for key, words, unit in laws]
     if "devices" in relative:
         gap = quantity(found["device_gap"], "W")
         rows.append(["Every device lies on its curve", gap, _share(relative["devices"])])

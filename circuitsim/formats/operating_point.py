@@ -77,7 +77,7 @@ def _summary(point: Mapping[str, Any]) -> list[str]:
     name = point["solver"]["name"]
     dissipated = sum(max(0.0, b["power"]) for b in point["branches"].values())
     head = f"{point['status']} by {name}; {quantity(dissipated, 'W')} absorbed"
-    return [head, *_verdict(point), "", *_certificate(point["certificate"])]
+    return [head, *_verdict(point), "", *_certificate(point)]
 
 
 _VERDICTS = {
@@ -108,11 +108,17 @@ _UNITS = (
 )
 
 
-def _certificate(certificate: Mapping[str, Any]) -> list[str]:
+def _certificate(point: Mapping[str, Any]) -> list[str]:
+    """All laws; circuits with controlled sources have no energy to minimise."""
+    certificate = point["certificate"]
     relative = certificate["relative"]
+    laws = [law for law in _UNITS if law[0] != "energy_gap" or "uniqueness" not in point]
     rows = [
         ["  " + text, quantity(certificate[key], unit), f"{relative[key]:.1e}" if relative[key] else "0"]
-        for key, text, unit in _UNITS
+        for key, text, unit in laws
     ]
+    if "devices" in relative:
+        gap, share = quantity(certificate["device_gap"], "W"), relative["devices"]
+        rows.append(["  devices off their curves by at most", gap, f"{share:.1e}" if share else "0"])
     head = f"certificate (tolerance {certificate['tolerance']:g})"
     return table([head, "error", "of its local scale"], rows)

@@ -82,7 +82,7 @@ def operating_point(point: OperatingPoint) -> str:
         head += f"<p>Operating points: {escape(point.uniqueness.value)}.</p>"
     return "".join([
         head, drawing(point),
-        "<h2>Certificate</h2>", html.certificate(found["certificate"]),
+        "<h2>Certificate</h2>", html.certificate(found["certificate"], "uniqueness" not in found),
         "<h2>Elements</h2>", _long(html.branches(found)),
         "<h2>Nodes</h2>", _long(html.nodes(found)),
     ])  # fmt: skip

@@ -290,3 +290,12 @@ def test_a_power_beyond_all_doubles_is_said(command: Command, deck) -> None:
     code, out, err = command("solve", deck("large\nV1 a 0 1e308\nR1 a 0 1\n"), "--format", "json")
     assert (code, out) == (2, "")
     assert err.endswith("larger than a double can hold (1.8e308): choose smaller values of the sources\n")
+
+
+def test_the_certificate_has_the_laws_of_the_circuit(command: Command, deck) -> None:
+    plain = command("solve", deck()).out
+    assert "energy above the minimum" in plain and "devices off" not in plain
+    smooth = command("solve", deck("t\nV1 a 0 5\nR1 a b 1k\nD1 b 0 m\n.model m D(IS=1e-14)\n")).out
+    assert "energy above the minimum" in smooth and "devices off their curves by at most" in smooth
+    controlled = command("solve", deck("t\nV1 a 0 1\nR2 a c 1k\nR3 c 0 1k\nE1 b 0 c 0 2\nR1 b 0 1k\n")).out
+    assert "Kirchhoff" in controlled and "energy" not in controlled
