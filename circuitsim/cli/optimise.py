@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from math import isclose
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
@@ -101,4 +102,8 @@ def _formatted(found: Design, form: str) -> str:
     lines += table(["quantity", "value", "target", "error"], goals)
     if found.series:
         lines.append(f"root mean square error {found.error:.3g}; before rounding {found.continuous_error:.3g}")
+    ends = found.bounds
+    held = [name for name, value in found.values.items() if any(isclose(value, x, rel_tol=1e-6) for x in ends[name])]
+    if held:
+        lines.append(f"at a bound: {', '.join(held)} (--adjust NAMES=LOW:HIGH sets others)")
     return "\n".join(lines) + "\n"

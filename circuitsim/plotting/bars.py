@@ -30,7 +30,9 @@ def plot_sensitivity(found: Sensitivity) -> Figure:
     for q, output in enumerate(outputs):
         axes = figure.add_subplot(len(outputs), 1, q + 1)
         rows = [row for row in found.rows(q) if not row.kink]
-        bars(axes, [(row.name, row.per_percent) for row in rows], f"change of {output} for 1 %, {found.units[q]}")
+        label = f"change of {output} for 1 %"
+        bars(axes, [(row.name, row.per_percent) for row in rows], label)
+        measured(axes.xaxis, label, found.units[q])
         if q == 0:
             title(axes, found.point.circuit.title)
     figure.tight_layout()
