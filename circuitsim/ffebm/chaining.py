@@ -10,6 +10,7 @@ A block of one layer has no coupling (U = 0): its state is σ(x), and a chain of
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -65,8 +66,11 @@ class Chaining:
     def __post_init__(self) -> None:
         forms, ends = ("explicit", "implicit"), ("stationary", "elastic")
         check_named(method=(self.method, METHODS), form=(self.form, forms), last=(self.last, ends))
-        if not self.beta != 0:
-            raise UsageError("a nudge of strength zero has no effect: choose another beta")
+        if not isinstance(self.beta, numbers.Real) or not math.isfinite(self.beta) or self.beta == 0:
+            raise UsageError(
+                f"beta must be a finite number other than zero, not {self.beta!r}: chains have no automatic strength; "
+                "lower it where kink_share in the history is large"
+            )
 
 
 class Step(NamedTuple):

@@ -197,6 +197,9 @@ def test_what_makes_no_chain_is_refused() -> None:
         Chaining("backprop")
     with pytest.raises(UsageError, match="beta"):
         Chaining(beta=0.0)
+    for beta in ("auto", np.nan, np.inf):
+        with pytest.raises(UsageError, match="finite number"):
+            Chaining(beta=beta)
     with pytest.raises(UsageError, match="needs a block"):
         Chain([Linear(4, 3)], chaining=Chaining(last="elastic")).gradient((np.ones((2, 4)), np.array([0, 1])), RNG)
 
