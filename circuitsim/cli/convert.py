@@ -9,11 +9,12 @@ from circuitsim.cli.output import add_output, check_target, deliver
 
 EPILOG = """\
 Sub-circuits, parameters and includes are worked out; what remains is one line an element. circuitsim reads it to the
-same operating point, and ngspice runs it (ideal diodes as steep ones, zero-ohm parts as sources of 0 V).
+same operating point, and ngspice runs it (ideal diodes as steep ones, zero-ohm parts as sources of 0 V; with --ngspice
+also devices that it has no model of).
 
 examples:
   circuitsim convert my.cir
-  circuitsim convert my.cir --output flat.cir && ngspice -b flat.cir
+  circuitsim convert my.cir --ngspice --output flat.cir && ngspice -b flat.cir
 """
 
 
@@ -22,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_output(parser, "the flattened deck")
+    more = "write idealised diodes, limiters, varistors, tables and cells as parts and formulas, which ngspice runs"
+    parser.add_argument("--ngspice", action="store_true", help=more)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,5 +36,5 @@ def run(args: argparse.Namespace) -> int:
     roles, notes = roles_of(deck)
     held = [note for note in deck.circuit.notes if note.kind == "switch"]
     report([*deck.problems, *deck.notes, *held, *notes])
-    deliver(dumps(deck.circuit, roles), args.output)
+    deliver(dumps(deck.circuit, roles, ngspice=args.ngspice), args.output)
     return 0

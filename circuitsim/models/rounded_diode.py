@@ -12,7 +12,8 @@ from typing import Any
 
 from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
 from circuitsim.models.shapes import TRIANGLE, Symbol
-from circuitsim.models.smooth import Limits, SmoothDevice
+from circuitsim.models.smooth import Limits, WithoutModel
+from circuitsim.units import exact
 
 OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
 
@@ -65,7 +66,23 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
         out[k] *= p[10] if u >= 0.0 else -p[10]
 
 
-class RoundedDiode(SmoothDevice):
+def _side(volts: str, goff: float, side: tuple[float, ...]) -> str:
+    """The current of a cell in one direction as a formula of its voltage ≥ 0; side: knee, extra slope, rounding,
+    limit."""
+    knee, slope, rounding, limit = side
+    text = f"{exact(goff)}*{volts}"
+    if knee < math.inf:
+        beyond = f"max({volts}-{exact(knee)},0)"
+        ramp = f"{exact(slope)}*{beyond}"
+        if rounding > 0.0:
+            bend = f"min({beyond},{exact(rounding)})"
+            line = f"max({volts}-{exact(knee + rounding)},0)"
+            ramp = f"{exact(0.5 * slope / rounding)}*{bend}*{bend}+{exact(slope)}*{line}"
+        text += f"+{ramp}"
+    return f"({text})" if limit == math.inf else f"{exact(limit)}*tanh(({text})/{exact(limit)})"
+
+
+class RoundedDiode(WithoutModel):
     """Parameters of one idealised diode with rounded knees or limits.
 
     Attributes
@@ -115,6 +132,15 @@ class RoundedDiode(SmoothDevice):
         row = self.row()
         least = 0.0 if self.vrev is None and self.roff is None else -row[9] * self.m
         return Limits(least, row[5] * self.m)
+
+    def junction_text(self, volts: str) -> str:
+        """Both directions, each a sum of ramps, one of them squared within the rounding."""
+        row = self.row()
+        cells, length = exact(row[10]), exact(row[11])
+        forward, reverse = (
+            _side(f"max({sign}{volts}/{length},0)", row[1], row[at : at + 4]) for sign, at in (("", 2), ("-", 6))
+        )
+        return f"{cells}*({forward}-{reverse})"
 
     def region_at(self, voltage: float) -> Region:
         """By the knees."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
 from circuitsim.models.shapes import Symbol, zigzag
-from circuitsim.models.smooth import Limits, SmoothDevice
+from circuitsim.models.smooth import Limits, WithoutModel
+from circuitsim.units import exact
 
 LINEAR, STEEP = Region("linear", False), Region("exponential", True)
 
@@ -31,7 +32,7 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     out[1], out[2] = p[2] * rise, p[1] * (rise - x * math.cosh(x))
 
 
-class SinhCell(SmoothDevice):
+class SinhCell(WithoutModel):
     """Parameters of one cell.
 
     Attributes
@@ -65,6 +66,11 @@ class SinhCell(SmoothDevice):
         """G V0² (cosh(v/V0) − 1)."""
         half = math.sinh(min(0.5 * abs(voltage) / self.v0, 350.0))
         return 2.0 * self.g * self.m * self.v0**2 * half * half
+
+    def junction_text(self, volts: str) -> str:
+        """See `junction`."""
+        _, slope, scale = self.row()
+        return f"{exact(slope * scale)}*sinh({volts}/{exact(scale)})"
 
     def region_at(self, voltage: float) -> Region:
         """Exponential from V0 on."""

@@ -101,4 +101,12 @@ class SmoothDevice(Device):
         return self.junction_energy(junction) + 0.5 * self.row()[0] * current * current
 
 
-__all__ = ["Limits", "SmoothDevice"]
+class WithoutModel(SmoothDevice):
+    """A smooth device that ngspice has no model of; its junction as a formula takes the place of one."""
+
+    @abstractmethod
+    def junction_text(self, volts: str) -> str:
+        """The current, A, as a formula of the junction's voltage, itself a formula in parentheses."""
+
+
+__all__ = ["Limits", "SmoothDevice", "WithoutModel"]

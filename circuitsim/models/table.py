@@ -8,7 +8,8 @@ from typing import Any
 
 from circuitsim.models.base import ElementModel, Parameter, Region
 from circuitsim.models.shapes import Symbol, zigzag
-from circuitsim.models.smooth import Limits, SmoothDevice
+from circuitsim.models.smooth import Limits, WithoutModel
+from circuitsim.units import exact
 
 POINTS = 64
 """Most points of a table."""
@@ -40,7 +41,7 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     out[2 * k + 4], out[2 * k + 5] = -slope * share, share
 
 
-class Table(SmoothDevice):
+class Table(WithoutModel):
     """Points of one table, V and A: ``v1``, ``i1``, ``v2``, ``i2`` …, and ``m`` in parallel."""
 
     junction, by_parameters = staticmethod(junction), staticmethod(by_parameters)
@@ -102,6 +103,16 @@ class Table(SmoothDevice):
         currents = [junction(row, v)[0] for v in ends]
         total = sum(0.5 * (i + j) * (w - v) for v, w, i, j in zip(ends, ends[1:], currents, currents[1:]))
         return total if voltage >= 0.0 else -total
+
+    def junction_text(self, volts: str) -> str:
+        """A straight line, and a ramp for each change of slope."""
+        points = self.points()
+        slopes = [(j - i) / (w - v) for (v, i), (w, j) in pairwise(points)]
+        text = f"({exact(points[0][1])})+{exact(slopes[0])}*({volts}-({exact(points[0][0])}))"
+        for (v, _), before, after in zip(points[1:], slopes, slopes[1:]):
+            if after != before:
+                text += f"+({exact(after - before)})*max({volts}-({exact(v)}),0)"
+        return text
 
     def region_at(self, voltage: float) -> Region:
         """The piece, by the number of its first point."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
 from circuitsim.models.shapes import Symbol, zigzag
-from circuitsim.models.smooth import Limits, SmoothDevice
+from circuitsim.models.smooth import Limits, WithoutModel
+from circuitsim.units import exact
 
 CONDUCTING, OFF = Region("conducting", True), Region("off", False)
 
@@ -31,7 +32,7 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     out[3] = current * math.log(size) if current != 0.0 else 0.0
 
 
-class Varistor(SmoothDevice):
+class Varistor(WithoutModel):
     """Parameters of one varistor.
 
     Attributes
@@ -65,6 +66,11 @@ class Varistor(SmoothDevice):
     def junction_energy(self, voltage: float) -> float:
         """|v| i / (ALPHA + 1)."""
         return voltage * junction(self.row(), voltage)[0] / (self.alpha + 1.0)
+
+    def junction_text(self, volts: str) -> str:
+        """See `junction`."""
+        _, amperes, nominal, exponent = map(exact, self.row())
+        return f"{amperes}*sgn{volts}*pow(abs{volts}/{nominal},{exponent})"
 
     def region_at(self, voltage: float) -> Region:
         """Conducting from its nominal voltage on."""

@@ -185,7 +185,7 @@ def loads(
     return read_deck_text(text, file, folder, allow_include, title).circuit
 
 
-def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
+def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False) -> str:
     """``circuit`` as a flat SPICE deck: ngspice runs it, and reading it back gives the same circuit.
 
     Numbers are exact. Resistors of zero ohm become sources of 0 V (ngspice would take 1 mΩ), ideal diodes name a
@@ -196,6 +196,9 @@ def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
     circuit : Circuit
     roles : Roles, optional
         Written as comment directives, so that the deck can be trained.
+    ngspice : bool
+        Devices that ngspice has no model of (idealised diodes, varistors, tables …) as what it has: resistors, steep
+        diodes and sources, or a formula. Reading that gives other elements with the same laws.
 
     Returns
     -------
@@ -214,7 +217,7 @@ def dumps(circuit: Circuit, roles: Roles | None = None) -> str:
     """
     from circuitsim.netlist.writer import text_of
 
-    return text_of(circuit, roles)
+    return text_of(circuit, roles, ngspice=ngspice)
 
 
 def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = None) -> None:

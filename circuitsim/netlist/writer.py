@@ -10,7 +10,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.models import ELEMENTARY, Device
 from circuitsim.models.formula_law import OfFormula
-from circuitsim.netlist import controlled_writer
+from circuitsim.netlist import controlled_writer, portable
 from circuitsim.netlist.amplifier import DEFINITION
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.units import exact, short
@@ -128,7 +128,9 @@ def with_letter(name: str, letter: str) -> str:
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 
 
-def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None) -> str:
+def text_of(
+    circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None, ngspice: bool = False
+) -> str:
     """The deck; see `circuitsim.netlist.dumps`. With ``timed``, what acts over time too."""
     nodes, changed = node_names(circuit)
     written, names, renamed = element_names(circuit)
@@ -142,7 +144,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
     cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
     kind, first, second, values = circuit.columns()
-    models = ModelCards()
+    models, own_names, own_nodes, ideal = ModelCards(), Names(names), Names(nodes), DIODE in kind
     for k, value in enumerate(values):
         if k in circuit.laws:
             lines += controlled_writer.lines(circuit, k, names, nodes)
@@ -153,10 +155,15 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
             continue
         device = circuit.devices.get(k)
         card, last = cards.get(written[k], ""), exact(value)
+        if device is not None and device.model.dialect and ngspice:
+            ends = nodes[first[k]], nodes[second[k]]
+            lines += portable.lines(device, names[k], *ends, own_names, own_nodes)
+            ideal = True
+            continue
         if device is not None:
             card, last = device.model.spice, models.words(device, names[k], nodes[first[k]], nodes[second[k]])
         lines.append(card.format(name=names[k], first=nodes[first[k]], second=nodes[second[k]], value=last))
-    if DIODE in kind:
+    if ideal:
         lines.append(MODEL)
     lines += models.lines
     if circuit.amplified:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import circuitsim
 from circuitsim.cli import main
-from circuitsim.cli.studies.forward_drop import deck
+from circuitsim.cli.studies.forward_drop import deck, features
 
 
 def test_decks_have_diodes_of_the_drop(tmp_path: Path) -> None:
@@ -33,6 +34,37 @@ def test_a_stored_run_is_continued_and_measured(tmp_path: Path, capsys: pytest.C
     assert (tmp_path / "out" / "forward-drop.png").stat().st_size > 5000
     assert main([*command, "--budget", "0"]) == 0  # nothing is trained again
     assert capsys.readouterr().out == page
+
+
+def test_features_are_means_and_their_negatives() -> None:
+    image = np.zeros((28, 28), dtype=np.uint8)
+    image[2:5, 2:5], image[23, 25], image[0, 0] = 255, 90, 255
+    found = features(np.stack([image, image]).reshape(2, -1), 28)
+    wanted = np.zeros((8, 8))
+    wanted[0, 0], wanted[7, 7] = 1.0, 90.0 / 255.0 / 9.0
+    np.testing.assert_allclose(found, [np.concatenate([wanted.ravel(), -wanted.ravel()])] * 2, atol=1e-15)
+
+
+def test_a_small_run_on_files_of_mnists_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    for name, count in (("train", 400), ("t10k", 100)):
+        labels = rng.integers(0, 10, count).astype(np.uint8)
+        images = np.zeros((count, 28, 28), dtype=np.uint8)
+        for image, label in zip(images, labels):
+            image[4 + label : 10 + label, 4:24] = 255
+        head = {"images-idx3": (2051, count, 28, 28), "labels-idx1": (2049, count)}
+        for kind, content in (("images-idx3", images), ("labels-idx1", labels)):
+            file = tmp_path / "mnist" / f"{name}-{kind}-ubyte"
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(np.array(head[kind], ">i4").tobytes() + content.tobytes())
+    command = ["reproduce", "forward-drop", "--dataset", "mnist", "--data-dir", str(tmp_path), "--drops", "0",
+               "--gains", "4", "--epochs", "2", "--out", str(tmp_path / "out")]  # fmt: skip
+    assert main(command) == 2
+    assert "--samples takes 1 to 400" in capsys.readouterr().err
+    assert main([*command, "--samples", "400"]) == 0
+    assert "# MNIST" in capsys.readouterr().out
+    (row,) = csv.DictReader((tmp_path / "out" / "forward-drop-mnist.csv").read_text().splitlines())
+    assert float(row["accuracy"]) > 20.0
 
 
 @pytest.mark.parametrize(("option", "wrong"), [(["--drops", "0,a"], "numbers"), (["--gains", "0"], "from 0.001")])

@@ -1,6 +1,8 @@
-"""Tests here draw random circuits of devices (`tests/properties/device_circuits.py`)."""
+"""Tests here draw random circuits of devices (`tests/properties/device_circuits.py`) and run ngspice
+(`tests/ngspice/ngspice_runs.py`)."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "properties"))
+for folder in ("properties", "ngspice"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))

@@ -19,11 +19,17 @@ from circuitsim.training.history import Row
 DECK, IDEAL = "learn-digits.cir", ".model circuitsim_ideal D(is=1e-12 n=0.01)"
 """Bundled deck, and the card of its diodes."""
 
+TITLES = {"digits": "Digits", "mnist": "MNIST"}
+"""Of the data sets."""
+
 DROPS, GAINS = "0,0.2,0.4,0.8", "4,16"
 """Forward drops at 1 A, V; factors of the inputs."""
 
 THERMAL = 0.02585
 """Thermal voltage at 27 °C, V."""
+
+BORDER, BLOCK, HELD_OUT = 2, 3, 2000
+"""Pixels cut off around a picture of MNIST, side of the squares whose means remain (8 × 8 of them), and test images."""
 
 
 class DropRun(NamedTuple):
@@ -45,11 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--drops", default=DROPS, metavar="LIST", help=f"forward drops at 1 A, V ({DROPS})")
     parser.add_argument("--gains", default=GAINS, metavar="LIST", help=f"factors of the inputs, V ({GAINS})")
+    of_mnist = "digits, or MNIST as 8 × 8 means of 3 × 3 pixels, with 2,000 of its test images (digits)"
+    parser.add_argument("--dataset", choices=["digits", "mnist"], default="digits", help=of_mnist)
+    parser.add_argument("--data-dir", metavar="DIR", help="folder with MNIST's files (docs/data.md)")
+    parser.add_argument("--samples", type=int, default=4000, metavar="N", help="training images of MNIST (4000)")
     parser.add_argument("--epochs", type=int, default=4, metavar="N", help="passes over the samples (4)")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")
     parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
     add_workers(parser, "this one")
-    parser.add_argument("--out", metavar="DIR", help="write forward-drop.md, .csv and .png here")
+    parser.add_argument("--out", metavar="DIR", help="write forward-drop.md, .csv and .png here, or forward-drop-mnist")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,17 +68,20 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         args.decks = scratch if args.runs is None else args.runs
         Path(args.decks).mkdir(parents=True, exist_ok=True)
+        if args.dataset == "mnist":
+            _write_mnist(args)
         found, interrupted = run_cases(_one, [(drop, gain) for gain in gains for drop in drops], args)
         results = [one for one in found if one is not None]
         if not results:
             raise UsageError("no network finished an epoch; give more time with --budget")
         carried = [_carried(one, results, args) for one in results]
-    page = page_of(results, carried, args.epochs)
+    page = page_of(results, carried, args)
     print(page, end="")
     if args.out is not None:
-        write_results(Path(args.out), "forward-drop", page, _table(results, carried))
-        _draw(results, carried, Path(args.out) / "forward-drop.png")
-        print(f"written to {args.out}: forward-drop.md, forward-drop.csv, forward-drop.png")
+        name = "forward-drop" if args.dataset == "digits" else f"forward-drop-{args.dataset}"
+        write_results(Path(args.out), name, page, _table(results, carried))
+        _draw(results, carried, Path(args.out) / f"{name}.png", TITLES[args.dataset])
+        print(f"written to {args.out}: {name}.md, {name}.csv, {name}.png")
     return 130 if interrupted else 0
 
 
@@ -97,11 +110,44 @@ def deck(drop: float, folder: Path) -> str:
     return str(path)
 
 
+def _write_mnist(args: argparse.Namespace) -> None:
+    """Files of training images, drawn by chance, and of test images, for the 128 inputs of the deck."""
+    import numpy as np
+
+    from circuitsim._files import atomic_write
+    from circuitsim.datasets import load
+
+    images = load("mnist", args.data_dir)
+    if not 0 < args.samples <= len(images.train):
+        raise UsageError(f"--samples takes 1 to {len(images.train)}, not {args.samples}")
+    rows = np.random.default_rng(0).permutation(len(images.train))[: args.samples]
+    sets = {"train": (images.train[rows], images.train_labels[rows]),
+            "test": (images.test[:HELD_OUT], images.test_labels[:HELD_OUT])}  # fmt: skip
+    for name, (pixels, labels) in sets.items():
+        file = io.BytesIO()
+        np.savez(file, x=features(pixels, images.shape[0]), y=labels)
+        atomic_write(Path(args.decks) / f"mnist-{name}.npz", file.getvalue())
+
+
+def features(pixels: Any, side: int) -> Any:
+    """Means of squares of pixels, 0 … 1, and their negatives (samples, 128), from images (samples, side²) of bytes."""
+    import numpy as np
+
+    inner = pixels.reshape(-1, side, side)[:, BORDER : side - BORDER, BORDER : side - BORDER] / 255.0
+    count = (side - 2 * BORDER) // BLOCK
+    means = inner.reshape(-1, count, BLOCK, count, BLOCK).mean(axis=(2, 4)).reshape(len(pixels), -1)
+    return np.concatenate([means, -means], axis=1)
+
+
 def _options(drop: float, gain: float, args: argparse.Namespace) -> dict[str, Any]:
     """What ``circuitsim train`` takes."""
+    folder = Path(args.decks)
+    data: dict[str, Any] = {"data": "digits", "split": 0.25}
+    if args.dataset == "mnist":
+        data = {"data": str(folder / "mnist-train.npz"), "test": str(folder / "mnist-test.npz")}
     return {
-        "model": "circuit", "deck": deck(drop, Path(args.decks)), "data": "digits", "gain": gain, "split": 0.25,
-        "scatter": 0.3, "method": "implicit", "batch": 16, "seed": 0,
+        "model": "circuit", "deck": deck(drop, folder), "gain": gain, "scatter": 0.3, "method": "implicit",
+        "batch": 16, "seed": 0, **data,
     }  # fmt: skip
 
 
@@ -162,12 +208,16 @@ def _rows(results: list[DropRun], carried: list[float | None]) -> list[tuple[Any
     ]  # fmt: skip
 
 
-def page_of(results: list[DropRun], carried: list[float | None], epochs: int) -> str:
+def page_of(results: list[DropRun], carried: list[float | None], args: argparse.Namespace) -> str:
     """The results as a page."""
+    more, held = "", "a quarter of the samples held out"
+    if args.dataset == "mnist":
+        more = f" --dataset mnist --samples {args.samples}"
+        held = f"{args.samples} training images as 8 × 8 means, accuracy on {HELD_OUT} test images"
     lines = [
-        "# Digits: accuracy against the diodes' forward drop", "",
-        f"`circuitsim reproduce forward-drop --epochs {epochs}`: `netlists/learn-digits.cir`, 20 diodes between free "
-        "nodes, implicit differentiation, Adam, batch 16, seed 0, a quarter of the samples held out.", "",
+        f"# {TITLES[args.dataset]}: accuracy against the diodes' forward drop", "",
+        f"`circuitsim reproduce forward-drop{more} --epochs {args.epochs}`: `netlists/learn-digits.cir`, 20 diodes "
+        f"between free nodes, implicit differentiation, Adam, batch 16, seed 0, {held}.", "",
         "Drop at 1 A (0: ideal diodes); trained with ideal diodes: the same conductances for all rows of a gain.", "",
         "| gain | drop, V | epochs | accuracy, % | trained with ideal diodes, % | most current of a diode, A "
         "| worst certificate | share uncertified |",
@@ -191,7 +241,7 @@ def _table(results: list[DropRun], carried: list[float | None]) -> str:
     return text.getvalue()
 
 
-def _draw(results: list[DropRun], carried: list[float | None], path: Path) -> None:
+def _draw(results: list[DropRun], carried: list[float | None], path: Path, title: str) -> None:
     """Accuracy over drop."""
     from matplotlib.figure import Figure
 
@@ -206,6 +256,6 @@ def _draw(results: list[DropRun], carried: list[float | None], path: Path) -> No
         ideal = [(row[1], row[4]) for row in own if row[4] is not None]
         axes.plot(*zip(*ideal), marker="s", linestyle="--", color=f"C{k}",
                   label=f"gain {gain:g}, trained with ideal diodes")  # fmt: skip
-    axes.set(xlabel="forward drop at 1 A, V", ylabel="held-out accuracy, %", title="Digits, 20 junction diodes")
+    axes.set(xlabel="forward drop at 1 A, V", ylabel="held-out accuracy, %", title=f"{title}, 20 junction diodes")
     axes.legend(frameon=False, fontsize="small")
     save_figure(figure, path)

@@ -1,0 +1,68 @@
+"""Devices that ngspice has no model of, written for it: its answers and those of the text read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from device_circuits import limiter, piecewise_diode, rounded_diode, sinh_cell, table, varistor
+from ngspice_runs import CONTROL, PROGRAM, run
+
+import circuitsim
+from circuitsim import Circuit
+from circuitsim.models import Device
+from circuitsim.netlist import dumps, loads
+
+Make = Callable[[np.random.Generator], Device]
+ACCURATE = f".options gmin=1e-30 reltol=1e-8\n{CONTROL}"
+STEEP = 0.03
+"""Drop of the diodes that stand for ideal ones, V."""
+
+
+def one(make: Make, seed: int) -> Circuit:
+    """A source, resistors and a device whose second node is ground, a node, or whose first is ground."""
+    rng = np.random.default_rng(seed)
+    c, volts = Circuit(f"{make.__name__} {seed}"), rng.uniform(2.0, 40.0) * rng.choice([-1.0, 1.0])
+    c.voltage_source("V1", "in", "0", volts)
+    c.resistor("R1", "in", "a", 10.0 ** rng.uniform(1, 4))
+    ends = [("a", "0"), ("a", "b"), ("0", "a")][seed % 3]
+    if "b" in ends:
+        c.resistor("R2", "b", "0", 10.0 ** rng.uniform(1, 3))
+    c.device("X.D1" if seed % 2 else "D1", *ends, make(rng))
+    return c
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="ngspice is not installed")
+@pytest.mark.parametrize("make", [varistor, sinh_cell, table, rounded_diode, piecewise_diode, limiter])
+def test_ngspice_has_the_same_potentials(make: Make) -> None:
+    compared = 0
+    for seed in range(6):
+        c = one(make, seed)
+        theirs, _ = run(dumps(c, ngspice=True).replace(".op\n.end\n", ACCURATE), {})
+        if not theirs:
+            continue  # it did not converge
+        compared += 1
+        point, size = circuitsim.solve(c), abs(c.arrays().value[0])
+        off = STEEP if make in (piecewise_diode, limiter) else 1e-6 * size
+        for node in c.node_names[1:]:
+            assert theirs[node] == pytest.approx(point[node], rel=0.0, abs=off), (seed, node)
+    assert compared >= 4
+
+
+@pytest.mark.parametrize("make", [varistor, sinh_cell, table, rounded_diode, piecewise_diode, limiter])
+def test_the_text_reads_back_to_the_same_operating_point(make: Make) -> None:
+    for seed in range(6):
+        c = one(make, seed)
+        text = dumps(c, ngspice=True)
+        assert not any(word in text for word in ("VARISTOR", "SINH", "PWL", "LIMITER", "vfwd="))
+        before, after = circuitsim.solve(c), circuitsim.solve(loads(text))
+        for node in c.node_names[1:]:
+            assert after[node] == pytest.approx(before[node], rel=1e-9, abs=1e-9 * abs(c.arrays().value[0]))
+
+
+def test_names_in_use_are_kept() -> None:
+    c = circuitsim.loads("t\nV1 D1.before 0 5\nR1 D1.before a 1k\nBD1 a 0 I={1u*sinh(v(a))}\nD1 a 0 x\n"
+                         ".model x LIMITER(IMAX=1m)\n")  # fmt: skip
+    point, again = circuitsim.solve(c), circuitsim.solve(loads(dumps(c, ngspice=True)))
+    assert again["D1.before"] == 5.0 and again["a"] == pytest.approx(point["a"], rel=1e-12)
