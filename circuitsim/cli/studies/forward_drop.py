@@ -214,6 +214,8 @@ def page_of(results: list[DropRun], carried: list[float | None], args: argparse.
     if args.dataset == "mnist":
         more = f" --dataset mnist --samples {args.samples}"
         held = f"{args.samples} training images as 8 × 8 means, accuracy on {HELD_OUT} test images"
+    for option, given, usual in (("drops", args.drops, DROPS), ("gains", args.gains, GAINS)):
+        more += "" if given == usual else f" --{option} {given}"
     lines = [
         f"# {TITLES[args.dataset]}: accuracy against the diodes' forward drop", "",
         f"`circuitsim reproduce forward-drop{more} --epochs {args.epochs}`: `netlists/learn-digits.cir`, 20 diodes "
