@@ -171,7 +171,9 @@ class Course:
             at = int(walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
             self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
             walk.x[:] = new
-        walk.conducting[:] = walk.found
+        # Switches keep their states through the jump: what controls them is only known after it.
+        d = problem.diodes.size
+        walk.conducting[:d] = walk.found[:d]
 
     def _moved(self, before: np.ndarray) -> tuple[np.ndarray, float, list[np.ndarray]]:
         """States (q,) after a jump from those before, the energy that sources deliver, and what conducts impulses."""

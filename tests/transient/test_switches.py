@@ -187,3 +187,17 @@ R3 b 0 50
     theirs = [float(line.split("=")[1]) for line in done.stdout.splitlines() if line.startswith("v(b)[")]
     ours = run_deck(read_deck_text(f"transformer\n{cards}.tran 1u 2m uic\n"))
     assert ours.voltage("b", times=[400e-6, 1100e-6, 1900e-6]) == pytest.approx(theirs, abs=2e-3)
+
+
+@pytest.mark.parametrize("method", ["exact", "implicit"])
+def test_a_switch_keeps_its_state_through_a_jump_of_its_control(method: str) -> None:
+    """5 V on 1 F meet 3 F: 1.25 V lie between both thresholds, so the switch stays open as stated."""
+    circuit = Circuit("initial values that a loop contradicts")
+    circuit.add("C", "C1", "a", "0", 1.0)
+    circuit.add("C", "C2", "a", "0", 3.0)
+    circuit.resistor("R1", "a", "0", 1e3)
+    circuit.resistor("S1", "a", "0", 1e6)
+    switches = {"S1": Switch(("a", "0"), 1.5, 1.0, on=1.0, off=1e6)}
+    run = transient(circuit, 0.1, {}, {"C1": 5.0}, 11, switches=switches, method=method)
+    assert not run.events or run.events[-1].changed == ()
+    assert run.voltage("a")[-1] == pytest.approx(1.25 * math.exp(-0.1 * (1e-3 + 1e-6) / 4.0), rel=1e-6)
