@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -27,6 +29,7 @@ from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
+from numba.np import arrayobj
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
@@ -35,6 +38,8 @@ _ENVIRONMENT = "_ZN08NumbaEnv"
 _SHARED = Path(__file__).parent / "_graphs.py"
 
 _RUNTIME = "NRT_"
+_OURS = "10circuitsim"
+"""What the names of this package's functions contain, as numba mangles them."""
 _OWN = ".whole"
 
 PARTS, SIZE = "parts", "bytes of bitcode"
@@ -106,6 +111,19 @@ def _link(module: Any, library: Any) -> None:
     module.link_in(part, preserve=True)
 
 
+_fix_integer_index = arrayobj.fix_integer_index
+
+
+def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """An index into an array, as numba makes it, without the test whether it counts from the end.
+
+    In kernels of this package only constants are negative.
+    """
+    if isinstance(index, ir.Constant) or _OURS not in builder.function.name:
+        return _fix_integer_index(context, builder, kind, index, size)
+    return context.cast(builder, index, kind, types.intp)
+
+
 @contextmanager
 def _parts_only(codegen: Any) -> Iterator[None]:
     """While this lasts, what numba compiles are parts (the compiler's lock is held).
@@ -113,12 +131,12 @@ def _parts_only(codegen: Any) -> Iterator[None]:
     The collector of reference cycles waits meanwhile: it would walk the compiler's many objects again and again.
     """
     before, collecting = codegen._library_class, gc.isenabled()
-    codegen._library_class = PartLibrary
+    codegen._library_class, arrayobj.fix_integer_index = PartLibrary, _index
     gc.disable()
     try:
         yield
     finally:
-        codegen._library_class = before
+        codegen._library_class, arrayobj.fix_integer_index = before, _fix_integer_index
         if collecting:
             gc.enable()
 

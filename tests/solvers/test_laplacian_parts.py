@@ -155,6 +155,23 @@ def test_panels_hold_the_filled_pattern(widest):
         assert np.all(np.isin(needed, rows))
 
 
+@pytest.mark.parametrize("widest", [3, 64])
+def test_updates_name_the_rows_of_their_targets(widest):
+    n, a, b = mesh(9, 11)
+    symbolic = panels(predict(n, a, b), widest)
+    rows = [symbolic.rows[symbolic.row_ptr[t] : symbolic.row_ptr[t + 1]] for t in range(symbolic.panels)]
+    columns = np.diff(symbolic.first)
+    for s in range(symbolic.panels):
+        u = np.arange(symbolic.update_ptr[s], symbolic.update_ptr[s + 1])
+        lo = np.append(symbolic.lo[u], rows[s].size - 1)
+        assert lo[0] == columns[s]
+        for k, t in zip(u, symbolic.target[u]):
+            held = symbolic.held[symbolic.held_ptr[k] : symbolic.held_ptr[k + 1]]
+            assert np.array_equal(rows[t][held], rows[s][symbolic.lo[k] :])
+            across = lo[k - u[0] + 1] - lo[k - u[0]]
+            assert np.array_equal(held < columns[t], np.arange(held.size) < across)
+
+
 def test_lists_are_sorted_together():
     rng = np.random.default_rng(6)
     sizes = rng.integers(0, 9, 20)

@@ -17,8 +17,9 @@ slot = np.uint64
 ONE, SIX, LOWEST_SIX, NOTHING = slot(1), slot(6), slot(63), slot(0)
 
 WIDE = 2_600
-"""Most coordinates that may be left when each is joined to five others or more: of meshes and crossbars with as many
-left (half of theirs) millions of updates are still to come, which counting would take milliseconds to find out."""
+"""Most coordinates that may be left when each is joined to five others or more, and half of those when each is joined
+to four: of meshes and crossbars with as many left millions of updates are still to come, which counting would take
+milliseconds to find out."""
 
 DENSE = 4
 """Rows of bits take the place of lists once each coordinate is joined to so many others and at most `WIDE` are left."""
@@ -85,7 +86,7 @@ def in_order(n, near, lists, queue, late, size, limit):
         level = degree[k]
         used, size = ptr[step], level - n * late[k]
         rest = n - step
-        if (size >= 5 and rest > WIDE) or read // PATIENCE > limit or exceeds(updates, ends, rest, limit):
+        if (size >= 4 and rest > (WIDE if size > 4 else 2 * WIDE)) or read // PATIENCE > limit or exceeds(updates, ends, rest, limit):
             break
         if size >= DENSE and rest <= WIDE:
             step, members = eliminate_rows(near, lists, queue, mark, late, step, updates, limit, position, ptr, members)

@@ -5,7 +5,7 @@ edge the weight zero, so one analysis serves every set of conducting diodes.
 """
 
 from circuitsim.solvers.laplacian.factor import SHORT, Factor, factor
-from circuitsim.solvers.laplacian.solve import refine, residual, solve
+from circuitsim.solvers.laplacian.solve import solve
 from circuitsim.solvers.laplacian.symbolic import Pattern, Symbolic, analyse, panels, predict
 
 __all__ = [
@@ -17,7 +17,5 @@ __all__ = [
     "factor",
     "panels",
     "predict",
-    "refine",
-    "residual",
     "solve",
 ]

@@ -229,7 +229,7 @@ def _update_degrees(
             _adopt(k, i, after_member, tail)
         else:
             degree[i] = min(degree[i], d)
-            slot = h % bucket.size
+            slot = h & (bucket.size - 1)
             chain[i] = bucket[slot]
             bucket[slot] = i
             code[i] = slot
@@ -287,7 +287,10 @@ def amd(ptr, idx, dense, late):
     stamp = np.ones(n, np.int64)  # 0: absorbed element
     head = np.full(n + 1, -1, np.int32)
     after, before = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    bucket, chain = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    buckets = 1  # a power of two
+    while buckets < n:
+        buckets *= 2
+    bucket, chain = np.full(buckets, -1, np.int32), np.full(n, -1, np.int32)
     after_member = np.full(n, -1, np.int32)
     order = np.empty(n, np.int64)
     is_late = np.zeros(n, np.bool_)

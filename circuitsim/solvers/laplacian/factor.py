@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuitsim._jit import with_threads
 from circuitsim.solvers.laplacian import panel
 from circuitsim.solvers.laplacian.symbolic import Symbolic
 from circuitsim.solvers.laplacian.tile import OVERREAD
@@ -16,11 +15,6 @@ from circuitsim.solvers.laplacian.tile import OVERREAD
 SHORT = 1e120
 #: Weights beyond this could add up to infinity.
 LARGEST = 1e280
-
-#: With fewer panels than this, threads cost more than they bring.
-PARALLEL = 2000
-#: Independent parts a thread.
-PIECES = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,20 +83,8 @@ def _memory(symbolic: Symbolic, previous: Factor | None, recycle: bool) -> tuple
     return values, pivots
 
 
-def _run(
-    symbolic: Symbolic, active: np.ndarray, weights: np.ndarray, values: np.ndarray, pivots: np.ndarray, threads: int
-) -> None:
-    """Factor the active panels."""
-    arrays = symbolic.arrays
-    if threads > 1 and symbolic.panels > PARALLEL:
-        task, rest = panel.independent_ranges(active, symbolic.above, arrays, PIECES * threads)
-        with_threads(threads, panel.factor_tasks, task, active, arrays, weights, values, pivots)
-        active = rest
-    panel.factor_range(0, symbolic.panels, active, arrays, weights, values, pivots)
-
-
 def factor(
-    symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False, threads: int = 1
+    symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False
 ) -> Factor:
     """Factor the Laplacian with these edge weights.
 
@@ -116,8 +98,6 @@ def factor(
         a factorisation from nothing.
     recycle : bool
         Take the memory of `previous`, which cannot be used afterwards; saves a copy as long as the factor.
-    threads : int
-        Threads that share independent parts of a large factorisation; the result does not depend on it.
 
     Raises
     ------
@@ -134,7 +114,7 @@ def factor(
             raise ValueError("previous factor's memory was recycled for a later one")
         active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
     values, pivots = _memory(symbolic, previous, recycle)
-    _run(symbolic, active, weights, values, pivots, threads)
+    panel.factor_active(active, symbolic.arrays, weights, values, pivots)
     pinned = np.sort(symbolic.pattern.order[pivots == 0.0])
     for array in (weights, values, pivots, pinned):
         array.setflags(write=False)

@@ -100,9 +100,17 @@ def panel_rows(row_ptr, rows, first, cut, owner):
 
 @jit()
 def updates(cut, ptr, rows):
-    """Which panel updates which: for panel t, sources ``source[begin[t]:begin[t+1]]`` ascending, with row range lo..hi.
+    """Which panels each panel updates, and where its rows are in them.
 
-    Rows ``lo:hi`` (local to the source) are columns of t; rows from ``lo`` to the end, ground included, are updated.
+    Returns
+    -------
+    begin, target, lo : ndarray of int64, int32, int64
+        Panel s updates ``target[begin[s]:begin[s + 1]]``, ascending. Its rows from ``lo`` (local) to the next one's
+        are columns of that target; rows from ``lo`` to the end, ground included, are updated.
+    held_ptr, held : ndarray of int64, int32
+        ``held[held_ptr[u]:held_ptr[u + 1]]``: these rows' places among the rows of the target of update u.
+    owner, above : ndarray of int32
+        The panel of each column; the first panel that each panel updates, -1 where there is none.
     """
     n = cut[cut.size - 1]
     m = cut.size - 1
@@ -111,19 +119,9 @@ def updates(cut, ptr, rows):
     for t in range(m):
         owner[cut[t] : cut[t + 1]] = t
     begin = np.zeros(m + 1, np.int64)
+    target, lo = np.empty(0, np.int32), np.empty(0, np.int64)
     for sweep in range(2):
-        if sweep == 1:
-            for t in range(m):
-                begin[t + 1] += begin[t]
-            source = np.empty(begin[m], np.int32)
-            lo = np.empty(begin[m], np.int64)
-            hi = np.empty(begin[m], np.int64)
-            free = begin[:m].copy()
-        else:
-            source = np.empty(0, np.int32)
-            lo = np.empty(0, np.int64)
-            hi = np.empty(0, np.int64)
-            free = np.empty(0, np.int64)
+        put = 0
         for s in range(m):
             p = ptr[s] + cut[s + 1] - cut[s]
             end = ptr[s + 1] - 1
@@ -131,18 +129,50 @@ def updates(cut, ptr, rows):
                 above[s] = owner[rows[p]]
             while p < end:
                 t = owner[rows[p]]
-                q = p + 1
-                while q < end and rows[q] < cut[t + 1]:
-                    q += 1
-                if sweep == 0:
-                    begin[t + 1] += 1
-                else:
-                    source[free[t]] = s
-                    lo[free[t]] = p - ptr[s]
-                    hi[free[t]] = q - ptr[s]
-                    free[t] += 1
-                p = q
-    return begin, source, lo, hi, owner, above
+                if sweep == 1:
+                    target[put] = t
+                    lo[put] = p - ptr[s]
+                put += 1
+                while p < end and rows[p] < cut[t + 1]:
+                    p += 1
+            begin[s + 1] = put
+        if sweep == 0:
+            target, lo = np.empty(put, np.int32), np.empty(put, np.int64)
+    held_ptr, held = _held_rows(ptr, rows, begin, target, lo)
+    return begin, target, lo, held_ptr, held, owner, above
+
+
+@jit()
+def _held_rows(ptr, rows, begin, target, lo):
+    """Places of each update's rows among the rows of its target (see `updates`)."""
+    m = ptr.size - 1
+    pairs = target.size
+    source, held_ptr = np.empty(pairs, np.int32), np.zeros(pairs + 1, np.int64)
+    first, of_target = np.zeros(m + 1, np.int64), np.empty(pairs, np.int32)
+    for s in range(m):
+        for u in range(begin[s], begin[s + 1]):
+            source[u] = s
+            held_ptr[u + 1] = held_ptr[u] + ptr[s + 1] - ptr[s] - lo[u]
+            first[target[u] + 1] += 1
+    for t in range(m):
+        first[t + 1] += first[t]
+    free = first[:m].copy()
+    for u in range(pairs):
+        of_target[free[target[u]]] = u
+        free[target[u]] += 1
+    held = np.empty(held_ptr[pairs], np.int32)
+    local = np.empty(rows[rows.size - 1] + 1 if rows.size else 0, np.int32)  # ground is the last row
+    for t in range(m):
+        if first[t] == first[t + 1]:
+            continue
+        for p in range(ptr[t], ptr[t + 1]):
+            local[rows[p]] = p - ptr[t]
+        for k in range(first[t], first[t + 1]):
+            u = of_target[k]
+            row = ptr[source[u]] + lo[u] - held_ptr[u]
+            for q in range(held_ptr[u], held_ptr[u + 1]):
+                held[q] = local[rows[row + q]]
+    return held_ptr, held
 
 
 @jit()

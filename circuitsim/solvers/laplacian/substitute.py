@@ -7,21 +7,20 @@ instruction serves the group. Everything is in elimination order.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from circuitsim._jit import jit
 from circuitsim.solvers.laplacian.tile import LANES, pull_four, pull_one, push_four, push_one
 
-#: Right-hand sides worked on together. Fixed, so that the bits do not depend on the number of threads.
+#: Right-hand sides worked on together.
 GROUP = LANES
 
 
 @jit(fastmath={"contract", "reassoc"})
-def _dot(u, v):
-    """Scalar product; the order is the compiler's (vector lanes)."""
+def _dot(u, i, v, j, count):
+    """Scalar product of ``count`` numbers of u from i and of v from j; the order is the compiler's (vector lanes)."""
     s = 0.0
-    for i in range(u.size):
-        s += u[i] * v[i]
+    for k in range(count):
+        s += u[i + k] * v[j + k]
     return s
 
 
@@ -38,25 +37,22 @@ def forward(first, row_ptr, rows, offset, values, x):
     """x_j += l_kj x_k for each eliminated k: currents move to the nodes that are left (and to ground)."""
     moved = np.empty(_tallest(row_ptr), np.float64)
     for t in range(first.size - 1):
-        width = first[t + 1] - first[t]
-        below = row_ptr[t] + width
-        tall = row_ptr[t + 1] - 1 - below
-        height = width + tall + 1
-        own = x[first[t] : first[t + 1]]
-        gathered = moved[:tall]
-        gathered[:] = 0.0
+        own, width = first[t], first[t + 1] - first[t]
+        below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
+        tall = height - width - 1
+        for i in range(tall):
+            moved[i] = 0.0
         for k in range(width):
-            current = own[k]
+            current = x[own + k]
             if current == 0.0:
                 continue
-            base = offset[t] + k * height
+            share = offset[t] + k * height
             for i in range(k + 1, width):
-                own[i] += values[base + i] * current
-            share = values[base + width : base + width + tall]
+                x[own + i] += values[share + i] * current
             for i in range(tall):
-                gathered[i] += share[i] * current
+                moved[i] += values[share + width + i] * current
         for i in range(tall):
-            x[rows[below + i]] += gathered[i]
+            x[rows[below + i]] += moved[i]
 
 
 @jit()
@@ -64,19 +60,16 @@ def backward(first, row_ptr, rows, offset, values, pivots, x):
     """x_k = x_k / p_k + Σ_j l_kj x_j from the last node back; x_k = 0 where p_k = 0."""
     fetched = np.empty(_tallest(row_ptr), np.float64)
     for t in range(first.size - 2, -1, -1):
-        width = first[t + 1] - first[t]
-        below = row_ptr[t] + width
-        tall = row_ptr[t + 1] - 1 - below
-        height = width + tall + 1
-        own = x[first[t] : first[t + 1]]
+        own, width = first[t], first[t + 1] - first[t]
+        below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
+        tall = height - width - 1
         for i in range(tall):
             fetched[i] = x[rows[below + i]]
         for k in range(width - 1, -1, -1):
-            p = pivots[first[t] + k]
-            base = offset[t] + k * height
-            known = own[k] / p if p > 0.0 else 0.0
-            known += _dot(values[base + k + 1 : base + width], own[k + 1 :])
-            own[k] = known + _dot(values[base + width : base + width + tall], fetched[:tall])
+            p, share = pivots[own + k], offset[t] + k * height
+            known = x[own + k] / p if p > 0.0 else 0.0
+            known += _dot(values, share + k + 1, x, own + k + 1, width - k - 1)
+            x[own + k] = known + _dot(values, share + width, fetched, 0, tall)
 
 
 @jit()
@@ -84,15 +77,13 @@ def forward_group(first, row_ptr, rows, offset, values, x):
     """`forward` for a group of right-hand sides; ``x`` is flat, `GROUP` values a node."""
     moved = np.empty(_tallest(row_ptr) * GROUP, np.float64)
     for t in range(first.size - 1):
-        width = first[t + 1] - first[t]
-        below = row_ptr[t] + width
-        tall = row_ptr[t + 1] - 1 - below
-        height = width + tall + 1
-        own = first[t] * GROUP
+        node, width = first[t], first[t + 1] - first[t]
+        below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
+        tall, start, own = height - width - 1, offset[t], node * GROUP
         moved[: tall * GROUP] = 0.0
         k = 0
         while k < width:
-            base = offset[t] + k * height
+            base = start + k * height
             if k + 4 <= width:
                 for j in range(3):
                     here = own + (k + j) * GROUP
@@ -124,11 +115,9 @@ def backward_group(first, row_ptr, rows, offset, values, pivots, x):
     """`backward` for a group of right-hand sides; ``x`` is flat, `GROUP` values a node."""
     fetched = np.empty(_tallest(row_ptr) * GROUP, np.float64)
     for t in range(first.size - 2, -1, -1):
-        width = first[t + 1] - first[t]
-        below = row_ptr[t] + width
-        tall = row_ptr[t + 1] - 1 - below
-        height = width + tall + 1
-        own = first[t] * GROUP
+        node, width = first[t], first[t + 1] - first[t]
+        below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
+        tall, start, own = height - width - 1, offset[t], node * GROUP
         for i in range(tall):
             source = rows[below + i] * GROUP
             for m in range(GROUP):
@@ -137,9 +126,9 @@ def backward_group(first, row_ptr, rows, offset, values, pivots, x):
         while k > 0:
             if k % 4 == 0:
                 k -= 4
-                base = offset[t] + k * height
+                base = start + k * height
                 for j in range(4):
-                    _own_current(pivots, first[t] + k + j, x)
+                    _own_current(pivots, node + k + j, x)
                 here = own + k * GROUP
                 pull_four(values, base + width, height, tall, fetched, 0, x, here)
                 pull_four(values, base + k + 4, height, width - k - 4, x, here + 4 * GROUP, x, here)
@@ -148,9 +137,9 @@ def backward_group(first, row_ptr, rows, offset, values, pivots, x):
                     pull_one(values, base + j * height + k + j + 1, height, 3 - j, x, there + GROUP, x, there)
             else:
                 k -= 1
-                base = offset[t] + k * height
+                base = start + k * height
                 here = own + k * GROUP
-                _own_current(pivots, first[t] + k, x)
+                _own_current(pivots, node + k, x)
                 pull_one(values, base + width, height, tall, fetched, 0, x, here)
                 pull_one(values, base + k + 1, height, width - k - 1, x, here + GROUP, x, here)
 
@@ -196,34 +185,3 @@ def solve_many(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs,
         many = min(GROUP, cases - begin)
         work[:] = 0.0
         _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover)
-
-
-@jit(parallel=True)
-def solve_parallel(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
-    """`solve_many` with a group a task, on numba's threads."""
-    cases = rhs.shape[1]
-    for task in prange((cases + GROUP - 1) // GROUP):
-        begin = task * GROUP
-        many = min(GROUP, cases - begin)
-        work = np.zeros(order.size * GROUP, np.float64)
-        _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover)
-
-
-@jit()
-def subtract_flows(a, b, weights, x, missing, scale):
-    """Subtract from ``missing`` what flows out of each node, and add up the local ``scale`` of these flows."""
-    n = x.size
-    for e in range(a.size):
-        i, j = a[e], b[e]
-        if i == j or weights[e] == 0.0:
-            continue
-        u = x[i] if i < n else 0.0
-        v = x[j] if j < n else 0.0
-        flow = weights[e] * (u - v)
-        size = weights[e] * (abs(u) + abs(v))
-        if i < n:
-            missing[i] -= flow
-            scale[i] += size
-        if j < n:
-            missing[j] += flow
-            scale[j] += size

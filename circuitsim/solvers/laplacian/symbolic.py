@@ -68,9 +68,10 @@ class Symbolic:
     offset: np.ndarray
     above: np.ndarray
     update_ptr: np.ndarray
-    update_source: np.ndarray
-    update_lo: np.ndarray
-    update_hi: np.ndarray
+    target: np.ndarray
+    lo: np.ndarray
+    held_ptr: np.ndarray
+    held: np.ndarray
     edge_ptr: np.ndarray
     edges: np.ndarray
     place: np.ndarray
@@ -93,10 +94,10 @@ class Symbolic:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the kernels of `panel` take."""
+        """What `panel.factor_active` takes."""
         return (
-            self.first, self.row_ptr, self.rows, self.offset, self.update_ptr, self.update_source, self.update_lo,
-            self.update_hi, self.edge_ptr, self.edges, self.place,
+            self.first, self.row_ptr, self.offset, self.update_ptr, self.target, self.lo, self.held_ptr, self.held,
+            self.edge_ptr, self.edges, self.place,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -190,9 +191,10 @@ def dense(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
         offset=np.array([0, n * (n + 1)][: one + 1]),
         above=np.full(one, -1, np.int32),
         update_ptr=np.zeros(one + 1, np.int64),
-        update_source=nothing,
-        update_lo=names[:0],
-        update_hi=names[:0],
+        target=nothing,
+        lo=names[:0],
+        held_ptr=np.zeros(1, np.int64),
+        held=nothing,
         edge_ptr=np.array([0, edges.size][: one + 1]),
         edges=edges,
         place=place,
@@ -207,12 +209,13 @@ def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
     first, owner = tree.split_wide(uncut, widest)
     row_ptr, rows = structure.panel_rows(below_ptr, below, uncut, first, owner)
     offset = np.concatenate(([0], np.cumsum(np.diff(first) * np.diff(row_ptr))))
-    begin, source, lo, hi, home, above = structure.updates(first, row_ptr, rows)
+    begin, target, lo, held_ptr, held, home, above = structure.updates(first, row_ptr, rows)
     edge_ptr, edges, place = structure.place_edges(
         pattern.a, pattern.b, pattern.position, first, row_ptr, rows, offset, home
     )
     panel_of_edge = np.full(pattern.a.size, -1, np.int64)
     panel_of_edge[edges] = np.repeat(np.arange(first.size - 1), np.diff(edge_ptr))
     return Symbolic(
-        pattern, first, row_ptr, rows, offset, above, begin, source, lo, hi, edge_ptr, edges, place, panel_of_edge
-    )
+        pattern, first, row_ptr, rows, offset, above, begin, target, lo, held_ptr, held, edge_ptr, edges, place,
+        panel_of_edge,
+    )  # fmt: skip
