@@ -1,4 +1,5 @@
-"""Whole-program compilation of kernels: each is optimised and emitted once, together with all that it calls.
+"""Whole-program compilation of kernels: each is optimised and emitted once, together with all that it calls, and only
+constant indices count from the end of an array.
 
 Numba optimises every function, emits its machine code and links the result into each caller, which is optimised and
 emitted in turn: nested kernels are compiled once a level. Here a function that a kernel calls contributes its

@@ -10,10 +10,6 @@ import numpy as np
 
 from circuitsim.engine.small.plan import NOWHERE
 
-slot = np.uint64
-"""Slots are numbers without a sign where loops run over them: for each with a sign, compiled code would test whether it
-counts from an array's end."""
-ONE, TWO, THREE, FOUR = slot(1), slot(2), slot(3), slot(4)
 SHORT = 1e120
 """Weight of a conducting diode, S: absorbs every conductance, and its square is still a double."""
 
@@ -48,13 +44,13 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     bool
         Whether all pivots are ≥ 0 (negative conductances may make the energy concave).
     """
-    fill = slot(plan.rows.size)
+    fill = plan.rows.size
     for j in range(plan.n):
         if dirty[j]:
-            begin, end = slot(plan.col_ptr[j]), slot(plan.col_ptr[j + 1])
+            begin, end = plan.col_ptr[j], plan.col_ptr[j + 1]
             for q in range(begin, end):
                 weight[q] = base[q]
-            weight[fill + slot(j)] = base[fill + slot(j)]
+            weight[fill + j] = base[fill + j]
             if begin < end:
                 dirty[plan.rows[begin]] = True  # the first of its rows: all others follow from it
     for e in range(closed.size):
@@ -63,30 +59,30 @@ def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
     for j in range(plan.n):
         if not dirty[j]:
             continue
-        ground, before = weight[fill + slot(j)], slot(plan.row_ptr[j])
-        begin, end, last = slot(plan.col_ptr[j]), slot(plan.col_ptr[j + 1]), slot(plan.row_ptr[j + 1])
+        ground, before = weight[fill + j], plan.row_ptr[j]
+        begin, end, last = plan.col_ptr[j], plan.col_ptr[j + 1], plan.row_ptr[j + 1]
         for q in range(begin, end):
             work[plan.rows[q]] = weight[q]
         while before < last:  # four columns of one supernode at a time: each number of ``work`` is read once for all
-            k, p = slot(plan.row_col[before]), slot(plan.row_slot[before])
-            g, first, stop = fill + k, p + ONE, slot(plan.col_ptr[k + ONE])
+            k, p = plan.row_col[before], np.int64(plan.row_slot[before])
+            g, first, stop = fill + k, p + 1, plan.col_ptr[k + 1]
             m = multiplier[p]
-            if min(plan.supernode_end[k], j) >= np.int64(k) + 4:
-                p1, p2 = plan.row_slot[before + ONE] - p, plan.row_slot[before + TWO] - p
-                p3 = plan.row_slot[before + THREE] - p
+            if min(plan.supernode_end[k], j) >= k + 4:
+                p1, p2 = plan.row_slot[before + 1] - p, plan.row_slot[before + 2] - p
+                p3 = plan.row_slot[before + 3] - p
                 m1, m2, m3 = multiplier[p + p1], multiplier[p + p2], multiplier[p + p3]
-                ground += (m * weight[g] + m1 * weight[g + ONE]) + (m2 * weight[g + TWO] + m3 * weight[g + THREE])
+                ground += (m * weight[g] + m1 * weight[g + 1]) + (m2 * weight[g + 2] + m3 * weight[g + 3])
                 for q in range(first, stop):
                     work[plan.rows[q]] += (m * weight[q] + m1 * weight[q + p1]) + (
                         m2 * weight[q + p2] + m3 * weight[q + p3]
                     )
-                before += FOUR
+                before += 4
             else:
                 ground += m * weight[g]
                 for q in range(first, stop):
                     work[plan.rows[q]] += m * weight[q]
-                before += ONE
-        weight[fill + slot(j)] = ground
+                before += 1
+        weight[fill + j] = ground
         total = ground
         for q in range(begin, end):
             weight[q] = work[plan.rows[q]]
@@ -113,7 +109,7 @@ def substitute(plan, multiplier, pivot, x, floating_current):
     for k in range(n):
         current = x[k]
         if current != 0.0:
-            for q in range(slot(plan.col_ptr[k]), slot(plan.col_ptr[k + 1])):
+            for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
                 x[plan.rows[q]] += multiplier[q] * current
     for k in range(n - 1, -1, -1):
         if pivot[k] > 0.0:
@@ -121,6 +117,6 @@ def substitute(plan, multiplier, pivot, x, floating_current):
         else:
             floating_current[k] = x[k]
             v = 0.0
-        for q in range(slot(plan.col_ptr[k]), slot(plan.col_ptr[k + 1])):
+        for q in range(plan.col_ptr[k], plan.col_ptr[k + 1]):
             v += multiplier[q] * x[plan.rows[q]]
         x[k] = v

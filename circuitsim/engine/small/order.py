@@ -17,7 +17,7 @@ slot = np.uint64
 ONE, SIX, LOWEST_SIX, NOTHING = slot(1), slot(6), slot(63), slot(0)
 
 WIDE = 2_600
-"""Most coordinates that may be left when each is joined to five others or more, and half of those when each is joined
+"""Most coordinates that may be left when each is joined to five others or more, and twice as many when each is joined
 to four: of meshes and crossbars with as many left millions of updates are still to come, which counting would take
 milliseconds to find out."""
 
@@ -86,7 +86,7 @@ def in_order(n, near, lists, queue, late, size, limit):
         level = degree[k]
         used, size = ptr[step], level - n * late[k]
         rest = n - step
-        if (size >= 4 and rest > (WIDE if size > 4 else 2 * WIDE)) or read // PATIENCE > limit or exceeds(updates, ends, rest, limit):
+        if too_wide(size, rest) or read // PATIENCE > limit or exceeds(updates, ends, rest, limit):
             break
         if size >= DENSE and rest <= WIDE:
             step, members = eliminate_rows(near, lists, queue, mark, late, step, updates, limit, position, ptr, members)
@@ -120,6 +120,11 @@ def in_order(n, near, lists, queue, late, size, limit):
             updates += rest * rest
             ends -= 2 * rest
     return position[: n if step == n else 0], ptr, members[: ptr[n]]
+
+
+def too_wide(size, rest):
+    """Whether more coordinates are left than `WIDE` allows where each is joined to ``size`` others or more."""
+    return size >= 4 and rest > (WIDE if size > 4 else 2 * WIDE)
 
 
 def exceeds(updates, ends, rest, limit):
