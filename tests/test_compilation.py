@@ -220,3 +220,29 @@ def test_a_single_deck_of_two_thousand_nodes_compiles_nothing(tmp_path: Path) ->
     done = run(f"import os; os.chdir({str(tmp_path)!r}); {code}", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     assert "compiling" not in done.stderr
     assert not list(tmp_path.glob("cache/*/*"))
+
+
+INDICES = """
+import numba, numpy as np
+from circuitsim._jit import jit
+
+def plain(a, i):
+    return a[i] + 10.0 * a[-1]
+
+plain.__module__ = "circuitsim.kernel"
+ours, theirs = jit()(plain), numba.njit(plain)
+a = np.array([1.0, 2.0, 3.0])
+print([ours(a, k) for k in range(3)])
+try:
+    print(theirs(a, -1) if numba.config.BOUNDSCHECK is None else ours(a, -1))
+except IndexError as error:
+    print(error)
+"""
+
+
+def test_only_constant_indices_count_from_the_end() -> None:
+    """In kernels of this package; a run with tests of all indices refuses others."""
+    done = run(INDICES, NUMBA_CACHE_DIR="")
+    assert done.stdout.split("\n") == ["[31.0, 32.0, 33.0]", "33.0", ""]
+    done = run(INDICES, NUMBA_CACHE_DIR="", NUMBA_BOUNDSCHECK="1")
+    assert done.stdout.split("\n") == ["[31.0, 32.0, 33.0]", "index is out of bounds", ""]
