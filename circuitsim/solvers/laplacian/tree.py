@@ -109,7 +109,7 @@ def _worth_merging(columns, zeros, total):
     if columns <= 4:
         return True
     share = zeros / total
-    return share < 0.05 or (columns <= 48 and share < 0.1) or (columns <= 16 and share < 0.5)
+    return share < 0.05 or (columns <= 48 and share < 0.1) or (columns <= 8 and share < 0.5)
 
 
 @jit()
