@@ -172,7 +172,8 @@ def _injected(net: Network) -> np.ndarray:
     """Currents that sources inject into the nodes (n_nodes,), A."""
     amperes = net.source[net.sources]
     found = np.bincount(net.second[net.sources], amperes, net.n_nodes)
-    return found - np.bincount(net.first[net.sources], amperes, net.n_nodes)
+    found = found - np.bincount(net.first[net.sources], amperes, net.n_nodes)
+    return found.astype(np.float64, copy=False)  # counts, where there is no source
 
 
 def _exchanged(

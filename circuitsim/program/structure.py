@@ -122,6 +122,7 @@ def analyse(circuit: Circuit) -> Structure:
 
 def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Structure:
     """`analyse` for plain columns; node 0 is ground."""
+    arrays = arrays._replace(first=_read_only(arrays.first), second=_read_only(arrays.second))
     kind, first, second, value, n_nodes = arrays
     short = (kind == RESISTOR) & (value == 0.0)
     fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | short
@@ -146,6 +147,13 @@ def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Str
         circuit, arrays, voltage_edges, forest, coordinate, n, resistors, diodes, np.flatnonzero(kind == CURRENT),
         references, derived,
     )  # fmt: skip
+
+
+def _read_only(column: np.ndarray) -> np.ndarray:
+    """A view as circuits have their columns: one kind of array, one compilation of each kernel."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 def quadratic_program(structure: Structure) -> QuadraticProgram:
