@@ -112,7 +112,7 @@ class _TrainedCircuit(TrainedModel):
         deck = read_deck(_file(path, "trained.cir"))
         roles = read_roles(deck)[0].require()
         self.roles, self.gain = roles, float(options["gain"])
-        self.block = CircuitBlock(deck.circuit, roles, options["tolerance"])
+        self.block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])
         classes = options["classes"]
         entropy = (options["loss"] or ("cross-entropy" if classes else "squared")) == "cross-entropy"
         self.loss = CrossEntropy(options["temperature"]) if entropy else SquaredError(options["low"], options["high"])

@@ -12,6 +12,7 @@ from circuitsim.analysis.parameters import Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.analysis.small_signal import SmallSignal, Weights, elementary_point
 from circuitsim.analysis.solve import solve
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import expanded
@@ -274,7 +275,7 @@ def _linear(probe: Probe | Formula) -> Probe:
 
 
 def _solved(source: Circuit | Deck, tolerance: float) -> OperatingPoint:
-    return solve(source, tolerance=tolerance)
+    return solve(circuit_at_operating_point(source, tolerance, None), tolerance=tolerance)
 
 
 def _text(outputs: str | Sequence[str]) -> str:

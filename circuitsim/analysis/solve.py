@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, cast, overload
 
 import numpy as np
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.analysis.switched import PreparedSwitched
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.functional import FollowingSources
 
 SMALL = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
@@ -200,9 +201,27 @@ def prepared(
     ------
     TopologyError
         A circuit without elements, or a tolerance out of range.
+    UsageError
+        A deck with a source by a formula of others that is not affine: it would not follow their values.
     """
     following = getattr(circuit, "following", None)
-    circuit = circuit_of(circuit)
+    if following is not None and following.formulas:
+        changing, following = cast("Deck", circuit).where_change(None)
+        return _ready(changing, following, solver, tolerance)
+    return as_read(circuit, solver, tolerance)
+
+
+def as_read(
+    source: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
+    """`prepared` for operating points at a deck's own values: sources by formulas of others are sources of known values
+    there, and the circuit has its energy function."""
+    return _ready(circuit_of(source), getattr(source, "following", None), solver, tolerance)
+
+
+def _ready(
+    circuit: Circuit, following: FollowingSources | None, solver: str, tolerance: float
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
     if following is not None and following.switches:
         from circuitsim.analysis.switched import prepared_switched
 
@@ -268,7 +287,7 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
     TopologyError
         A circuit without elements; an unknown solver.
     """
-    return prepared(circuit, solver, tolerance).solve()
+    return as_read(circuit, solver, tolerance).solve()
 
 
 def _operating_point(

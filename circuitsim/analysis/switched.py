@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -145,16 +145,26 @@ def prepared_switched(
                             switching_of(own, switches_of(own, following)))  # fmt: skip
 
 
-def circuit_at_operating_point(source: Circuit | Deck, tolerance: float = TOLERANCE) -> Circuit:
+def circuit_at_operating_point(
+    source: Circuit | Deck, tolerance: float = TOLERANCE, changed: Collection[str] | None = ()
+) -> Circuit:
     """The circuit of a deck with its switches as resistors in the states of the operating point; a circuit as it is.
+
+    Parameters
+    ----------
+    changed : collection of str or None
+        Elements that the analysis gives other values: sources whose formulas read them are controlled sources. None:
+        all elements.
 
     Raises
     ------
     UsageError
-        Neither a circuit nor a deck.
+        Neither a circuit nor a deck; a source by a formula that is not affine and reads a changed one.
     """
-    following, circuit = getattr(source, "following", None), circuit_of(source)
-    return circuit if following is None else with_switches_set(circuit, following, tolerance)
+    circuit, deck = circuit_of(source), cast("Deck", source)
+    if getattr(source, "following", None) is None:
+        return circuit
+    return with_switches_set(*deck.where_change(changed), tolerance)
 
 
 def with_switches_set(circuit: Circuit, following: FollowingSources, tolerance: float = TOLERANCE) -> Circuit:

@@ -113,7 +113,7 @@ def transfer_function(
     >>> tf.gain.value, round(tf.input_resistance.value, 6), round(tf.output_resistance.value, 6)
     (0.75, 4000.0, 750.0)
     """
-    circuit = circuit_at_operating_point(source, tolerance)
+    circuit = circuit_at_operating_point(source, tolerance, [input_source])
     probe, k = output_and_input(circuit, output, input_source)
     kind = circuit.arrays().kind
     tested, by = _tested(circuit, k, probe)

@@ -67,10 +67,10 @@ def run(args: argparse.Namespace) -> int:
     deck, options = _source(args)
     roles = _roles(deck, args)
     x = _samples(args, roles, options)
+    circuit, following = deck.where_change(roles.inputs)
     step = StepCircuit(
-        deck.circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck),
-        switches_of(deck.circuit, deck.following),
-        deck.following.couplings, args.share, args.tolerance,
+        circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck),
+        switches_of(circuit, following), following.couplings, args.share, args.tolerance,
     )  # fmt: skip
     line = LateProgress("energy")
     with Interrupt() as interrupt:

@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve the grid and print nets, worst nodes and pads."""
-    from circuitsim.analysis import prepared
     from circuitsim.analysis.ir_drop import ir_drop
+    from circuitsim.analysis.solve import as_read
 
     check_target(args.output, [args.deck])
     if args.top < 0:
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.map, [args.deck], args.output, "--map")
     deck = read(args)
-    point = prepared(deck, args.solver, args.tolerance).solve()
+    point = as_read(deck, args.solver, args.tolerance).solve()
     report([*deck.problems, *deck.notes, *point.warnings])
     found = ir_drop(point)
     deliver(_formatted(found, args), args.output)

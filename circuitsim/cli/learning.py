@@ -105,7 +105,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
         deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated, numbers_of(deck)
     ).require()
     samples = amplified(read_samples(options["data"], roles), options["gain"])
-    block = CircuitBlock(deck.circuit, roles, options["tolerance"])
+    block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])
     if options["scatter"]:
         from circuitsim.learning.start import scattered
 

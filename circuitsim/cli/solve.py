@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve the deck and print its operating point."""
-    from circuitsim.analysis import prepared
+    from circuitsim.analysis.solve import as_read
 
     check_target(args.output, [args.deck, *filter(None, [args.start])])
     if args.plot:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     circuit = deck.circuit
     start = read_start(args.start, circuit) if args.start else None
     try:
-        point = prepared(deck, args.solver, args.tolerance).solve(start=start)
+        point = as_read(deck, args.solver, args.tolerance).solve(start=start)
     except CircuitError as error:
         report([*deck.problems, *deck.notes])
         if error.exit_code == 3 and args.format == "json":

@@ -114,9 +114,8 @@ def _circuit(options: dict[str, Any]) -> Any:
         )
     deck = read_deck_text(text)
     roles, _ = read_roles(deck)
-    if tolerance is None:
-        return CircuitBlock(deck.circuit, roles)
-    return CircuitBlock(deck.circuit, roles, float(tolerance))
+    circuit, _ = deck.where_change(None)
+    return CircuitBlock(circuit, roles) if tolerance is None else CircuitBlock(circuit, roles, float(tolerance))
 
 
 def describe_chain(chain: Chain) -> dict[str, Any]:

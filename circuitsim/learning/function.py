@@ -150,5 +150,5 @@ def circuit_block(
         circuit, own = deck, Roles()
     else:
         read = read_deck(Path(deck)) if isinstance(deck, str | os.PathLike) else deck
-        circuit, own = read.circuit, read_roles(read)[0]
+        circuit, own = read.where_change(None)[0], read_roles(read)[0]
     return CircuitBlock(circuit, make_roles(circuit, inputs, outputs, trainable, own), tolerance)

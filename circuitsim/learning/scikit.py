@@ -127,7 +127,7 @@ class _CircuitEstimator(SavedEstimator, BaseEstimator):
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         deck = read_deck_text(facts["deck"])
-        self.block_ = CircuitBlock(deck.circuit, read_roles(deck)[0], facts["tolerance"])
+        self.block_ = CircuitBlock(deck.where_change(None)[0], read_roles(deck)[0], facts["tolerance"])
         copy_into(self.block_.parameters, arrays, "parameters")
         self.learner_ = self._learner(self._fitted_loss())
 

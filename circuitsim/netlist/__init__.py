@@ -128,6 +128,9 @@ def load(
 ) -> Circuit:
     """The circuit of the deck in a file.
 
+    Sources by affine formulas are controlled sources. Those by other formulas of voltage and current sources have their
+    values at the deck's own; `read_deck` gives a deck, whose sweeps follow them.
+
     Parameters
     ----------
     path : str or path-like
@@ -148,7 +151,7 @@ def load(
     UsageError
         There is no such file, or it is no regular file.
     """
-    return read_deck(path, allow_include, title).circuit
+    return read_deck(path, allow_include, title).all_controlled()[0]
 
 
 def loads(
@@ -159,6 +162,8 @@ def loads(
     title: bool = True,
 ) -> Circuit:
     """The circuit of a deck's text.
+
+    Sources by formulas are read as by `load`.
 
     Parameters
     ----------
@@ -182,7 +187,7 @@ def loads(
     NetlistError
         Everything that is wrong with the deck, each with its place.
     """
-    return read_deck_text(text, file, folder, allow_include, title).circuit
+    return read_deck_text(text, file, folder, allow_include, title).all_controlled()[0]
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False) -> str:

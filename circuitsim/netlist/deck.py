@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.errors import Location, Problem
+from circuitsim.errors import Location, Problem, UsageError
 from circuitsim.netlist.deviations import Deviations
 
 if TYPE_CHECKING:
@@ -326,6 +326,33 @@ class Deck:
             return self.circuit, self.following
         elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
         return elaborate({}, None, True)
+
+    def where_change(self, names: Collection[str] | None) -> tuple[Circuit, FollowingSources]:
+        """The circuit for an analysis that changes the values of elements: sources by a formula that read these are
+        controlled sources.
+
+        Parameters
+        ----------
+        names : collection of str or None
+            The elements; None: all.
+
+        Raises
+        ------
+        UsageError
+            A formula that is not affine and reads one of them.
+        """
+        from circuitsim.netlist.fixed import followers
+
+        if not followers(self.following, names):
+            return self.circuit, self.following
+        circuit, following = self.all_controlled()
+        left = followers(following, names)
+        if left:
+            raise UsageError(
+                f"{circuit.names[left[0]]} is a formula of voltage or current sources that is not affine: it would not "
+                "follow their changes here; circuitsim sweep gives it a new value at each point"
+            )
+        return circuit, following
 
     def __repr__(self) -> str:
         return f"Deck({self.circuit!r}, {len(self.analyses)} analyses)"

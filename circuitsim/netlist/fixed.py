@@ -1,6 +1,9 @@
-"""Which formulas depend on nothing but independent sources: their values are known before the circuit is solved."""
+"""Which formulas depend on nothing but independent sources: their values are known before the circuit is solved, and
+follow those of the sources."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from circuitsim.circuit.elements import CURRENT
 from circuitsim.errors import TopologyError
@@ -10,10 +13,7 @@ from circuitsim.netlist.functional import FollowingSources, Formula
 
 def fixed_formulas(sources: FollowingSources) -> set[int]:
     """Positions of the formulas whose signals independent sources fix, directly or through such formulas."""
-    needs = {
-        k: [_sources_of(sources, formula, signal) for signal in formula.code.signals]
-        for k, formula in sources.formulas.items()
-    }
+    needs = _needs(sources)
     known: set[int] = set()
     while True:
         new = {
@@ -24,6 +24,32 @@ def fixed_formulas(sources: FollowingSources) -> set[int]:
         if not new:
             return known
         known |= new
+
+
+def followers(sources: FollowingSources, names: Collection[str] | None) -> list[int]:
+    """Positions of the formulas that read some of the elements ``names``, directly or through such formulas; None: any
+    source."""
+    needs, index = _needs(sources), sources.circuit.element_index
+    moved = None if names is None else {index(name) for name in names if name in sources.circuit}
+    found: set[int] = set()
+    while True:
+        new = {
+            k for k, signals in needs.items()
+            if k not in found and any(
+                s is None or any(moved is None or e in moved or e in found for e in s) for s in signals
+            )
+        }  # fmt: skip
+        if not new:
+            return sorted(found)
+        found |= new
+
+
+def _needs(sources: FollowingSources) -> dict[int, list[set[int] | None]]:
+    """The sources that the signals of each formula are made of; None where one depends on the solution."""
+    return {
+        k: [_sources_of(sources, formula, signal) for signal in formula.code.signals]
+        for k, formula in sources.formulas.items()
+    }
 
 
 def _sources_of(sources: FollowingSources, formula: Formula, signal: Signal) -> set[int] | None:

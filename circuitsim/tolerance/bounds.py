@@ -186,6 +186,9 @@ class Search:
             if state is None or len(known) > STATES:
                 return np.inf, self._widest(box)
             at = self._centre(state, *values)
+            if not self.model.passive:
+                # Only where no values in the box make the circuit singular is a quantity monotone in each.
+                only = only and bool((at.around < UNBOUNDED).all())
             unsure = self._unsure(at, conducting.size)
             if unsure.size:
                 only = False
@@ -235,7 +238,8 @@ class Search:
             fixed[~open_ | ~self.elements.single] = 0.0
             if not fixed.any():
                 self._try(np.where(self._slopes(at, inner)[0] > 0.0, high, low))
-                return float(value + at.reach[self.q]), True
+                bounded = at.around.max(initial=0.0) < UNBOUNDED
+                return float(value + at.reach[self.q]) if bounded else np.inf, True
             low[fixed > 0.0] = high[fixed > 0.0]
             high[fixed < 0.0] = low[fixed < 0.0]
 

@@ -156,6 +156,7 @@ def optimise(
     from scipy.optimize import least_squares
 
     circuit = circuit_at_operating_point(source)
+    circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit, adjust)))
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     start = np.clip(task.start, task.low, task.high)
     inside = np.minimum(np.maximum(start, task.low + 1e-9 * task.width), task.high - 1e-9 * task.width)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import parse_probes
-from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import NoSteadyStateError, UsageError
@@ -21,7 +20,7 @@ from circuitsim.tolerance.draws import BLOCK, deviations
 from circuitsim.tolerance.result import MonteCarlo, Summary
 from circuitsim.tolerance.samples import Job, Marked
 from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Spread, Tolerance, parse_tolerance, spread_of
+from circuitsim.tolerance.spread import Spread, Tolerance, parse_tolerance, spread_circuit
 from circuitsim.tolerance.statistics import BlockMoments, block_moments
 
 if TYPE_CHECKING:
@@ -130,10 +129,9 @@ def montecarlo(
     (5.0, True, True)
     """
     _check(samples, confidence, seed)
-    circuit = circuit_at_operating_point(source, tolerance)
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
-    spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)
+    circuit, spread = spread_circuit(source, stated, tolerance)
     text = observe if isinstance(observe, str) else " ".join(observe)
     # Quantities of specifications are observed too.
     probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)

@@ -9,16 +9,19 @@ with drops y of the ports, changes s of toleranced sources, and currents u that 
 the reference: u = δg y of a resistor, u = −g y of a blocking diode; a conducting diode has y = 0. Z, H, S, T come from
 one certified operating point a port and a source. For one state of the diodes and a box of values everything is linear
 in u, so centre and enclosure of a box are small dense systems.
+
+Controlled sources of a circuit without diodes are part of the reference circuit; Z then is not symmetric, and a system
+may be singular inside a box, which an enclosure excludes.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Probe, Reader
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
@@ -51,6 +54,8 @@ class PortModel(NamedTuple):
         Quantities with sources as they are.
     t : (q, k) float array
     h : (q, r + d) float array
+    passive : bool
+        Whether there is no controlled source: no values make the circuit singular.
     """
 
     g: np.ndarray
@@ -61,6 +66,7 @@ class PortModel(NamedTuple):
     f: np.ndarray
     t: np.ndarray
     h: np.ndarray
+    passive: bool
 
 
 class State(NamedTuple):
@@ -88,7 +94,7 @@ class State(NamedTuple):
 def port_model(
     circuit: Circuit, resistors: Sequence[int], sources: Sequence[int], probes: Sequence[Probe]
 ) -> PortModel:
-    """The model of a circuit of elementary elements without amplifiers and controlled sources.
+    """The model of a circuit of elementary elements without amplifiers, with diodes or controlled sources.
 
     Parameters
     ----------
@@ -97,19 +103,22 @@ def port_model(
     probes : sequence of Probe
         Voltages and currents to read.
     """
-    kind, first, second, value, n_nodes = circuit.arrays()
+    kind, first, second, value, _ = circuit.arrays()
     diodes = np.flatnonzero(kind == DIODE)
     ports = np.array([*resistors, *diodes.tolist()], dtype=np.int64)
     ohms = value[(kind == RESISTOR) & (value > 0.0)]
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
     columns = (
-        np.concatenate([np.where(kind == DIODE, RESISTOR, kind), np.full(ports.size, CURRENT)]),
+        np.concatenate([np.where(kind == DIODE, RESISTOR, kind), np.full(ports.size, CURRENT)]).astype(np.int8),
         np.concatenate([first, first[ports]]),
         np.concatenate([second, second[ports]]),
         np.concatenate([np.where(kind == DIODE, typical, value), np.zeros(ports.size)]),
     )
     names = [f"e{k}" for k in range(columns[0].size)]
-    reference = Circuit.from_arrays(*columns, n_nodes, names=names, node_names=list(circuit.node_names))
+    kinds, one, other, values = columns
+    taken = (array("b", kinds.tobytes()), array("q", one.tobytes()), array("q", other.tobytes()),
+             array("d", values.tobytes()))  # fmt: skip
+    reference = Circuit.from_columns("", taken, names, list(circuit.node_names), laws=circuit.laws)
     ready = prepared(reference)
     renamed = [_renamed(probe, circuit) for probe in probes]
     reader = Reader(renamed, reference)
@@ -119,24 +128,28 @@ def port_model(
     still = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, own[: kind.size])
     still = np.concatenate([still, np.zeros(ports.size)])
 
-    def response(k: int) -> OperatingPoint:
+    rest = ready.solve(still)  # nothing but the constants of controlled sources
+
+    def response(k: int) -> tuple[np.ndarray, np.ndarray]:
         unit = still.copy()
         unit[k] = 1.0
-        return ready.solve(unit)
+        found = ready.solve(unit)
+        return found.drops[ports] - rest.drops[ports], reader.read(found) - reader.read(rest)
 
     z, h = np.zeros((ports.size, ports.size)), np.zeros((len(probes), ports.size))
     for j in range(ports.size):
-        found = response(kind.size + j)
-        z[:, j], h[:, j] = -found.drops[ports], -reader.read(found)
+        drops, read = response(kind.size + j)
+        z[:, j], h[:, j] = -drops, -read
     for q, probe in enumerate(probes):
         if probe.kind == "i":
             # A port's element carries u beside what its resistor in the reference circuit does.
             h[q, ports == circuit.element_index(probe.first)] -= 1.0
     s, t = np.zeros((ports.size, len(sources))), np.zeros((len(probes), len(sources)))
     for j, k in enumerate(sources):
-        found = response(k)
-        s[:, j], t[:, j] = found.drops[ports], reader.read(found)
-    return PortModel(1.0 / value[list(resistors)], 1.0 / typical, 0.5 * (z + z.T), y, s, f, t, h)
+        s[:, j], t[:, j] = response(k)
+    passive = not circuit.laws
+    z = 0.5 * (z + z.T) if passive else z
+    return PortModel(1.0 / value[list(resistors)], 1.0 / typical, z, y, s, f, t, h, passive)
 
 
 def _renamed(probe: Probe, circuit: Circuit) -> Probe:
@@ -207,7 +220,10 @@ def centre(
     """
     delta = g - model.g
     r = delta.size
-    inverse = np.linalg.inv(np.eye(r) + state.z * delta)
+    system = np.eye(r) + state.z * delta
+    if not model.passive and r and np.linalg.cond(system) > 1.0 / SINGULAR:
+        return _no_centre(state)
+    inverse = np.linalg.inv(system)
     z, y, sources = inverse @ state.z, inverse @ (state.y + state.s @ s), inverse @ state.s
     adjoint = state.h - (state.h * delta) @ z
     values = state.f + state.t @ s - (state.h * delta) @ y
@@ -216,16 +232,17 @@ def centre(
     around, around_adjoint = np.full(r, UNBOUNDED), np.full_like(adjoint, UNBOUNDED)
     around_source = np.full_like(by_source, UNBOUNDED)
     right = np.concatenate(
-        [(contraction @ np.abs(y) + np.abs(sources) @ s_half)[:, None], np.ones((r, 1)),
-         contraction @ np.abs(adjoint).T, contraction @ np.abs(sources)], axis=1
-    )  # fmt: skip
+        [(contraction @ np.abs(y) + np.abs(sources) @ s_half)[:, None], np.ones((r, 1)), contraction @ np.abs(sources)],
+        axis=1,
+    )
     if r:
         found = np.linalg.solve(np.eye(r) - contraction, right)
         # A positive solution for a positive right-hand side: the spectral radius of the contraction is below one.
         if (found[:, 1] > 0.0).all():
-            q = len(adjoint)
-            around, around_adjoint = found[:, 0], found[:, 2 : 2 + q].T
-            around_source = (np.abs(adjoint) * half) @ (np.abs(sources) + found[:, 2 + q :])
+            turned = np.abs(z).T * half  # of the adjoints; the same where Z is symmetric
+            around = found[:, 0]
+            around_adjoint = np.linalg.solve(np.eye(r) - turned, turned @ np.abs(adjoint).T).T
+            around_source = (np.abs(adjoint) * half) @ (np.abs(sources) + found[:, 2:])
     else:
         around_source = np.zeros_like(by_source)
     # f is affine in the sources; the conductances' part holds at all of them, since |y − y_c| does.
@@ -233,6 +250,13 @@ def centre(
     moved = half > 0.0
     reach = reach + (np.abs(adjoint[:, moved]) * half[moved]) @ (np.abs(y[moved]) + around[moved])
     return Centre(y, values, adjoint, by_source, around, around_adjoint, around_source, reach)
+
+
+def _no_centre(state: State) -> Centre:
+    """Where the circuit is singular at the centre: nothing is bounded."""
+    r, (q, k) = state.y.size, state.t.shape
+    far = (np.full(shape, UNBOUNDED) for shape in (r, (q, r), (q, k), q))
+    return Centre(np.zeros(r), state.f, np.zeros((q, r)), np.zeros((q, k)), *far)
 
 
 __all__ = ["UNBOUNDED", "Centre", "PortModel", "State", "centre", "port_model", "state_of"]

@@ -6,16 +6,21 @@ import math
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from circuitsim.analysis.parameters import names_of
+from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deviations import Deviations, Distribution
 from circuitsim.units import NumberError, parse
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.deck import Deck
 
 FORM = "write NAMES=AMOUNT, for instance 'R*=1%', 'R*=1%,normal', 'V1=0.1', 'R*=0.5%,lot'"
 
@@ -120,6 +125,17 @@ class _Row(NamedTuple):
     amount: float
     distribution: Distribution
     effects: dict[str, float]
+
+
+def spread_circuit(
+    source: Circuit | Deck, tolerances: Sequence[Tolerance], tolerance: float = TOLERANCE
+) -> tuple[Circuit, Spread]:
+    """The circuit at its operating point, in which sources by a formula follow what deviates, and `spread_of` it."""
+    circuit = circuit_at_operating_point(source, tolerance)
+    deck = None if isinstance(source, Circuit) else source.deviations
+    names = spread_of(circuit, tolerances, deck).names
+    circuit = circuit_at_operating_point(source, tolerance, names)
+    return circuit, spread_of(circuit, tolerances, deck)
 
 
 def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviations | None = None) -> Spread:

@@ -11,7 +11,6 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
 from circuitsim.analysis.solve import prepared
-from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
@@ -22,7 +21,7 @@ from circuitsim.tolerance.bounds import Elements, Found, Region, Search, Surface
 from circuitsim.tolerance.port_model import port_model
 from circuitsim.tolerance.rayleigh import DISSIPATION, Case, rayleigh
 from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, parse_tolerance, spread_of
+from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, parse_tolerance, spread_circuit
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def worst_case(
     Parameters
     ----------
     source : Circuit or Deck
-        Resistors, sources, ideal and piecewise-linear diodes.
+        Resistors, sources, ideal and piecewise-linear diodes; without diodes also linear controlled sources.
     tolerances : sequence of str or Tolerance
         Of resistances and sources, as for `circuitsim.montecarlo`; distributions do not matter, but normal ones have no
         limits and are refused.
@@ -204,10 +203,9 @@ def worst_case(
     >>> round(found.least.value, 9), round(found.most.value, 9), found.exact
     (4.95, 5.05, True)
     """
-    circuit = circuit_at_operating_point(source)
     stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
-    spread = spread_of(circuit, stated, None if isinstance(source, Circuit) else source.deviations)
+    circuit, spread = spread_circuit(source, stated)
     if Distribution.NORMAL in spread.distribution:
         first = spread.variables[spread.distribution.index(Distribution.NORMAL)]
         raise UsageError(f"{first}: normal tolerances have no limits: a worst case needs uniform or truncated ones, "
@@ -229,6 +227,10 @@ def worst_case(
             if progress is not None:
                 progress(len(ranges), len(names))
     return WorstCase(circuit.title, ranges, wanted, stated)
+
+
+TOLERANCED = (RESISTOR, VOLTAGE, CURRENT)
+"""Codes of the elements whose values may deviate."""
 
 
 class _Task(NamedTuple):
@@ -275,15 +277,20 @@ def _check(circuit: Circuit, spread: Spread) -> None:
     kind = circuit.arrays().kind
     smooth = [circuit.names[k] for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
     others = np.isin(kind, (RESISTOR, DIODE, VOLTAGE, CURRENT, INDUCTOR, CAPACITOR))
-    others[list(circuit.devices)] = True
+    others[[*circuit.devices, *circuit.laws]] = True
     named = smooth + [circuit.names[k] for k in np.flatnonzero(~others).tolist()]
     if named:
         raise UsageError(
-            f"worst cases are proven for resistors, sources, ideal and piecewise-linear diodes, not with {named[0]}; "
+            "worst cases are proven for resistors, sources, ideal and piecewise-linear diodes, or controlled sources, "
+            f"not with {named[0]}; circuitsim montecarlo samples the circuit"
+        )
+    if circuit.laws and (circuit.devices or (kind == DIODE).any()):
+        raise UsageError(
+            f"worst cases with controlled sources ({circuit.names[min(circuit.laws)]}) are proven without diodes; "
             "circuitsim montecarlo samples the circuit"
         )
     for name in spread.names:
-        if name not in circuit:
+        if name not in circuit or kind[circuit.element_index(name)] not in TOLERANCED:
             raise UsageError(f"{name}: worst cases are proven over resistances and sources; give those a tolerance")
 
 

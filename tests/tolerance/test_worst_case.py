@@ -140,7 +140,6 @@ def test_what_the_budget_leaves_is_stated() -> None:
     [
         ("R1 a 0 1k", ["R*=1%,normal"], "v(a)", "normal tolerances have no limits"),
         ("R1 a 0 1k\nD1 a 0 m\n.model m D(is=1e-12)", ["R*=1%"], "v(a)", "not with D1"),
-        ("R1 a 0 1k\nE1 b 0 a 0 2\nR2 b 0 1", ["R*=1%"], "v(b)", "not with E1"),
         ("R1 a 0 1k\nD1 a 0 m\n.model m D(ron=1 vfwd=1)", ["D1.ron=1%"], "v(a)", "over resistances and sources"),
         ("R1 a 0 1k", ["R*=1%"], "p(R1)", "worst cases are proven of"),
         ("R1 a 0 1k", ["R*=1%"], "", "nothing is observed"),

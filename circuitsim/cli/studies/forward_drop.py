@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gains", default=GAINS, metavar="LIST", help=f"factors of the inputs, V ({GAINS})")
     of_mnist = "digits, or MNIST as 8 × 8 means of 3 × 3 pixels, with 2,000 of its test images (digits)"
     parser.add_argument("--dataset", choices=["digits", "mnist"], default="digits", help=of_mnist)
-    parser.add_argument("--data-dir", metavar="DIR", help="folder with MNIST's files (docs/data.md)")
+    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
     parser.add_argument("--samples", type=int, default=4000, metavar="N", help="training images of MNIST (4000)")
     parser.add_argument("--epochs", type=int, default=4, metavar="N", help="passes over the samples (4)")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes in all")

@@ -1,0 +1,68 @@
+"""Sources by formulas of voltages that other sources fix: analyses that change the others, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import circuitsim
+from circuitsim.errors import UsageError
+from circuitsim.learning.function import circuit_block
+from circuitsim.netlist import read_deck_text
+from circuitsim.netlist.deck import Deck
+
+TEXT = "t\nV1 in 0 2\nI1 0 q 1m\nE1 out 0 in 0 3\nB2 b 0 V=1+v(out)-1k*i(I1)\nR1 out m 1k\nR2 m b 1k\nRQ q 0 1\n"
+"""v(m) is half of v(out) + v(b) = 6 v(in) + 1 − 1k I1."""
+
+
+@pytest.fixture
+def deck() -> Deck:
+    return read_deck_text(TEXT)
+
+
+def test_operating_points_and_prepared_values(deck: Deck) -> None:
+    assert circuitsim.solve(deck)["m"] == pytest.approx(6.0)
+    assert circuitsim.prepared(deck).solve({"V1": 3.0, "I1": 2e-3})["m"] == pytest.approx(0.5 * (18 + 1 - 2))
+    circuit = circuitsim.loads(TEXT)
+    assert circuitsim.prepared(circuit).solve({"V1": 3.0})["m"] == pytest.approx(9.0)
+    assert circuitsim.solve(circuit.with_values({"V1": 1.0}))["m"] == pytest.approx(3.0)
+
+
+def test_derivatives(deck: Deck) -> None:
+    found = circuitsim.sensitivity(deck, "v(m)")
+    assert found["v(m)", "V1"] == pytest.approx(3.0)
+    assert found["v(m)", "I1"] == pytest.approx(-500.0)
+    assert circuitsim.transfer_function(deck, "v(m)", "V1").gain.value == pytest.approx(3.0)
+
+
+def test_tolerances_and_design(deck: Deck) -> None:
+    found = circuitsim.worst_case(deck, ["V1=10%", "I1=20%"], "v(m)")["v(m)"]
+    assert found.exact
+    assert (found.least.value, found.most.value) == pytest.approx((6 - 0.6 - 0.1, 6 + 0.6 + 0.1))
+    spread = circuitsim.montecarlo(deck, ["V1=10%"], "v(m)", 4000)["v(m)"]
+    assert spread.deviation == pytest.approx(0.6 / 3**0.5, rel=0.05)
+    assert circuitsim.optimise(deck, {"V1": (0.1, 10.0)}, ["v(m)=9"]).values["V1"] == pytest.approx(3.0)
+
+
+def test_inputs_of_blocks(deck: Deck, tmp_path: Path) -> None:
+    """∂v(m)/∂V1 of a block read from a deck and from a file."""
+    (tmp_path / "deck.cir").write_text(TEXT)
+    for source in (deck, tmp_path / "deck.cir"):
+        block = circuit_block(source, "V1", "v(m)", ["R1"])
+        found = [circuitsim.solve(block.circuit.with_values({"V1": v}))["m"] for v in (1.0, 2.0)]
+        assert found == pytest.approx([3.0, 6.0])
+
+
+def test_formulas_that_are_not_affine_are_refused_where_they_would_have_to_follow() -> None:
+    deck = read_deck_text("t\nV1 in 0 2\nV2 c 0 1\nB1 out 0 V=v(in)*v(in)\nR1 out m 1k\nR2 m c 1k\n")
+    assert circuitsim.solve(deck)["m"] == pytest.approx(2.5)
+    assert circuitsim.worst_case(deck, ["R*=1%", "V2=1%"], "v(m)")["v(m)"].exact
+    for change in (
+        lambda: circuitsim.worst_case(deck, ["V1=1%"], "v(m)"),
+        lambda: circuitsim.montecarlo(deck, ["V*=1%"], "v(m)", 10),
+        lambda: circuitsim.sensitivity(deck, "v(m)"),
+        lambda: circuitsim.prepared(deck),
+    ):
+        with pytest.raises(UsageError, match="B1 is a formula of voltage or current sources that is not affine"):
+            change()
