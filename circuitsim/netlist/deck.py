@@ -349,8 +349,8 @@ class Deck:
         left = followers(following, names)
         if left:
             raise UsageError(
-                f"{circuit.names[left[0]]} is a formula of voltage or current sources that is not affine: it would not "
-                "follow their changes here; circuitsim sweep gives it a new value at each point"
+                f"{circuit.names[left[0]]} is a formula that is not affine in what voltage and current sources fix: it "
+                "would not follow their changes here; circuitsim sweep gives it a new value at each point"
             )
         return circuit, following
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from circuitsim.analysis.switched import with_switches_set
-from circuitsim.circuit import Circuit
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, SmallSignal, Spacing
 from circuitsim.small_signal.frequency import TOLERANCE, AcResult, ac
@@ -40,21 +39,6 @@ def frequencies(card: SmallSignal) -> np.ndarray:
     return np.asarray(first * base ** (np.arange(count) / card.points))
 
 
-def moving(deck: Deck) -> Circuit:
-    """The circuit of a deck with all controlled sources as such.
-
-    Raises
-    ------
-    UsageError
-        A source by a formula that is not affine.
-    """
-    circuit, following = deck.all_controlled()
-    if following.formulas:
-        name = circuit.names[min(following.formulas)]
-        raise UsageError(f"{name} is a formula that is not affine: it has no small-signal gain yet")
-    return with_switches_set(circuit, following)
-
-
 def run_deck(
     deck: Deck,
     hertz: np.ndarray | None = None,
@@ -82,7 +66,7 @@ def run_deck(
     cards = [card for card in deck.analyses if isinstance(card, SmallSignal)]
     if len(cards) > 1 and hertz is None:
         raise UsageError("the deck has more than one .ac card; leave one, or give the frequencies")
-    circuit = moving(deck)
+    circuit = circuit_at_operating_point(deck, changed=None)
     if sources is None:
         sources = {circuit.names[k]: value for k, value in deck.following.phasors.items()}
         if not any(sources.values()):

@@ -16,6 +16,7 @@ from circuitsim.analysis.sensitivity import derivatives
 from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.tolerance.e_series import neighbours
 from circuitsim.units import NumberError, parse
@@ -155,8 +156,7 @@ def optimise(
     """
     from scipy.optimize import least_squares
 
-    circuit = circuit_at_operating_point(source)
-    circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit, adjust)))
+    circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit_of(source), adjust)))
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     start = np.clip(task.start, task.low, task.high)
     inside = np.minimum(np.maximum(start, task.low + 1e-9 * task.width), task.high - 1e-9 * task.width)

@@ -15,6 +15,7 @@ from circuitsim.analysis.parameters import names_of
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deviations import Deviations, Distribution
 from circuitsim.units import NumberError, parse
@@ -131,10 +132,9 @@ def spread_circuit(
     source: Circuit | Deck, tolerances: Sequence[Tolerance], tolerance: float = TOLERANCE
 ) -> tuple[Circuit, Spread]:
     """The circuit at its operating point, in which sources by a formula follow what deviates, and `spread_of` it."""
-    circuit = circuit_at_operating_point(source, tolerance)
+    read = circuit_of(source)
     deck = None if isinstance(source, Circuit) else source.deviations
-    names = spread_of(circuit, tolerances, deck).names
-    circuit = circuit_at_operating_point(source, tolerance, names)
+    circuit = circuit_at_operating_point(source, tolerance, spread_of(read, tolerances, deck).names)
     return circuit, spread_of(circuit, tolerances, deck)
 
 

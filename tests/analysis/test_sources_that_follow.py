@@ -64,5 +64,5 @@ def test_formulas_that_are_not_affine_are_refused_where_they_would_have_to_follo
         lambda: circuitsim.sensitivity(deck, "v(m)"),
         lambda: circuitsim.prepared(deck),
     ):
-        with pytest.raises(UsageError, match="B1 is a formula of voltage or current sources that is not affine"):
+        with pytest.raises(UsageError, match="B1 is a formula that is not affine in what voltage"):
             change()

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.netlist.deck import SmallSignal, Spacing
-from circuitsim.small_signal.deck import frequencies, moving, run_deck
+from circuitsim.small_signal.deck import frequencies, run_deck
 
 LOWPASS = str(Path(__file__).parents[2] / "netlists" / "lowpass-butterworth.cir")
 RC = "rc\nV1 in 0 DC 1 AC 2 90\nR1 in a 1k\nC1 a 0 1u\n"
@@ -166,9 +167,9 @@ def test_sources_that_follow_fixed_voltages_follow_their_amplitudes() -> None:
     """At the operating point E1 is a source of known voltage; here its control moves."""
     read = read_deck_text("t\nV1 in 0 DC 1 AC 1\nE1 out 0 in 0 5\nR1 out 0 1\nB1 b 0 V={2*v(in)+1}\nR2 b 0 1\n.end")
     assert not read.circuit.laws
-    assert len(moving(read).laws) == 2
+    assert len(circuit_at_operating_point(read, changed=None).laws) == 2
     found = run_deck(read, frequencies(SmallSignal(Spacing.LIST, 1, (50.0,), None)))
     assert found["out"][0] == pytest.approx(5)
     assert found["b"][0] == pytest.approx(2)
     with pytest.raises(UsageError, match="B2 is a formula that is not affine"):
-        moving(read_deck_text("t\nV1 in 0 1\nB2 b 0 V={v(in)**2}\nR1 b 0 1\n.end"))
+        circuit_at_operating_point(read_deck_text("t\nV1 in 0 1\nB2 b 0 V={v(in)**2}\nR1 b 0 1\n.end"), changed=None)

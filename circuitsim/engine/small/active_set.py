@@ -199,7 +199,7 @@ def uniqueness(plan, v, flow, closed, space):
     for k in range(plan.n + 1):
         joined[k] = space.root[k]
     for d in range(closed.size):
-        if closed[d] or not nearly(v, plan.anode[d], plan.cathode[d], TIGHT):
+        if closed[d] or not nearly(plan, space.offset, v, d, TIGHT):
             continue
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
         if not unite(joined, a, c):
@@ -207,9 +207,16 @@ def uniqueness(plan, v, flow, closed, space):
     return Outcome.CONVERGED
 
 
-def nearly(v, anode, cathode, share):
-    """Whether a diode blocks, if it does, less than this share of its ends' potentials."""
-    return v[cathode] - v[anode] <= share * max(abs(v[anode]), abs(v[cathode]))
+def nearly(plan, offset, v, d, share):
+    """Whether diode ``d`` blocks, if it does, less than this share of its ends' potentials.
+
+    Of ends that voltage constraints join, offsets decide: potentials have the rounding of the rest of the circuit.
+    """
+    a, c = plan.anode[d], plan.cathode[d]
+    high, low = v[a], v[c]
+    if plan.coordinate[a] == plan.coordinate[c]:
+        high, low = offset[a], offset[c]
+    return low - high <= share * max(abs(high), abs(low))
 
 
 def solve_sample(plan, max_iterations, space, closed, v, merged):
@@ -250,7 +257,7 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
             copy(space.carries, closed)
         elif merged and status == Outcome.NONUNIQUE_CURRENTS:
             for d in range(closed.size):
-                space.equal[d] = closed[d] or nearly(v, plan.anode[d], plan.cathode[d], NOISE)
+                space.equal[d] = closed[d] or nearly(plan, space.offset, v, d, NOISE)
                 last = last or space.equal[d] != closed[d]
             copy(space.equal, closed)
         if not last:
