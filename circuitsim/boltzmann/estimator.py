@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,13 +117,20 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         ContrastiveDivergenceRBM
             This estimator.
 
+        Warns
+        -----
+        UserWarning
+            Values outside [0, 1].
+
         Raises
         ------
         ValueError
             ``X`` is no such array, or with ``warm_start`` has another number of features than before.
         """
+        self._check_parameters()
         continues = self.warm_start and hasattr(self, "machine_")
         data = self._checked(X, reset=not continues)
+        _warn_of_range(data)
         if not continues:
             self._begin(data)
         seed = int(self._seeds.integers(2**31))
@@ -151,8 +159,10 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         ValueError
             ``X`` is no such array, or has another number of features than before.
         """
+        self._check_parameters()
         first = not hasattr(self, "machine_")
         data = self._checked(X, reset=first)
+        _warn_of_range(data)
         if first:
             self._begin(data)
             self._memory = self._optimizer().start(self.machine_.parameters)
@@ -273,3 +283,13 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
     def _checked(self, X: Any, reset: bool) -> np.ndarray:
         data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))
         return data.toarray() if hasattr(data, "toarray") else data
+
+
+def _warn_of_range(data: np.ndarray) -> None:
+    """Warn of values that are no probabilities: the model of the visible units does not hold for them."""
+    low, high = float(data.min()), float(data.max())
+    if low < 0.0 or high > 1.0:
+        warnings.warn(
+            f"values from {low:.4g} to {high:.4g}: a restricted Boltzmann machine learns values from 0 to 1; "
+            "scale them first, for instance with sklearn.preprocessing.MinMaxScaler", stacklevel=3,
+        )  # fmt: skip

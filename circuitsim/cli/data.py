@@ -36,6 +36,7 @@ def _list(args: argparse.Namespace) -> int:
     """One row a data set: its name, where it is, what it is."""
     import json
 
+    from circuitsim.datasets.colour import ABOUT, find_colour
     from circuitsim.datasets.remote import REMOTE, find
 
     rows: list[tuple[str, str | None, str]] = [
@@ -44,10 +45,14 @@ def _list(args: argparse.Namespace) -> int:
     for name, remote in REMOTE.items():
         folder = find(name, args.data_dir)
         rows.append((name, str(folder) if folder else None, remote.about))
+    for name, about in ABOUT.items():
+        folder = find_colour(name, args.data_dir)
+        rows.append((name, str(folder) if folder else None, about))
     if args.format == "json":
         print(json.dumps([dict(zip(("name", "place", "about"), row)) for row in rows], indent=1))
         return 0
-    shown = [[name, place or f"not here: circuitsim data fetch {name}", about] for name, place, about in rows]
+    absent = {name: f"not here: circuitsim data fetch {name}" for name in REMOTE}
+    shown = [[name, place or absent.get(name, "not here: docs/data.md"), about] for name, place, about in rows]
     print("\n".join(table(["data set", "place", "contents"], shown)))
     return 0
 

@@ -22,11 +22,11 @@ MEASURES = ("loss", "error", "accuracy", "likelihood")
 
 
 class Task(NamedTuple):
-    """A run: its options, its folder, and whether to show a progress line and to draw."""
+    """A run: its options, its folder, titles and notes shown so far (None: a silent run), and whether to draw."""
 
     options: Mapping[str, Any]
     folder: str | None
-    line: bool
+    shown: set[str] | None
     pictures: bool
 
 
@@ -58,9 +58,9 @@ def run_seeds(
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     folder = None if out is None else Path(out).resolve()
-    alone = dask is None and workers in (None, 1)
+    texts: set[str] | None = set() if dask is None and workers in (None, 1) else None
     tasks = [
-        Task({**options, "seed": seed}, None if folder is None else str(folder / f"seed-{seed}"), alone, pictures)
+        Task({**options, "seed": seed}, None if folder is None else str(folder / f"seed-{seed}"), texts, pictures)
         for seed in range(options["seed"], options["seed"] + seeds)
     ]
     for task in tasks:
@@ -99,7 +99,7 @@ def train_seed(task: Task) -> Finished:
     name = f"seed-{options['seed']}"
     with interrupt_flag() as stopped:
         parent = None if folder is None else folder.parent
-        experiment, _, rows = train_run(name, options, options["epochs"], parent, stopped, task.line)
+        experiment, _, rows = train_run(name, options, options["epochs"], parent, stopped, task.shown)
         interrupted = stopped()
     if folder is not None and rows and not interrupted:
         history = History()

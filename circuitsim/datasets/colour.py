@@ -24,6 +24,28 @@ _BINARY = "the 'binary version (suitable for C programs)'"
 
 Labelled = tuple[np.ndarray, np.ndarray]
 
+FILES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "cifar10": ("cifar-10-batches-bin", (*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin")),
+    "cifar100": ("cifar-100-binary", ("train.bin", "test.bin")),
+    "imagenet32": ("imagenet32", ("train_data_batch_1.npz", "val_data.npz")),
+}
+"""Data set → usual name of its folder, and the files that must be there."""
+
+ABOUT = {
+    "cifar10": "60,000 colour images of 10 classes, 32 × 32 pixels; files of CIFAR-10's binary version",
+    "cifar100": "60,000 colour images of 100 classes, 32 × 32 pixels; files of CIFAR-100's binary version",
+    "imagenet32": "1.3 million colour images of 1,000 classes, 32 × 32 pixels; npz files of ImageNet32x32",
+}
+"""Data set → a line about it."""
+
+
+def find_colour(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder that holds the files of a data set, None where one is missing."""
+    usual, files = FILES[name]
+    root = data_directory(directory)
+    places = [place for place in (root, root / usual) if all((place / file).is_file() for file in files)]
+    return places[0] if places else None
+
 
 def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> ImageData:
     """A data set of 32 × 32 colour images, rows of bytes with the channels of a pixel side by side.
@@ -50,14 +72,14 @@ def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> I
 
 def cifar10(folder: Path) -> tuple[Labelled, Labelled]:
     """``data_batch_1.bin`` … ``data_batch_5.bin`` and ``test_batch.bin``: a label and 3072 bytes each."""
-    trains = [f"data_batch_{number}.bin" for number in range(1, 6)]
-    found = _inside(folder, "cifar-10-batches-bin", [*trains, "test_batch.bin"], f"{_BINARY} of CIFAR-10")
-    return _records([found / name for name in trains], 1, 10), _records([found / "test_batch.bin"], 1, 10)
+    found = _inside(folder, *FILES["cifar10"], f"{_BINARY} of CIFAR-10")
+    *trains, test = [found / name for name in FILES["cifar10"][1]]
+    return _records(trains, 1, 10), _records([test], 1, 10)
 
 
 def cifar100(folder: Path) -> tuple[Labelled, Labelled]:
     """``train.bin`` and ``test.bin``: a coarse label, a fine one (which counts) and 3072 bytes each."""
-    found = _inside(folder, "cifar-100-binary", ["train.bin", "test.bin"], f"{_BINARY} of CIFAR-100")
+    found = _inside(folder, *FILES["cifar100"], f"{_BINARY} of CIFAR-100")
     return _records([found / "train.bin"], 2, 100), _records([found / "test.bin"], 2, 100)
 
 
@@ -91,7 +113,8 @@ def _inside(folder: Path, usual: str, names: Sequence[str], wanted: str) -> Path
             if path.is_file() and _is_pickle(path):
                 raise UsageError(
                     f"{path} is a pickle, and reading a pickle runs whatever program is in it, so it is not read\n"
-                    f"    hint: download {wanted}; its files are {', '.join(names[:2])}, …"
+                    f"    hint: download {wanted}; its files are {', '.join(names[:2])}, …\n"
+                    "    hint: docs/ffebm.md has five lines that write it from a pickle of trusted origin"
                 )
     missing = next(name for name in names if not (folder / name).is_file())
     raise UsageError(f"there is no {missing} in {folder}\n    hint: --data-dir names a folder that holds {wanted}")

@@ -1,5 +1,7 @@
 """Feedforward-tied energy-based models (Nest & Ernoult 2024): digital stages and analog blocks in one chain."""
 
+from typing import Any
+
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
@@ -14,6 +16,7 @@ __all__ = [
     "Activation",
     "BatchNorm",
     "Chain",
+    "ChainClassifier",
     "Chaining",
     "Conv2d",
     "ConvolutionalHopfieldBlock",
@@ -32,3 +35,12 @@ __all__ = [
     "describe",
     "describe_chain",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is an optional extra: its classifier is imported at first use.
+    if name != "ChainClassifier":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from circuitsim.ffebm.classifier import ChainClassifier
+
+    return ChainClassifier

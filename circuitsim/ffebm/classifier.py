@@ -84,10 +84,26 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChainClassifier:
-        """Train on X, (samples, features), from a fresh start (but with ``warm_start``).
+        """Train from a fresh start (but with ``warm_start``).
 
-        ``sample_weight`` (samples,) is a factor on each sample's loss.
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) array
+        sample_weight : (samples,) array, optional
+            Factor on each sample's loss.
+
+        Returns
+        -------
+        ChainClassifier
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Parameters or data with which no fit can begin, one class alone, or with ``warm_start`` other classes.
         """
+        self._check_parameters()
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
@@ -123,6 +139,7 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         ValueError
             Unknown or missing classes, or another number of features than before.
         """
+        self._check_parameters()
         first = not hasattr(self, "chain_")
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=first)
         check_classification_targets(y)

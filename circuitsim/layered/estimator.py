@@ -131,6 +131,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             One class alone, arrays of different lengths, weights that are none, or with ``warm_start`` other classes,
             features or layers.
         """
+        self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype))
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         check_classification_targets(y)
@@ -174,6 +175,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         ValueError
             Unknown or missing classes, or another number of features than before.
         """
+        self._check_parameters()
         first = not hasattr(self, "network_")
         X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype), reset=first)
         check_classification_targets(y)

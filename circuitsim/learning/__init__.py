@@ -3,6 +3,8 @@
 All of these are small frozen values for any `EnergyBlock`.
 """
 
+from typing import Any
+
 from circuitsim.learning.agnostic import AgnosticPropagation
 from circuitsim.learning.coupled import CoupledLearning
 from circuitsim.learning.equilibrium import EquilibriumPropagation
@@ -16,6 +18,8 @@ from circuitsim.learning.nudges import NUDGES, ConstantCurrent, FollowingCurrent
 __all__ = [
     "NUDGES",
     "AgnosticPropagation",
+    "CircuitClassifier",
+    "CircuitRegressor",
     "ConstantCurrent",
     "CoupledLearning",
     "CrossEntropy",
@@ -32,3 +36,12 @@ __all__ = [
     "ResistorNudge",
     "SquaredError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is an optional extra: its estimators are imported at first use.
+    if name not in ("CircuitClassifier", "CircuitRegressor"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from circuitsim.learning import scikit
+
+    return getattr(scikit, name)

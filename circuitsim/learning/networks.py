@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.errors import TopologyError
 from circuitsim.netlist.roles import Roles, make_roles
 
 
@@ -44,7 +45,14 @@ def rectifier_network(
     circuit : Circuit
     roles : Roles
         The inputs are ``Vp0 … Vp{n-1} Vn0 … Vn{n-1}``: `doubled` gives their values.
+
+    Raises
+    ------
+    TopologyError
+        No inputs, no outputs, or a negative number of hidden units.
     """
+    if inputs < 1 or hidden < 0 or outputs < 1:
+        raise TopologyError(f"a network of {inputs} inputs, {hidden} hidden units and {outputs} outputs cannot be made")
     circuit = Circuit(title)
     rails = [f"p{j}" for j in range(inputs)] + [f"n{j}" for j in range(inputs)]
     for name in rails:

@@ -225,10 +225,26 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         self.swing = swing
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:
-        """Learn from ``X`` (samples, features) and ``y`` (samples,) or (samples, targets).
+        """Learn from samples and their targets, from a fresh start (but with ``warm_start``).
 
-        ``sample_weight`` (samples,) is the share of each sample in means, losses and gradients.
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) or (samples, targets) array
+        sample_weight : (samples,) array, optional
+            Share of each sample in means, losses and gradients.
+
+        Returns
+        -------
+        CircuitRegressor
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Parameters or data with which no fit can begin, or with ``warm_start`` other features or targets.
         """
+        self._check_parameters()
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
         self._single = y.ndim == 1
@@ -260,6 +276,7 @@ class CircuitRegressor(RegressorMixin, _CircuitEstimator):
         ValueError
             Another number of features or targets than before.
         """
+        self._check_parameters()
         first = not hasattr(self, "block_")
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
@@ -307,10 +324,26 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitClassifier:
-        """Learn from ``X`` (samples, features) and the classes ``y`` (samples,).
+        """Learn from samples and their classes, from a fresh start (but with ``warm_start``).
 
-        ``sample_weight`` (samples,) is the share of each sample in means, losses and gradients.
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) array
+        sample_weight : (samples,) array, optional
+            Share of each sample in means, losses and gradients.
+
+        Returns
+        -------
+        CircuitClassifier
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Parameters or data with which no fit can begin, or with ``warm_start`` other features or outputs.
         """
+        self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
@@ -342,6 +375,7 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
         ValueError
             Unknown or missing classes, or another number of features than before.
         """
+        self._check_parameters()
         first = not hasattr(self, "block_")
         X, y = validate_data(self, X, y, dtype=np.float64, reset=first)
         check_classification_targets(y)
@@ -376,8 +410,19 @@ class CircuitClassifier(ClassifierMixin, _CircuitEstimator):
 
 
 def _moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations of the columns."""
-    if weight is None:
-        return values.mean(axis=0), values.std(axis=0)
-    mean = np.average(values, axis=0, weights=weight)
-    return mean, np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+    """Means and standard deviations of the columns.
+
+    Raises
+    ------
+    ValueError
+        Values whose squares are larger than the largest double.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if weight is None:
+            mean, spread = values.mean(axis=0), values.std(axis=0)
+        else:
+            mean = np.average(values, axis=0, weights=weight)
+            spread = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+    if not (np.isfinite(mean) & np.isfinite(spread)).all():
+        raise ValueError(f"values up to {np.abs(values).max():.3g} are too large for a variance; scale them")
+    return mean, spread

@@ -18,6 +18,9 @@ KINKS = "share of clamped units that change between the phases"
 UNCERTIFIED = "share of samples not certified"
 """Title of the panel of samples without a certified state."""
 
+PERCENT_TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
+"""Of a logarithmic axis of errors."""
+
 TITLE_LETTERS = 40
 """In a line of a panel's title."""
 
@@ -33,6 +36,18 @@ def save_figure(figure: Any, path: Path) -> Path:
 def marker_of(points: int) -> str:
     """Marker of a curve: points are shown where they are few, so that one epoch is visible."""
     return "." if points < 30 else ""
+
+
+def percent_over_epochs(axes: Any, title: str) -> None:
+    """Title and axes of errors in percent over epochs: whole epochs, percent logarithmic with plain numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set(title=title, xlabel="epochs", ylabel="%", yscale="log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    low, high = axes.get_ylim()
+    ticks = [tick for tick in PERCENT_TICKS if low <= tick <= high]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
 
 
 def uncertified_line(row: Mapping[str, float], width: int) -> list[str]:

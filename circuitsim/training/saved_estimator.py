@@ -6,7 +6,9 @@ import difflib
 import functools
 import inspect
 import json
+import math
 from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +26,13 @@ OTHER_NAMES = {
     "hidden": "n_components",
 }  # fmt: skip
 """Names of other classes and libraries, and scikit-learn's or this package's."""
+
+
+WHOLE = {"max_iter": 0, "batch_size": 1, "n_components": 1}
+"""Parameters that are whole numbers, and their least values."""
+
+POSITIVE = ("gain", "swing")
+"""Parameters that are finite and above zero."""
 
 
 class SavedEstimator:
@@ -90,10 +99,30 @@ class SavedEstimator:
         found._set_model(unpack(arrays, "model"), facts["model"])
         return found
 
-    def _plain_parameters(self) -> dict[str, Any]:
-        """The constructor's arguments that are JSON values."""
+    def _check_parameters(self) -> None:
+        """Refuse parameters with which no fit can begin, by their own names.
+
+        Raises
+        ------
+        ValueError
+        """
         parameters: Mapping[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return {name: value for name, value in parameters.items() if _is_json(value)}
+        for name, least in WHOLE.items():
+            value = parameters.get(name, least)
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        for name in POSITIVE:
+            value = parameters.get(name, 1.0)
+            if not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
+                raise ValueError(f"{name} must be a finite number above zero, not {value!r}")
+        callbacks = parameters.get("callbacks", ())
+        if not isinstance(callbacks, (list, tuple)) or not all(callable(one) for one in callbacks):
+            raise ValueError(f"callbacks is a list of functions of the history, such as [callback], not {callbacks!r}")
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The constructor's arguments that are JSON values, callbacks left out."""
+        parameters: Mapping[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: value for name, value in parameters.items() if name != "callbacks" and _is_json(value)}
 
     def _model_state(self) -> tuple[Arrays, Any]:
         """Arrays of the model, and the rest of it as JSON values."""

@@ -137,14 +137,21 @@ def test_no_server_at_all(served, tmp_path, capsys):
 
 def test_what_is_there(served, tmp_path, capsys):
     assert main(["data", "list", "--data-dir", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == (
-        "data set  place                                  contents\n"
-        "digits    bundled with scikit-learn              1,797 handwritten digits, 8 × 8 pixels\n"
-        "mnist     not here: circuitsim data fetch mnist  small\n"
-    )
+    heads = capsys.readouterr().out.splitlines()
+    assert heads[:3] == [
+        "data set    place                                  contents",
+        "digits      bundled with scikit-learn              1,797 handwritten digits, 8 × 8 pixels",
+        "mnist       not here: circuitsim data fetch mnist  small",
+    ]
+    assert [line[:30] for line in heads[3:]] == [
+        "cifar10     not here: docs/dat", "cifar100    not here: docs/dat", "imagenet32  not here: docs/dat"
+    ]  # fmt: skip
     assert _fetch(tmp_path) == 0
+    for name in ("train.bin", "test.bin"):
+        (tmp_path / name).touch()
     assert main(["data", "list", "--data-dir", str(tmp_path)]) == 0
-    assert f"mnist     {tmp_path}/mnist" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"mnist       {tmp_path}/mnist" in shown and f"cifar100    {tmp_path} " in shown
 
 
 def test_bad_usage(tmp_path, capsys):

@@ -71,7 +71,8 @@ def test_gradient_studies_write_page_table_and_figure(
 ) -> None:
     words = ["reproduce", study, "--sweeps", "8", "--nudged-sweeps", "2", "--out", str(tmp_path)]
     assert main(words) == 0
-    assert "6 blocks, 15 layers" in capsys.readouterr().out
+    page = capsys.readouterr().out
+    assert "6 blocks, 15 layers" in page and "change between the phases (kinks): 0" in page
     for suffix in ("md", "csv", "png"):
         assert (tmp_path / f"{study}.{suffix}").stat().st_size > 500
 
@@ -112,7 +113,10 @@ def test_table2_prints_the_paper_beside_ours_and_continues(tmp_path: Path, capsy
     words = ["reproduce", "table2", "--size", "small", "--datasets", "cifar100", "--layers", "12", "--seeds", "1"]
     words += ["--data-dir", str(tmp_path), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
     assert main([*words, "--epochs", "1"]) == 0
-    page = capsys.readouterr().out
+    captured = capsys.readouterr()
+    page = captured.out
+    (ep_title,) = [line for line in captured.err.splitlines() if "; ep, " in line]
+    assert "6 × convolutional-hopfield" in ep_title and len(ep_title) < 200
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "| 12 |" in line]
     assert [row[:5] for row in rows] == [["cifar100", "12", "EP", "1", "1"], ["cifar100", "12", "ID", "1", "1"]]
     assert rows[0][5] == "69.3 ± 0.2" and rows[1][7] == "90.0 ± 0.2" and rows[0][9] == "4:33"
@@ -169,3 +173,19 @@ def test_blocks_of_one_layer_are_a_feedforward_network() -> None:
         assert found is not None and metrics["kink_share"] == 0.0
         for name, gradient in expected.items():
             np.testing.assert_allclose(found[name], gradient, atol=1e-8, err_msg=f"{form} {name}")
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("split --epochs 0", "--epochs must be at least 1, not 0"),
+        ("split --seeds 0", "--seeds must be at least 1, not 0"),
+        ("table2 --samples 0", "--samples must be at least 1, not 0"),
+        ("gdu --seed -1", "--seed must be at least 0, not -1"),
+    ],
+)
+def test_studies_that_would_train_nothing_are_refused(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *words.split()]) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"

@@ -82,7 +82,9 @@ def test_the_published_numbers_stand_in_one_place_each():
     [
         (["--rows", "4h"], "there is no row '4h' in this table; there are 1h, 2h, 3h"),
         (["--models", "rbm"], "there is no model 'rbm' in this table; there are drn, dhn"),
-        (["--seeds", "0"], "at least one run of each network is needed, not 0"),
+        (["--seeds", "0"], "--seeds must be at least 1, not 0"),
+        (["--epochs", "0"], "--epochs must be at least 1, not 0"),
+        (["--budget", "nan"], "--budget is a number of minutes (0: show stored runs only), not nan"),
         (["--budget", "0", "--dataset", "digits", "--rows", "1h"], "no network finished an epoch; give more time"),
     ],
 )

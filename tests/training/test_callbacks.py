@@ -58,9 +58,9 @@ def test_a_history_is_a_frame() -> None:
 def _estimators() -> list[object]:
     pytest.importorskip("sklearn")
     from circuitsim.boltzmann import ContrastiveDivergenceRBM
-    from circuitsim.ffebm.classifier import ChainClassifier
+    from circuitsim.ffebm import ChainClassifier
     from circuitsim.layered import DRNClassifier
-    from circuitsim.learning.scikit import CircuitClassifier, CircuitRegressor
+    from circuitsim.learning import CircuitClassifier, CircuitRegressor
 
     return [
         DRNClassifier((12,), input_gain=5.0, max_iter=3, batch_size=4, learning_rate_init=0.01, random_state=0),
@@ -131,3 +131,35 @@ def test_a_warm_start_with_other_data_is_refused(which: int) -> None:
     model.fit(X, np.arange(30) % 2)
     with pytest.raises(ValueError, match="warm_start goes on"):
         model.fit(X, np.arange(30) % 3)
+
+
+@pytest.mark.parametrize("which", range(5))
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"max_iter": -1}, "max_iter must be a whole number of at least 0, not -1"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, not 2.5"),
+        ({"callbacks": len}, r"callbacks is a list of functions of the history, such as \[callback\]"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_their_own_names(which: int, wrong: dict, words: str) -> None:
+    X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8) % 2
+    with pytest.raises(ValueError, match=words):
+        _estimators()[which].set_params(**wrong).fit(X, y)
+
+
+def test_volts_that_scale_nothing_and_features_without_a_variance_are_refused() -> None:
+    regressor = _estimators()[2]
+    X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8.0)
+    with pytest.raises(ValueError, match="swing must be a finite number above zero, not 0"):
+        regressor.set_params(swing=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"values up to 1e\+300 are too large for a variance"):
+        regressor.set_params(swing=0.3).fit(1e300 * X, y)
+    with pytest.raises(ValueError, match="-1 hidden units"):
+        regressor.set_params(hidden=-1).fit(X, y)
+
+
+def test_boltzmann_machines_warn_of_values_that_are_no_probabilities() -> None:
+    machine = _estimators()[4]
+    with pytest.warns(UserWarning, match="values from 0 to 16: a restricted Boltzmann machine learns values from 0"):
+        machine.fit(np.arange(0.0, 17.0).reshape(-1, 1))

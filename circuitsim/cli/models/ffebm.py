@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,11 +106,10 @@ def build(options: Mapping[str, Any]) -> Experiment:
             raise UsageError("augmentation flips and crops colour images; leave it out for others")
         chain.augment = FlipAndCrop((images.shape[0], images.shape[1], images.shape[2]))
     train, labels = images.train[: options["samples"]], images.train_labels[: options["samples"]]
-    kinds = ", ".join(f"{element['kind']}" for element in elements)
     return Experiment(
         chain, (train, labels), _plan(options, chain),
-        title=f"ffebm: {kinds}; {options['method']}, {sum(np.size(p) for p in chain.parameters.values())} parameters, "
-        f"{len(train)} samples of {images.name}",
+        title=f"ffebm: {_kinds(elements)}; {options['method']}, "
+        f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
         save=lambda directory: _save(chain, directory),
@@ -117,6 +117,18 @@ def build(options: Mapping[str, Any]) -> Experiment:
         summary=_summary,
         chosen=chosen,
     )  # fmt: skip
+
+
+FEW_ELEMENTS = 8
+"""Up to which a title names the elements in their order; beyond it counts those of each kind."""
+
+
+def _kinds(elements: Sequence[Mapping[str, Any]]) -> str:
+    """The elements in a line."""
+    kinds = [f"{element['kind']}" for element in elements]
+    if len(kinds) <= FEW_ELEMENTS:
+        return ", ".join(kinds)
+    return ", ".join(kind if count == 1 else f"{count} × {kind}" for kind, count in Counter(kinds).items())
 
 
 MANY_CLASSES = 20

@@ -157,7 +157,7 @@ def _one(case: Case, late: Callable[[], bool]) -> DropRun | None:
     name, folder = f"drop-{drop:g}-gain-{gain:g}", None if args.runs is None else Path(args.runs)
     if late() and (folder is None or not (folder / name).exists()):
         return None
-    made, _, history = train_run(name, _options(drop, gain, args), args.epochs, folder, late, not case.apart)
+    made, _, history = train_run(name, _options(drop, gain, args), args.epochs, folder, late, case.shown)
     if not history:
         return None
     return DropRun(drop, gain, history, _most_current(made), _numbers_of(made))

@@ -68,7 +68,7 @@ def run_gdu(args: argparse.Namespace) -> int:
         "# Every nudged sweep is a step of backpropagation", "", _about(args, chain), "",
         "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end.",
         "", *_table(("parameter", "first", "worst", "last"), rows), "",
-        f"worst of all parameters and sweeps: {worst:.3g}", "",
+        f"worst of all parameters and sweeps: {worst:.3g}", "", _kinks(chain, x, y), "",
     ]  # fmt: skip
     series = [
         (curve.name, sweep + 1, *(f"{v:.9g}" for v in np.concatenate([curve.ep[sweep], curve.id[sweep]])))
@@ -89,6 +89,7 @@ def run_cosine(args: argparse.Namespace) -> int:
     lines = [
         "# Cosine between the gradients of EP and of implicit differentiation", "", _about(args, chain), "",
         *_table(("parameter", "of", "cosine"), rows), "", f"least: {min(cosines.values()):.9f}", "",
+        _kinks(chain, x, y), "",
     ]  # fmt: skip
     return _deliver(args, "cosine", lines, ["parameter", "of", "cosine"], rows, lambda f: _draw_cosines(f, cosines))
 
@@ -99,6 +100,8 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
 
     if args.batch < 2:
         raise UsageError("batch normalisation needs at least two samples")
+    if args.seed < 0:
+        raise UsageError(f"--seed must be at least 0, not {args.seed}")
     chain = figure_chain(args.size, args.sweeps, args.nudged_sweeps, args.beta, args.seed)
     rng = np.random.default_rng((args.seed, 1))
     if args.dataset is None:
@@ -106,7 +109,9 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
     from circuitsim.datasets.colour import load_colour
 
     data = load_colour(args.dataset, args.data_dir)
-    rows = rng.integers(len(data.train), size=args.batch)
+    if args.batch > len(data.train):
+        raise UsageError(f"{args.dataset} has {len(data.train)} training images here, fewer than --batch {args.batch}")
+    rows = rng.choice(len(data.train), args.batch, replace=False)
     # Ten outputs for every data set: only gradients are compared.
     return chain, data.train[rows], data.train_labels[rows] % 10
 
@@ -118,6 +123,15 @@ def _about(args: argparse.Namespace, chain: Any) -> str:
         f"{DIVISORS[args.size]}), {args.batch} {samples}, {args.sweeps} free and {args.nudged_sweeps} nudged sweeps, "
         f"beta {args.beta}, seed {args.seed}, double precision. After Nest & Ernoult (2024), §4.2."
     )
+
+
+def _kinks(chain: Any, x: Any, y: Any) -> str:
+    """How many clamped units change between the phases, where EP at a finite nudge differs from ID."""
+    import numpy as np
+
+    share = chain.gradient((x, y), np.random.default_rng(0))[1]["kink_share"]
+    hint = ": EP and ID differ there; a smaller --beta has fewer" if share else ""
+    return f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
 
 R = TypeVar("R")
@@ -25,14 +27,14 @@ class Case(NamedTuple):
         The options of the study.
     end : float or None
         Time (s since the epoch) after which nothing is trained.
-    apart : bool
-        Whether it is beside other runs, without a progress line.
+    shown : set of str, optional
+        Titles and notes on standard error so far; None for a run beside others, which shows nothing.
     """
 
     key: tuple[Any, ...]
     args: argparse.Namespace
     end: float | None
-    apart: bool
+    shown: set[str] | None
 
 
 def run_cases(
@@ -48,6 +50,11 @@ def run_cases(
     args : argparse.Namespace
         With ``budget`` (minutes or None), ``workers`` and ``dask``.
 
+    Raises
+    ------
+    UsageError
+        An extent that trains nothing (`check_extent`).
+
     Returns
     -------
     results : list
@@ -58,10 +65,12 @@ def run_cases(
     from circuitsim.executors import executor_of, in_order
     from circuitsim.training.interrupt import interrupt_flag
 
+    check_extent(args)
     end = None if args.budget is None else time.time() + 60.0 * args.budget
     plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
     apart = args.dask is not None or args.workers not in (None, 1)
-    tasks = [(function, Case(key, plain, end, apart)) for key in keys]
+    shown: set[str] | None = None if apart else set()
+    tasks = [(function, Case(key, plain, end, shown)) for key in keys]
     with (
         interrupt_flag() as stopped,
         workers_of(args.workers, args.dask) as (workers, given),
@@ -75,6 +84,22 @@ def run_cases(
                 found.append(result)
                 print(f"{len(found)} of {len(tasks)} runs done", file=sys.stderr)
         return found, stopped()
+
+
+def check_extent(args: argparse.Namespace) -> None:
+    """Refuse numbers of seeds, epochs or samples below one, and a time limit that is no number or negative.
+
+    Raises
+    ------
+    UsageError
+    """
+    for name in ("seeds", "epochs", "samples"):
+        number = getattr(args, name, None)
+        if number is not None and number < 1:
+            raise UsageError(f"--{name} must be at least 1, not {number}")
+    budget = getattr(args, "budget", None)
+    if budget is not None and not 0.0 <= budget < math.inf:
+        raise UsageError(f"--budget is a number of minutes (0: show stored runs only), not {budget}")
 
 
 def _run_case(task: tuple[Callable[[Case, Callable[[], bool]], R], Case]) -> R:
@@ -92,7 +117,7 @@ def _until(function: Callable[[Case, Callable[[], bool]], R], case: Case, stoppe
 
 def train_run(
     name: str, given: Mapping[str, Any], epochs: int | None, folder: Path | None, late: Callable[[], bool],
-    line: bool = True,
+    shown: set[str] | None = None,
 ) -> tuple[Any, str, list[Row]]:
     """Train one model, or continue it.
 
@@ -108,8 +133,8 @@ def train_run(
         Folder of the runs; None stores none.
     late : callable
         Asked after every step: whether to stop.
-    line : bool
-        Whether to show title, notes and progress on standard error.
+    shown : set of str, optional
+        Titles and notes on standard error so far, each shown once; None shows neither these nor progress.
 
     Returns
     -------
@@ -127,13 +152,14 @@ def train_run(
     asked = _own_epochs(options) if epochs is None else epochs
     done = _epochs_begun(directory) if known else 0
     experiment = command._family(options["model"]).build({**options, "epochs": max(asked, done)})
-    if line:
-        print(experiment.title, file=sys.stderr)
-        for note in experiment.notes:
-            print(f"note: {note}", file=sys.stderr)
+    if shown is not None:
+        for text in (experiment.title, *(f"note: {note}" for note in experiment.notes)):
+            if text not in shown:
+                print(text, file=sys.stderr)
+            shown.add(text)
     trainer = Trainer(
         experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
-        ProgressLine(sys.stderr, name) if line else None, late,
+        None if shown is None else ProgressLine(sys.stderr, name), late,
     )  # fmt: skip
     if known:
         trainer.resume()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.studies.runs import check_extent, write_results
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,13 +42,14 @@ def run(args: argparse.Namespace) -> int:
     """Train all, print the page, write the requested files."""
     from circuitsim.training import ProgressLine
 
+    check_extent(args)
     cases = [
         (layers, block, method, seed)
         for seed in range(args.seeds) for layers in args.layers for (depth, block) in PAPER if depth == layers
         for method in ("ep", "bp")
     ]  # fmt: skip
     if not cases:
-        raise UsageError(f"there are networks of 6 and of 12 layers, not of {args.layers}")
+        raise UsageError(f"there are networks of 6 and of 12 layers, not of {', '.join(map(str, args.layers))}")
     directory = None if args.out is None else Path(args.out)
     rows = _done(directory, args)
     line = ProgressLine(sys.stderr, "split")
@@ -158,8 +160,6 @@ def _write(directory: Path | None, rows: Sequence[dict[str, Any]], page: str) ->
     """Table and page of what is done so far."""
     if directory is None:
         return
-    from circuitsim.cli.studies.runs import write_results
-
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -178,8 +178,9 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
     )  # fmt: skip
     lines = [
         "# One network, cut into blocks", "",
-        f"{first['dataset']}, {network}, {first['epochs']} epochs. Test accuracy in percent, mean ± deviation over "
-        "seeds; seconds of processor time of one run. The last columns: CIFAR-10 in Nest & Ernoult (2024), Table 1.",
+        f"{first['dataset']}, {network}, {first['epochs']} epoch{'s' * (first['epochs'] > 1)}. Test accuracy in "
+        "percent, mean ± deviation over seeds; seconds of processor time of one run. The last columns: CIFAR-10 in "
+        "Nest & Ernoult (2024), Table 1.",
         "",
         "| layers | in blocks of | seeds | EP | ID | EP − ID | EP, s | ID, s | paper EP | paper ID |",
         "|---" * 10 + "|",

@@ -50,8 +50,6 @@ def run(args: argparse.Namespace) -> int:
     """Train, print the page, and write the requested files."""
     rows = _chosen(args.rows, ROWS, "row")
     methods = _chosen(args.methods, ("ep", "bp"), "method")
-    if args.seeds < 1:
-        raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
     keys = [(row, method, seed) for row in rows for method in methods for seed in range(args.seeds)]
     found, interrupted = run_cases(_one, keys, args)
     results = [run for run in found if run is not None]
@@ -90,7 +88,7 @@ def _one(case: Case, late: Callable[[], bool]) -> DrnRun | None:
         "model": "drn", "preset": f"drn-{row}", "method": method, "seed": seed, "threads": args.threads,
         "dataset": args.dataset, "data_dir": args.data_dir,
     }  # fmt: skip
-    _, dataset, history = train_run(name, given, args.epochs, folder, late, not case.apart)
+    _, dataset, history = train_run(name, given, args.epochs, folder, late, case.shown)
     return DrnRun(row, method, seed, dataset, history) if history else None
 
 
@@ -180,7 +178,7 @@ def _draw(results: list[DrnRun], path: Path) -> None:
     from matplotlib.figure import Figure
 
     from circuitsim.layered.architecture import published_models
-    from circuitsim.training.curves import marker_of, save_figure
+    from circuitsim.training.curves import marker_of, percent_over_epochs, save_figure
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
@@ -192,6 +190,6 @@ def _draw(results: list[DrnRun], path: Path) -> None:
             epochs, marker = [row["epoch"] for row in run.history], marker_of(len(errors))
             axes.plot(epochs, errors, color=f"C{k}", linewidth=1, marker=marker, label=label)
         axes.axhline(preset.published[runs[0].method]["error"], color=f"C{k}", linewidth=0.8, linestyle=":")
-    axes.set(title="test error (dotted: the paper's last, MNIST)", xlabel="epochs", ylabel="%", yscale="log")
+    percent_over_epochs(axes, "test error (dotted: the paper's last, MNIST)")
     axes.legend(frameon=False)
     save_figure(figure, path)

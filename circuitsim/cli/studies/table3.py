@@ -68,8 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, measure, print the page, and write the requested files."""
     models = _models(args)
-    if args.seeds < 1:
-        raise UsageError(f"at least one run of each network is needed, not {args.seeds}")
     found, interrupted = run_cases(_one, [(model, seed) for model in models for seed in range(args.seeds)], args)
     results = [run for run in found if run is not None]
     if not results:
@@ -100,7 +98,7 @@ def _one(case: Case, late: Callable[[], bool]) -> DhnRun | None:
     given |= {"tolerance": args.tolerance} if model.startswith("dhn") else {}
     folder = None if args.runs is None else Path(args.runs)
     asked = _preset(model).epochs if args.epochs is None else args.epochs
-    experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late, not case.apart)
+    experiment, dataset, history = train_run(f"{model}-{seed}", given, asked, folder, late, case.shown)
     if not history:
         return None
     test: Any = experiment.evaluate
@@ -216,7 +214,7 @@ def _draw(results: list[DhnRun], path: Path) -> None:
     """Test errors over the epochs, and the share of converged images after each number of sweeps."""
     from matplotlib.figure import Figure
 
-    from circuitsim.training.curves import marker_of, save_figure
+    from circuitsim.training.curves import marker_of, percent_over_epochs, save_figure
 
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
@@ -229,10 +227,7 @@ def _draw(results: list[DhnRun], path: Path) -> None:
         left.axhline(PAPER[run.model][2], color=style["color"], linewidth=0.8, linestyle=":")
         counts = np.sort(run.free)
         right.step(counts, np.arange(1, counts.size + 1) / counts.size, where="post", label=_title(run.model), **style)
-    left.set(title="test error (dotted: the paper's)", xlabel="epochs", ylabel="%", yscale="log")
-    low, high = left.get_ylim()
-    left.set_yticks(ticks := [t for t in (0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100) if low <= t <= high], map(str, ticks))
-    left.minorticks_off()
+    percent_over_epochs(left, "test error (dotted: the paper's)")
     right.set(
         title="converged, from zero", xlabel="sweeps", ylabel="share of test images", xscale="log", ylim=(0, 1.02)
     )
