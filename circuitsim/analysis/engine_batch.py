@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.linear_batch import LinearBatch, Samples, linear_batch
+from circuitsim.analysis.single_samples import Linear, SingleSamples
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -83,6 +84,8 @@ class EngineBatch:
     n_nodes: int
     tolerance: float
     _ready: dict[bytes, Ready] = field(default_factory=dict, init=False)
+    _singles: list[SingleSamples] = field(default_factory=list, init=False)
+    """The solver of samples one by one at the latest resistances."""
 
     def ready(self, value: np.ndarray) -> Ready:
         """The analysed circuit of those elements that are there at these values (m,), Ω, V, A."""
@@ -109,13 +112,16 @@ class EngineBatch:
                 if rows.size > 1:
                     self._together(ready, value, batch, rows, np.flatnonzero(batch.closed[rows[0]]), threads)
         blocks = [range(k, min(k + BLOCK, len(batch.x))) for k in range(0, len(batch.x), BLOCK)]
+        single = self._single(ready, value)
+        if single is not None:
+            single.kept.clear()
         if min(threads, len(blocks)) <= 1:
             for block in blocks:
-                self._block(ready, value, batch, block, started)
+                self._block(ready, value, batch, block, started, single)
             return
         ready.solver.resistances  # noqa: B018 made once, before threads share it
         with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            list(pool.map(lambda block: self._block(ready, value, batch, block, started), blocks))
+            list(pool.map(lambda block: self._block(ready, value, batch, block, started, single), blocks))
 
     def step_in(self, value: np.ndarray, batch: Batch, s: int, currents: np.ndarray | None = None) -> bool:
         """The engine's answer for sample ``s``, where it has one, from the branch ``currents`` of a start."""
@@ -131,24 +137,60 @@ class EngineBatch:
         batch.closed[s] = point.currents[ready.solver.circuit.arrays().kind == DIODE] > 0.0
         return True
 
-    def _block(self, ready: Ready, value: np.ndarray, batch: Batch, rows: range, started: bool) -> None:
+    def _single(self, ready: Ready, value: np.ndarray) -> SingleSamples | None:
+        """The solver of samples that share no linear circuit with others, where the circuit allows it."""
+        arrays = ready.solver.circuit.arrays()._replace(value=value[ready.there])
+        own, r = ready.solver.resistances, ready.solver.structure.resistors
+        if self._singles and self._singles[0].resistances.wiring is ready.solver.wiring:
+            own = self._singles[0].resistances
+        if not np.array_equal(own.ohms[r], arrays.value[r]):
+            own = ready.solver.wiring.at(arrays.value)
+        if not self._singles or self._singles[0].resistances is not own:
+            self._singles[:] = [SingleSamples(own, arrays)]
+        return self._singles[0] if self._singles[0].suits else None
+
+    def _block(
+        self, ready: Ready, value: np.ndarray, batch: Batch, rows: range, started: bool, single: SingleSamples | None
+    ) -> None:
         """A block of samples that have no result yet, each but the first from the one before it if not ``started``."""
-        before, useful = None, not started
+        before, linear, useful = NO_ELEMENTS, None, not started
         for s in rows:
             if batch.error[s] <= self.tolerance:
-                before = batch.current[s, ready.there]
+                before = ready.diodes[batch.closed[s]]
                 continue
             if started:
-                before = np.zeros(int(ready.there.sum()))
-                before[ready.diodes] = batch.closed[s]
-            if not self.step_in(value, batch, s, before):
-                before = None
-                continue
-            before = batch.current[s, ready.there]
+                before = ready.diodes[batch.closed[s]]
+            linear = self._alone(ready, value, batch, s, before, linear, single)
+            if linear is None:
+                start = np.zeros(int(ready.there.sum()))
+                start[before] = 1.0
+                if not self.step_in(value, batch, s, start):
+                    before = NO_ELEMENTS
+                    continue
+            before = ready.diodes[batch.closed[s]]
             rest = np.array([k for k in rows if k > s and not batch.error[k] <= self.tolerance], dtype=np.int64)
             if useful and rest.size and ready.diodes.size:
                 self._together(ready, value, batch, rest, np.flatnonzero(batch.closed[s]), 1)
                 useful = bool((batch.error[rest] <= self.tolerance).any())
+
+    def _alone(
+        self, ready: Ready, value: np.ndarray, batch: Batch, s: int, closed: np.ndarray, before: Linear | None,
+        single: SingleSamples | None,
+    ) -> Linear | None:  # fmt: skip
+        """Sample ``s`` from the diodes ``closed`` by a linear circuit of its own, which is the result; None without an
+        answer."""
+        if single is None:
+            return None
+        own = value.copy()
+        own[batch.inputs] = batch.x[s]
+        found = single.solve(own[ready.there], closed, before, self.tolerance)
+        if found is None:
+            return None
+        batch.v[s], batch.error[s], batch.iterations[s] = found.v, found.relative, found.iterations
+        batch.current[s, ready.there] = found.current
+        batch.closed[s] = False
+        batch.closed[s, np.searchsorted(ready.diodes, found.linear.closed)] = True
+        return single.keep(found.linear)
 
     def _together(
         self, ready: Ready, value: np.ndarray, batch: Batch, rows: np.ndarray, on: np.ndarray, threads: int
@@ -225,9 +267,16 @@ class EngineBatch:
         into: tuple[np.ndarray, np.ndarray], threads: int,
     ) -> None:  # fmt: skip
         """`respond` for some groups of samples that are alike, each after the one before it."""
-        (v, current), made = into, None
+        (v, current), made, single, linear = into, None, self._single(ready, value), None
+        m, q = int(ready.there.sum()), injected.shape[1]
         for rows in groups:
             on = np.flatnonzero(closed[rows[0]])
+            if rows.size == 1 and single is not None:
+                alone = single.respond(ready.diodes[on], np.arange(m - q, m), injected[rows[0]], linear, TOLERANCE)
+                linear = None if alone is None else alone.linear
+                if alone is not None:
+                    v[rows[0]], current[rows[0], ready.there] = alone.v, alone.current
+                    continue
             made = self._linear(ready, value, ready.diodes[on], False, made)
             found = None if made is None else _responses(made, injected[rows], self.n_nodes, threads)
             if found is None:

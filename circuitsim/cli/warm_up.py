@@ -80,24 +80,26 @@ def _sweep() -> str:
     import numpy as np
 
     import circuitsim
+    from circuitsim.analysis.tree_proof import tree_kernel
     from circuitsim.bench.families import make
 
+    tree_kernel.load()
     for family, unknowns, samples in BATCHES:
         circuit = make(family, unknowns, 0)
         sources = [name for name, kind in zip(circuit.names, circuit.arrays().kind.tolist()) if kind == VOLTAGE]
         batch = circuitsim.batched(circuit, sources, [(circuit.node_names[-1], circuit.node_names[0])])
         values = circuit.arrays().value[[circuit.element_index(name) for name in sources]]
         solution = batch.solve(np.repeat(values[None], samples, axis=0))
-        if batch.plan is not None:
-            batch.adjoint(solution, np.ones((samples, 1)))
+        batch.adjoint(solution, np.ones((samples, 1)))
     return _commands(
         "sweep {out}/deck.cir --vary V1=-5:5:0.001 --format csv",
         "train circuit {out}/deck.cir --data {out}/data.csv --epochs 1 --out {out}/deck",
     )
 
 
-BATCHES = (("grid", 700, 2), ("drn", 60, 40), ("crossbar", 4_500, 2))
-"""Families, sizes and samples of batches: with diodes as branches, with diodes as ports, with one factor for all."""
+BATCHES = (("grid", 700, 2), ("drn", 60, 40), ("crossbar", 4_500, 2), ("grid", 4_500, 1))
+"""Families, sizes and samples of batches: with diodes as branches, with diodes as ports, with one factor for all,
+with a factor each."""
 
 
 def _convolution() -> str:

@@ -46,7 +46,7 @@ def solve_active_set(
         raise ConvergenceError("no linear circuit may be solved")
     search, previous, done = Search(closed.size > 0), None, 0
     if nodal.suits(net):
-        closed, guess, previous, done = nodal.iterate(net, closed, guess, limit)
+        closed, guess, previous, done = nodal.iterate(net, closed, limit)
     for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = kkt_violations(net, point)

@@ -98,8 +98,11 @@ def suits(net: Network) -> bool:
     return bool(net.diodes.size and net.grounded and r.size and net.ohms[r[-1]] <= EVEN * net.ohms[r[0]])
 
 
-def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> Start:
-    """Active-set iterations until no violation is clear, a set returns or ``limit`` linear circuits are solved."""
+def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> Start:
+    """Active-set iterations until no violation is clear, a set returns or ``limit`` linear circuits are solved.
+
+    They begin with the diodes ``closed``; ``factored``, the nodal matrix at another set, is used up.
+    """
     m, d, made = net.first.size, net.diodes, net.resistances
     plan = made.wiring.topology
     state = steps.new_state(plan, made.siemens, made.strength)
@@ -112,7 +115,6 @@ def iterate(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> 
     position[d] = np.arange(d.size)
     branch, on = net.branch[d], np.zeros(d.size, dtype=bool)
     order, count, search, budget = position[closed], 0, Search(closed.size > 0), _Accuracy(net)
-    factored: Factored | None = None
     if not closed.size and isinstance(net.laplacian, Supernodal) and limit > 1:
         count = 1
         begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
