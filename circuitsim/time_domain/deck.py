@@ -15,7 +15,7 @@ from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import ACCURACY, LARGEST_POINTS, Method, transient
+from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.steady import PeriodicResult, steady_state_periodic
 from circuitsim.time_domain.waveforms import (
     AmplitudeModulation,
@@ -56,13 +56,10 @@ def run_deck(
         No card and no ``stop``; sources that are formulas of the time.
     """
     own = setting(deck, step, stop, initial)
-    count = round((own.grid.stop - own.begin) / own.grid.step) + 1
-    if count > LARGEST_POINTS:
-        raise UsageError(f"{count:,} output times are more than {LARGEST_POINTS:,}; take a larger step")
     circuit, following = deck.all_controlled()
     return transient(
-        circuit, own.grid.stop, own.waves, own.initial, max(count, 2), tolerance, own.switches, following.couplings,
-        progress, own.begin, own.held, method, accuracy,
+        circuit, own.grid.stop, own.waves, own.initial, None, tolerance, own.switches, following.couplings,
+        progress, own.begin, own.held, method, accuracy, own.grid.step,
     )  # fmt: skip
 
 

@@ -154,6 +154,7 @@ class Implicit:
         marks, m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
         time, error, busy = 0.0, 0.0, 0
         self.ledger.begin(x)
+        self.watch.see_states(x)
         while True:
             if at is not None and times[k] <= time:
                 keep(k, at)
@@ -229,11 +230,7 @@ class Implicit:
             step, late = attempt(length, end), 0.0
             off, after = self._off(step), self.watch.changed(step.end, now)
             if after is not None and off <= ROUGH:
-                ends = float(self.watch.distances(at, now).min()), float(self.watch.distances(step.end, now).min())
-                length, late, step = located(
-                    attempt, lambda s: float(self.watch.distances(s.end, now).min()), ends, step,
-                    max(SHARP * self.accuracy * length, 4e-16 * target),
-                )  # fmt: skip
+                length, late, step = self._located(attempt, at, now, step, target)
                 off, after = self._off(step), self.watch.changed(step.end, now)
                 last = last and step.length == left
             if off <= 1.0:
@@ -249,6 +246,20 @@ class Implicit:
         elif after is None:
             want = length * min(grown, 1.0)
         return step, after, late, want
+
+    def _located(
+        self, attempt: Callable[[float], Step], at: Point, now: Conduction, step: Step, target: float
+    ) -> tuple[float, float, Step]:
+        """The shortest step over the first change of what has changed at the end of a longer one; see `located`."""
+        far = self.watch.distances(step.end, now)
+        which = far < 0.0
+
+        def distance(point: Point) -> float:
+            return float(self.watch.distances(point, now)[which].min())
+
+        resolution = max(SHARP * self.accuracy * step.length, 4e-16 * target)
+        ends = distance(at), float(far.min())
+        return located(attempt, lambda s: distance(s.end), ends, step, resolution)
 
     # ------------------------------------------------------------------ sizes
     def _scale(self, x: np.ndarray) -> None:

@@ -13,8 +13,10 @@ from circuitsim.time_domain.implicit_step import Point, Step
 
 NOISE = 1e-9
 """Voltage or current of a diode, of the largest of the run, that does not change its state."""
-HALVINGS = 80
+HALVINGS = 200
 """Most steps to locate an event."""
+SLOW = 3
+"""Steps after which an interval that is not half as long is bisected."""
 
 
 class Conduction(NamedTuple):
@@ -52,6 +54,13 @@ class Watch:
         self.amperes = max(self.amperes, float(np.abs(point.current).max(initial=0.0)))
         self.companion.size = self.sizes()
 
+    def see_states(self, x: np.ndarray) -> None:
+        """Take the states (q,) at the beginning: those that jump away at once leave rounding of their size."""
+        capacitor = self.companion.capacitor
+        self.volts = max(self.volts, float(np.abs(x[capacitor]).max(initial=0.0)))
+        self.amperes = max(self.amperes, float(np.abs(x[~capacitor]).max(initial=0.0)))
+        self.companion.size = self.sizes()
+
     def sizes(self) -> np.ndarray:
         """For each state the largest voltage or current so far (q,), V, A."""
         return np.where(self.companion.capacitor, self.volts, self.amperes)
@@ -86,6 +95,9 @@ def located(
 ) -> tuple[float, float, Step]:  # fmt: skip
     """The shortest step over an event, to a resolution: regula falsi with halved weights (Dowell & Jarratt 1971).
 
+    Where three steps in succession do not halve the interval (a distance that jumps, or that begins with rounding), it
+    is bisected.
+
     Parameters
     ----------
     attempt : callable
@@ -107,11 +119,13 @@ def located(
     """
     low, high = 0.0, step.length
     at_low, at_high = max(ends[0], 0.0), ends[1]
-    side = 0
+    side, slow, width = 0, 0, high
     for _ in range(HALVINGS):
         if high - low <= resolution:
             break
-        share = at_low / (at_low - at_high)
+        slow = 0 if high - low <= 0.5 * width else slow + 1
+        width = high - low if slow == 0 else width
+        share = at_low / (at_low - at_high) if slow < SLOW else 0.5
         edge = 0.4 * resolution / (high - low)
         length = low + (high - low) * min(max(share, edge), 1.0 - edge)
         found = attempt(length)

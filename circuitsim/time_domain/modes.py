@@ -99,10 +99,15 @@ class Mode(NamedTuple):
 
 
 def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
-    """The normal tree of elements with these roles, twigs and links each in ascending order of role."""
+    """The normal tree of elements with these roles, twigs and links each in ascending order of role.
+
+    Small resistances come before large ones: then the conductances of twigs are the large entries of the diagonal that
+    potentials are solved with, and a large resistance beside many small ones costs no digits.
+    """
+    order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
     twigs, links = np.empty((2, role.size), dtype=np.int64)
     ranges = np.zeros((2, FIRST_ROLE.size), dtype=np.int64)
-    t = forest(parts.n_nodes, parts.first, parts.second, role, twigs, links, ranges[0], ranges[1])
+    t = forest(parts.n_nodes, parts.first, parts.second, role, order, twigs, links, *ranges)
     twigs, links = twigs[:t], links[: role.size - t]
     cut = np.zeros((t, links.size))
     cut_sets(parts.n_nodes, parts.first, parts.second, twigs, links, cut)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -14,6 +14,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.netlist.points import Points
+from circuitsim.netlist.points import points as equidistant
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
@@ -68,6 +70,7 @@ def transient(
     held: Mapping[str, float] = MappingProxyType({}),
     method: Method | str | None = None,
     accuracy: float = ACCURACY,
+    step: float | None = None,
 ) -> TransientResult:
     """The waveforms of a circuit of R, C, L, convex devices, switches and sources from 0 to ``stop`` s.
 
@@ -101,6 +104,8 @@ def transient(
         ``exact`` or ``implicit``; without it exact where it applies (`method_for`).
     accuracy : float
         Largest local error of an implicit step, of the largest values of each state.
+    step : float, optional
+        Distance of the output times, s, in place of their number; the last one is shorter where it has to be.
 
     Returns
     -------
@@ -119,13 +124,13 @@ def transient(
     if not isinstance(circuit, Circuit):
         from circuitsim.time_domain.deck import run_deck
 
-        if waveforms or switches or couplings or held or begin or points is not None:
+        if waveforms or switches or couplings or held or begin or points is not None or step is not None:
             raise UsageError(
                 "a deck states its waveforms, switches, couplings, .ic and output times itself; pass deck.circuit to "
                 "state others"
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
-    times = _output_times(begin, stop, POINTS if points is None else points)
+    times = output_times(begin, stop, points, step)
     stop = float(times[-1])
     chosen = Method(method) if method is not None else method_for(circuit, waveforms)
     if chosen is Method.IMPLICIT:
@@ -142,17 +147,30 @@ def transient(
     return finished(run, times, tolerance)
 
 
-def _output_times(begin: float, stop: float | None, points: int) -> np.ndarray:
-    """Output times (points,), s, evenly spaced, both ends included."""
+def output_times(begin: float, stop: float | None, points: int | None, step: float | None = None) -> np.ndarray:
+    """Output times (points,), s, from ``begin`` to ``stop``."""
     if stop is None:
         raise UsageError("the end of the run is missing: give stop, s")
     if not 0.0 < stop < np.inf:
         raise UsageError(f"a run ends at a positive time, not at {stop!r} s")
     if not 0.0 <= begin < stop:
         raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
-    if not 2 <= points <= LARGEST_POINTS:
-        raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {points}")
-    return np.linspace(begin, stop, points)
+    if points is not None and step is not None:
+        raise UsageError("points and step both state the output times; give one of them")
+    if step is not None and not 0.0 < step < np.inf:
+        raise UsageError(f"the distance of output times is a positive time, not {step!r} s")
+    if step is None:
+        count = POINTS if points is None else points
+        grid: Sequence[float] = Points(begin, stop, (stop - begin) / max(count - 1, 1), count)
+    else:
+        try:
+            grid = equidistant(begin, stop, step)
+        except ValueError as error:
+            raise UsageError(f"output times: {error}; take a larger step") from None
+        count = len(grid) + (grid[-1] != stop)
+    if not 2 <= count <= LARGEST_POINTS:
+        raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {count:,}; take another step")
+    return np.array([*grid, stop][:count])
 
 
 def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:

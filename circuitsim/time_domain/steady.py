@@ -22,7 +22,7 @@ from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.periods import periodic
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import LARGEST_POINTS, finished
+from circuitsim.time_domain.run import finished, output_times
 from circuitsim.time_domain.waveforms import Waveform
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
@@ -115,14 +115,12 @@ def steady_state_periodic(
     InfeasibleError, UnboundedError
         Sources that contradict each other at some time.
     """
-    if not 2 <= points <= LARGEST_POINTS:
-        raise UsageError(f"a period has 2 to {LARGEST_POINTS:,} output times, not {points}")
     if period is not None and not 0.0 < period < np.inf:
         raise UsageError(f"a period is a positive time, not {period!r} s")
     length, waves = periodic(dict(waveforms), period)
     problem = Problem(circuit, waves, switches, couplings)
     run, shooting = _found(problem, length, initial, tolerance, progress)
-    return PeriodicResult(finished(run, np.linspace(0.0, length, points), tolerance), shooting)
+    return PeriodicResult(finished(run, output_times(0.0, length, points), tolerance), shooting)
 
 
 def _found(

@@ -25,9 +25,9 @@ class Wiring(NamedTuple):
 
 
 @jit()
-def forest(nodes, first, second, role, twigs, links, tree, rest):
-    """Fill in a spanning forest that takes branches in ascending order of role, the other branches, and the ranges of
-    the classes of both.
+def forest(nodes, first, second, role, order, twigs, links, tree, rest):
+    """Fill in a spanning forest that takes branches in ascending order of role, those of one role in the given order,
+    the other branches, and the ranges of the classes of both.
 
     Returns the number of branches in the forest.
     """
@@ -36,7 +36,7 @@ def forest(nodes, first, second, role, twigs, links, tree, rest):
         if k == FIRST_ROLE[kind]:
             tree[kind], rest[kind] = t, left
             kind += 1
-        for e in range(role.size):
+        for e in order:
             if role[e] != k:
                 continue
             a, b = root_of(root, first[e]), root_of(root, second[e])

@@ -107,3 +107,21 @@ def test_a_small_waveform_is_not_zero_at_the_end_of_a_window() -> None:
     circuit, waves, initial, switches = draw_switched(427)
     found = transient(circuit, STOP, waves, initial, points=101, switches=switches)
     assert found.certificate.certified
+
+
+@pytest.mark.parametrize("seed", [221, 297])
+def test_implicit_events_as_exact(seed: int) -> None:
+    """Diodes in parallel, whose currents are not unique, hide a switch's event; states that jump to zero at once."""
+    circuit, waves, initial, switches = draw_switched(seed)
+    accuracy = 1e-4
+    found, exact = (
+        transient(circuit, 2.0, waves, initial, 21, switches=switches, method=method, accuracy=accuracy)
+        for method in ("implicit", "exact")
+    )
+    sharp = [event for event in exact.events if any(name[1] == "S" for name in event.changed)]
+    ours = [event for event in found.events if any(name[1] == "S" for name in event.changed)]
+    assert [event.time for event in ours] == pytest.approx([event.time for event in sharp], abs=2e-5)
+    assert max([event.error for event in ours], default=0.0) <= 1e-6
+    own = [circuit.element_index(name) for name in circuit.names if name[0] == "C"]
+    ours_v, exact_v = (run.at(run.times)[0][:, own] for run in (found, exact))
+    assert np.abs(ours_v - exact_v).max() <= 10.0 * accuracy  # V, of about 1 V

@@ -57,6 +57,21 @@ def test_columns_of_the_deck(capsys: pytest.CaptureFixture[str], tank: str) -> N
         assert float(row["{2*i(R1)}"]) == pytest.approx(2e-3 * abs(exact), abs=1e-13)
 
 
+@pytest.mark.parametrize("card, times", [
+    ("1u 40u", [f"{k}e-06" for k in range(1, 10)] + [f"{k // 10}.{k % 10}e-05" for k in range(10, 41)]),
+    ("3u 10u", ["3e-06", "6e-06", "9e-06", "1e-05"]),
+    ("0.1m 0.5m 0.2m", ["0.0002", "0.0003", "0.0004", "0.0005"]),
+])  # fmt: skip
+def test_times_are_decimal_multiples_of_the_step(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, card: str, times: list[str]
+) -> None:
+    path = tmp_path / "filter.cir"
+    path.write_text(f"filter\nV1 a 0 sin(0 1 10k)\nR1 a b 1k\nC1 b 0 1n\n.tran {card}\n.end\n")
+    code, out, _ = run(capsys, "tran", str(path))
+    shown = [row["time"] for row in csv.DictReader(io.StringIO(out))]
+    assert code == 0 and [time for time in shown if time != "0.0"] == [time.replace(".0e", "e") for time in times]
+
+
 def test_events_as_json(capsys: pytest.CaptureFixture[str], tank: str) -> None:
     code, out, _ = run(capsys, "tran", tank, "--events", "--format", "json")
     told = json.loads(out)
