@@ -96,7 +96,8 @@ class TrainedModel(ABC):
         return found | self._loss(outputs, samples)
 
     def __repr__(self) -> str:
-        what = f"{len(self.classes)} classes" if self.classes else f"{len(self.output_names)} outputs"
+        outputs = len(self.output_names)
+        what = f"{len(self.classes)} classes" if self.classes else f"{outputs} output{'s' * (outputs > 1)}"
         return f"TrainedModel {self.options['model']} of {str(self.path)!r}: {what}"
 
 

@@ -26,6 +26,9 @@ TEMPERATURE = "temp"
 TIME = "time"
 """Swept name of the time (s) at which the sources of a deck are taken, likewise."""
 
+SHOWN = 8
+"""Names that an error about an unknown one lists."""
+
 
 class Sort(Enum):
     """What an axis varies: a value of the circuit, what only another elaboration of the deck changes, or the time."""
@@ -118,7 +121,8 @@ def _unknown(name: str, names: Sequence[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    some = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
+    hint = f"; did you mean {', '.join(near)}?" if near else f"; there are {some}" if names else ""
     return f"nothing that can vary is called {name!r}: no element, no parameter of the deck{hint}"
 
 

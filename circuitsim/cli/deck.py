@@ -77,6 +77,8 @@ def read(args: argparse.Namespace) -> Deck:
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
+    if os.path.exists(args.deck) and not os.path.isfile(args.deck) and not os.path.isdir(args.deck):
+        raise UsageError(f"{args.deck} is a pipe or a device; - reads a deck from standard input")
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
     ideal = args.diodes == "ideal"
@@ -112,9 +114,11 @@ def check_folders(folders: Iterable[str], option: str = "--allow-include") -> No
 
 
 def _near(path: str) -> str:
-    """A hint that names files with nearly this name in the same folder."""
+    """A hint that names files with nearly this name in the same folder, or the bundled deck of this name."""
     import difflib
     import os
+
+    from circuitsim._bundled import netlists
 
     folder, name = os.path.split(path)
     try:
@@ -122,6 +126,8 @@ def _near(path: str) -> str:
     except OSError:
         return f" (and no folder {folder!r})"
     near = difflib.get_close_matches(name, names, n=3)
+    if not near and os.path.isfile(os.path.join(netlists(), name)):
+        return f"\n    hint: a bundled deck has this name: circuitsim examples copy {os.path.splitext(name)[0]}"
     return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
 
 

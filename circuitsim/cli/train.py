@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,7 @@ from circuitsim.cli.seeds import add_seeds, run_seeds
 from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.training import TrainingPlan
+    from circuitsim.training import Callback, TrainingPlan
 
 # MODEL → (module of its family, its line in the help).
 MODELS: dict[str, tuple[str, str]] = {
@@ -219,12 +219,13 @@ def run(args: argparse.Namespace) -> int:
         recorded = _recorded(directory)
         options = _resumed_options(recorded, {name: given[name] for name in _MAY_CHANGE if name in given})
         experiment = _family(options["model"]).build(options)
-        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain, board)
+        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain, _callbacks(board))
     options = new_options(given)
     experiment = _family(options["model"]).build(options)
+    callbacks = _callbacks(board)
     if directory is not None:
         directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, None, not plain, board)
+    return _train(experiment, directory, None, not plain, callbacks)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -331,15 +332,20 @@ class _Continued(NamedTuple):
     epochs: int | None
 
 
-def _train(experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool, board: str | None) -> int:
-    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures.
+def _callbacks(board: str | None) -> list[Callback]:
+    """What writes the rows of a history into a directory for TensorBoard, if one is given."""
+    from circuitsim.training import TensorBoard
 
-    ``board`` is a directory for TensorBoard.
-    """
-    from circuitsim.training import ProgressLine, TensorBoard, Trainer
+    return [] if board is None else [TensorBoard(board)]
+
+
+def _train(
+    experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool, callbacks: Sequence[Callback]
+) -> int:
+    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures."""
+    from circuitsim.training import ProgressLine, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
-    callbacks = [] if board is None else [TensorBoard(board)]
     print(experiment.title)
     for note in experiment.notes:
         print(f"note: {note}", file=sys.stderr)

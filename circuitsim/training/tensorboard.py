@@ -15,7 +15,8 @@ class TensorBoard:
     Parameters
     ----------
     directory : str or Path
-        Made if missing; several runs lie in directories side by side.
+        Made if missing; several runs lie in directories side by side. Where it holds files of an earlier part of a
+        run, a continued run adds its new rows only.
 
     Raises
     ------
@@ -33,6 +34,7 @@ class TensorBoard:
                 "the package tensorboard is missing: pip install 'circuitsim-exact[tensorboard]'"
             ) from problem
         self._event, self._summary = Event, Summary
+        self._earlier = any(Path(directory).glob("events.out.tfevents.*"))
         self._writer: Any = EventFileWriter(str(directory))
         self._written = 0
 
@@ -40,6 +42,8 @@ class TensorBoard:
         """Write the rows that are new; the step is the row's epoch."""
         import time
 
+        if self._earlier and not self._written:
+            self._written = len(history.rows) - 1
         for number, row in enumerate(history.rows[self._written :], start=self._written + 1):
             values = [
                 self._summary.Value(tag=name, simple_value=float(value))

@@ -37,6 +37,18 @@ def test_what_is_near_nothing_has_no_question(command: Command) -> None:
     assert "did you mean" not in command("zzzzqqq").err
 
 
+def test_decks_that_are_not_there_have_a_way_out(
+    command: Command, deck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = deck()
+    monkeypatch.chdir(tmp_path)
+    bundled = command("solve", "learn-divider.cir")
+    assert (bundled.code, bundled.out) == (2, "")
+    assert "hint: a bundled deck has this name: circuitsim examples copy learn-divider" in bundled.err
+    assert "/dev/null is a pipe or a device; - reads a deck from standard input" in command("solve", "/dev/null").err
+    assert "no parameter of the deck; there are " in command("sweep", place, "--vary", "qqq=1:2:1").err
+
+
 def test_version_in_one_letter(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["-V"])

@@ -121,6 +121,8 @@ def test_tensorboard(tmp_path, monkeypatch, capsys) -> None:
         words = ["train", "rbm", "--dataset", "diag", "--hidden", "4", "--epochs", "2", "--tensorboard"]
         assert main([*words, str(tmp_path / "logs")]) == 2
         assert "the package tensorboard is missing: pip install" in capsys.readouterr().err
+        assert main([*words, str(tmp_path / "log"), "--out", str(tmp_path / "run")]) == 2
+        assert not (tmp_path / "run").exists()  # the same command works once the package is there
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
@@ -133,6 +135,12 @@ def test_tensorboard(tmp_path, monkeypatch, capsys) -> None:
     events = [event for event in EventFileLoader(str(file)).Load() if event.HasField("summary")]
     assert [event.step for event in events] == [1, 2]
     assert [value.tag for value in events[0].summary.value] == ["loss", "error"]
+    history.append({"epoch": 3, "loss": 0.1, "error": 0.5})
+    again = TensorBoard(tmp_path / "run")  # of a continued run: the first two rows are there already
+    again(history)
+    again.close()
+    (later,) = set((tmp_path / "run").iterdir()) - {file}
+    assert [e.step for e in EventFileLoader(str(later)).Load() if e.HasField("summary")] == [3]
     assert main([*words, str(tmp_path / "logs")]) == 0
     assert len(list((tmp_path / "logs").iterdir())) == 1
 
