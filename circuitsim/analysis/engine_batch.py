@@ -167,9 +167,10 @@ class EngineBatch:
                 if not self.step_in(value, batch, s, start):
                     before = NO_ELEMENTS
                     continue
+            alike = linear is None or np.array_equal(before, linear.closed)
             before = ready.diodes[batch.closed[s]]
             rest = np.array([k for k in rows if k > s and not batch.error[k] <= self.tolerance], dtype=np.int64)
-            if useful and rest.size and ready.diodes.size:
+            if useful and alike and rest.size and ready.diodes.size:
                 self._together(ready, value, batch, rest, np.flatnonzero(batch.closed[s]), 1)
                 useful = bool((batch.error[rest] <= self.tolerance).any())
 

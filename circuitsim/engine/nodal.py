@@ -7,6 +7,7 @@ solvers may be iterative. What is left to decide, refined currents and potential
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,10 @@ does. In meshes of 10,000 nodes it leaves 0.7 of the diodes in the wrong state t
 
 EVEN = 1e8
 """Largest ratio of resistances for which potentials in doubles tell most of the conducting diodes."""
+
+
+HIGHEST, LEVELS = 1025, 2105
+"""Largest exponent of a double, and how many there are."""
 
 
 class Start(NamedTuple):
@@ -110,50 +115,51 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
     kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
     injected = _injected(net)
     tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
-    begin, finish = kernel(_begin, m), kernel(steps.finish_at_hand, m)
+    begin, finish, arrange = kernel(_begin, m), kernel(_finish, m), kernel(_arrange, m)
     position = np.full(m, -1, dtype=np.int64)
     position[d] = np.arange(d.size)
-    branch, on = net.branch[d], np.zeros(d.size, dtype=bool)
+    branch, room = net.branch[d], np.empty(d.size, dtype=np.int64)
+    on, leave, enter = np.zeros((3, d.size), dtype=bool)
     order, count, search, budget = position[closed], 0, Search(closed.size > 0), _Accuracy(net)
     if not closed.size and isinstance(net.laplacian, Supernodal) and limit > 1:
         count = 1
         begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
         factored = net.laplacian.between(_conductances(made.strength, tail, head)[branch >= 0])
         state.change[:] = factored.solve(state.change[:-1])
-        finish(plan, injected, offset, state, on, v, CLEAR)
-        entering = np.flatnonzero(state.wanted)
-        order = entering[descending(v[plan.anode[entering]] - v[plan.cathode[entering]])]
+        finish(plan, injected, offset, state, tail, head, on, v, leave, enter)
+        order = room[: arrange(plan, v, state.flow, enter, on, room)]
     while True:
         count += 1
         begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
         shorts = branch[on]
         factored = net.laplacian.factor(shorts[shorts >= 0], factored)
         state.change[:] = factored.solve(state.change[:-1], budget.next(state))
-        finish(plan, injected, offset, state, on, v, CLEAR)
-        leave, enter, flow = on & ~state.wanted, state.wanted & ~on, state.flow
-        if leave.any():
+        leaves, enters, spare = finish(plan, injected, offset, state, tail, head, on, v, leave, enter)
+        flow = state.flow
+        if spare:
             flow = _exchanged(plan, state, tail, head, on, v)
-            on = flow != 0.0
-            leave = on & (flow < -CLEAR * state.noise)
-        entering = np.flatnonzero(enter)
-        wrong = int(np.count_nonzero(leave)) + entering.size
+            np.not_equal(flow, 0.0, out=on)
+            np.logical_and(on, flow < -CLEAR * state.noise, out=leave)
+            leaves = int(np.count_nonzero(leave))
+        wrong = leaves + enters
         if not wrong and budget.rough and count < limit:
             order = np.flatnonzero(on)
             budget.rough = False
             continue
         budget.rough = budget.rough and wrong > FEW * d.size
-        change = search.next(np.packbits(on).tobytes(), wrong, entering.size)
+        change = search.next(np.packbits(on).tobytes(), wrong, enters)
         if change is Change.PART and wrong:
             part = search.part(leave | enter)
-            leave, entering = leave & part, entering[part[entering]]
-        stays = np.flatnonzero(on if change is Change.ENTER_ONLY else on & ~leave)
-        stays = stays[descending(flow[stays])]
-        if not wrong or change is Change.DUAL or count >= limit:
+            leave &= part
+            enter &= part
+        last = not wrong or change is Change.DUAL or count >= limit
+        if last:
+            enter[:] = False
+        order = room[: arrange(plan, v, flow, enter, on if change is Change.ENTER_ONLY else on & ~leave, room)]
+        if last:
             current = np.zeros(m)
             current[plan.resistor] = (v[plan.resistor_first] - v[plan.resistor_second]) * state.g
-            return Start(d[stays], current, factored, count)
-        forward = v[plan.anode[entering]] - v[plan.cathode[entering]]
-        order = np.concatenate([entering[descending(forward)], stays])
+            return Start(d[order], current, factored, count)
         if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
             order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
 
@@ -163,11 +169,6 @@ def _conductances(strength: np.ndarray, tail: np.ndarray, head: np.ndarray) -> n
     meets = strength.copy()
     meets[-1] = np.inf  # ground takes any current
     return BETWEEN * np.minimum(meets[tail], meets[head])
-
-
-def descending(amount: np.ndarray) -> np.ndarray:
-    """Positions by falling powers of two, which order well enough for a tree and are sorted in linear time."""
-    return np.argsort(-np.frexp(amount)[1].astype(np.int16), kind="stable")
 
 
 def _injected(net: Network) -> np.ndarray:
@@ -205,3 +206,57 @@ def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v
         last[root[elimination[k]]] = elimination[k]
     for k in range(plan.n + 1):
         last[k] = last[root[k]]
+
+
+def _finish(plan, injected, offset, state, tail, head, on, v, leave, enter):
+    """The step after a linear solve: diodes that ``leave`` and that ``enter``, unless diodes of equal ends are to be
+    exchanged first.
+
+    Returns
+    -------
+    leaves, enters : int
+        How many they are.
+    spare : bool
+        Whether one leaves and another one that blocks has equal ends and joins nodes that conducting ones join. If not,
+        diodes without a current are taken out of ``on``.
+    """
+    steps.finish_at_hand(plan, injected, offset, state, on, v, CLEAR)
+    wanted, root, flow, noise = state.wanted, state.root, state.flow, state.noise
+    leaves, enters, spare = 0, 0, False
+    for d in range(on.size):
+        leave[d], enter[d] = on[d] and not wanted[d], wanted[d] and not on[d]
+        leaves += leave[d]
+        enters += enter[d]
+    if leaves > 0:
+        for d in range(on.size):
+            if not on[d] and tail[d] != head[d] and root[tail[d]] == root[head[d]]:
+                a, c = v[plan.anode[d]], v[plan.cathode[d]]
+                spare = spare or abs(a - c) <= EQUAL * max(abs(a), abs(c))
+        if not spare:
+            leaves = 0
+            for d in range(on.size):
+                on[d] = on[d] and flow[d] != 0.0
+                leave[d] = on[d] and flow[d] < -CLEAR * noise[d]
+                leaves += leave[d]
+    return leaves, enters, spare
+
+
+def _arrange(plan, v, flow, enter, stay, order):
+    """Fill in the diodes that enter by falling voltage, then those that stay by falling current, both to a power of
+    two: that orders well enough for a tree. Returns how many they are."""
+    count = 0
+    for stays in range(2):
+        chosen, place = stay if stays else enter, np.zeros(LEVELS + 1, np.int64)
+        level = np.empty(order.size, np.int64)
+        for d in range(order.size):
+            if chosen[d]:
+                amount = flow[d] if stays else v[plan.anode[d]] - v[plan.cathode[d]]
+                level[d] = min(max(HIGHEST - math.frexp(amount)[1], 0), LEVELS - 1)
+                place[level[d] + 1] += 1
+        place = count + np.cumsum(place)
+        for d in range(order.size):
+            if chosen[d]:
+                order[place[level[d]]] = d
+                place[level[d]] += 1
+                count += 1
+    return count
