@@ -32,6 +32,8 @@ STYLE = """\
 .cs-drawing { --cs-ink: var(--ink, #30343b); --cs-faint: var(--faint, #6a717c); --cs-paper: var(--paper, #ffffff);
   font-family: "DejaVu Sans", Verdana, sans-serif; }
 .cs-drawing .wire { fill: none; stroke-linecap: round; stroke-linejoin: round; stroke: var(--cs-ink); }
+.cs-drawing .volts { stroke: color-mix(in srgb, var(--volts) var(--lighter, 100%), white); }
+.cs-drawing .dot { stroke-width: 1px; fill: color-mix(in srgb, var(--volts) var(--lighter, 100%), white); }
 .cs-drawing .body { fill: var(--cs-paper); stroke: var(--cs-ink); }
 .cs-drawing .control { fill: none; stroke: var(--cs-faint); stroke-width: 1px; stroke-dasharray: 5 4; }
 .cs-drawing .control-head { fill: var(--cs-faint); }
@@ -169,8 +171,8 @@ class Writer:
             if potential is not None:
                 shown_as += f": {format_quantity(potential + 0.0, 'V', 5)}"
             said = escape(shown_as, quote=True)
-            circle = (f'<circle cx="{self._x(dot.x):.1f}" cy="{self._y(dot.y):.1f}" r="{radius}" class="wire" '
-                      f'style="fill:{fill};stroke-width:1"/>')  # fmt: skip
+            circle = (f'<circle cx="{self._x(dot.x):.1f}" cy="{self._y(dot.y):.1f}" r="{radius}" class="wire dot" '
+                      f'style="--volts:{fill}"/>')  # fmt: skip
             name = escape(self.drawing.circuit.node_names[dot.node])
             begin = f'<g class="node" data-node="{dot.node}" data-name="{name}" role="img" aria-label="{said}">'
             found.append(f"{begin}<title>{said}</title>{circle}{labels.get(dot.node, '')}</g>")
@@ -194,9 +196,9 @@ class Writer:
         return to_hex(self.colours.to_rgba(np.array([volts]))[0])
 
     def _wire(self, stroke: Stroke) -> str:
-        colour = f'style="stroke:{self._colour(stroke.potential)}" ' if stroke.potential is not None else ""
+        volts = "" if stroke.potential is None else f' volts" style="--volts:{self._colour(stroke.potential)}'
         width = stroke.width * SCALE / 72.0
-        return f'<polyline class="wire" {colour}stroke-width="{width:.1f}" points="{self._points(stroke.points)}"/>'
+        return f'<polyline class="wire{volts}" stroke-width="{width:.1f}" points="{self._points(stroke.points)}"/>'
 
     def _words(self, label: Label) -> list[str]:
         return [words(text, self._x(text.x), self._y(text.y)) for text in label.texts]

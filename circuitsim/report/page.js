@@ -136,7 +136,11 @@
   search.addEventListener("input", () => {
     parts.forEach((part) => part.classList.remove("found"));
     const wanted = search.value.trim().toLowerCase();
-    if (!wanted) return;
+    if (!wanted) {
+      said.textContent = "";
+      fit();
+      return;
+    }
     const names = named.map((part) => [part, part.dataset.name.toLowerCase()]);
     const exact = names.filter(([, name]) => name === wanted);
     const hits = (exact.length ? exact : names.filter(([, name]) => name.includes(wanted))).map(([part]) => part);

@@ -35,6 +35,7 @@ search.value = "rload"; search.dispatchEvent(new Event("input"));
 say.found = [...document.querySelectorAll(".found")].map((part) => part.dataset.name);
 say.said = document.getElementById("said").textContent;
 search.value = ""; search.dispatchEvent(new Event("input"));
+say.cleared = [document.getElementById("said").textContent, box()];
 const path = document.getElementById("path");
 path.click();
 say.pressed = path.getAttribute("aria-pressed");
@@ -52,6 +53,7 @@ say.falling = column(1);
 const before = getComputedStyle(document.body).backgroundColor;
 document.getElementById("theme").click();
 say.themes = [before, getComputedStyle(document.body).backgroundColor];
+say.strokes = [...new Set([...document.querySelectorAll(".volts")].map((wire) => getComputedStyle(wire).stroke))];
 const out = document.createElement("pre"); out.id = "result"; out.textContent = JSON.stringify(say);
 document.body.append(out);
 """
@@ -84,6 +86,14 @@ def checked(path: Path) -> str:
     assert set(re.findall(r"https?://[^\"' ]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert "url(" not in text and "@import" not in text
     return text
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a CSS colour (W3C's definition): ``rgb(…)`` of bytes, or ``color(srgb …)`` of shares."""
+    numbers = [float(number) for number in re.findall(r"[\d.]+", colour)][:3]
+    shares = numbers if colour.startswith("color") else [number / 255 for number in numbers]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def in_browser(path: Path, script: str) -> dict:
@@ -167,6 +177,10 @@ def test_in_a_browser(command: Command, tmp_path: Path) -> None:
     assert found["rising"] == ["-10.1 V", "-10 V", "-10 V", "-100 mV", "0 V", "0 V", "10 V"]
     assert found["falling"] == found["rising"][::-1] and found["sort"] == "ascending"
     assert found["themes"][0] != found["themes"][1]
+    assert found["cleared"] == ["", whole]
+    assert len(found["strokes"]) > 3
+    dark = luminance(found["themes"][1])
+    assert min(luminance(colour) for colour in found["strokes"]) + 0.05 > 2.5 * (dark + 0.05)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: apt-get install chromium)")
