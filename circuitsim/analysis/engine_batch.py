@@ -65,6 +65,11 @@ class Ready(NamedTuple):
         """Diodes, as elements of this circuit."""
         return self.solver.structure.diodes
 
+    @property
+    def place(self) -> np.ndarray | slice:
+        """Its elements among all: nothing to pick where all are there."""
+        return slice(None) if self.there.all() else self.there
+
 
 @dataclass(frozen=True, eq=False)
 class EngineBatch:
@@ -182,15 +187,16 @@ class EngineBatch:
         answer."""
         if single is None:
             return None
-        own = value.copy()
+        own, place = value.copy(), ready.place
         own[batch.inputs] = batch.x[s]
-        found = single.solve(own[ready.there], closed, before, self.tolerance)
+        found = single.solve(own[place], closed, before, self.tolerance)
         if found is None:
             return None
         batch.v[s], batch.error[s], batch.iterations[s] = found.v, found.relative, found.iterations
-        batch.current[s, ready.there] = found.current
-        batch.closed[s] = False
-        batch.closed[s, np.searchsorted(ready.diodes, found.linear.closed)] = True
+        batch.current[s, place] = found.current
+        conducts = np.zeros(found.current.size, dtype=bool)
+        conducts[found.linear.closed] = True
+        batch.closed[s] = conducts[ready.diodes]
         return single.keep(found.linear)
 
     def _together(
@@ -276,7 +282,7 @@ class EngineBatch:
                 alone = single.respond(ready.diodes[on], np.arange(m - q, m), injected[rows[0]], linear, TOLERANCE)
                 linear = None if alone is None else alone.linear
                 if alone is not None:
-                    v[rows[0]], current[rows[0], ready.there] = alone.v, alone.current
+                    v[rows[0]], current[rows[0], ready.place] = alone.v, alone.current
                     continue
             made = self._linear(ready, value, ready.diodes[on], False, made)
             found = None if made is None else _responses(made, injected[rows], self.n_nodes, threads)

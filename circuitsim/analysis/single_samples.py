@@ -8,15 +8,16 @@ them by the factor at hand, and a bound on the errors of all currents (`circuits
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.tree_proof import Sample, tree_kernel
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import CURRENT, RESISTOR
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine import nodal
-from circuitsim.engine.network import Resistances
+from circuitsim.engine.network import Network, Resistances
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.workspace import Walk
 from circuitsim.program.components import component_labels
@@ -80,13 +81,28 @@ class SingleSamples:
     arrays: CircuitArrays
     kept: dict[bytes, Linear] = field(default_factory=dict, init=False)
 
-    @property
+    def __getstate__(self) -> dict[str, object]:
+        """Copies make their factors themselves."""
+        return {**self.__dict__, "kept": {}}
+
+    @cached_property
+    def _network(self) -> Network:
+        """The network at the values of ``arrays``."""
+        return self.resistances.network(self.resistances.wiring.structure._replace(arrays=self.arrays), direct=True)
+
+    @cached_property
+    def _independent(self) -> tuple[np.ndarray, np.ndarray]:
+        """Voltage sources, and current sources between different nodes."""
+        kind, first, second, _, _ = self.arrays
+        return np.flatnonzero(kind == VOLTAGE), np.flatnonzero((kind == CURRENT) & (first != second))
+
+    @cached_property
     def suits(self) -> bool:
         """Whether all nodes have a path to ground, no fixed voltages form a loop, and there are diodes."""
         structure, (kind, first, second, _, _) = self.resistances.wiring.structure, self.arrays
         whole = structure.derived.grounded and not (structure.forest.closing.size or structure.references.size)
         looped = ((kind == CURRENT) & (first == second)).any()
-        return bool(whole and structure.resistors.size and structure.diodes.size and not looped)
+        return bool(whole and structure.resistors.size and not looped and nodal.suits(self._network))
 
     def solve(self, value: np.ndarray, closed: np.ndarray, before: Linear | None, tolerance: float) -> Found | None:
         """The operating point at element values (m,), Ω, V, A; None where it is not proven.
@@ -101,10 +117,10 @@ class SingleSamples:
         tolerance : float
             Largest relative violation.
         """
-        structure = self.resistances.wiring.structure
-        net = self.resistances.network(structure._replace(arrays=self.arrays._replace(value=value)), direct=True)
-        if not nodal.suits(net):
-            return None
+        net, (volts, amperes) = self._network, self._independent
+        emf, source = net.emf.copy(), net.source.copy()
+        emf[volts], source[amperes] = value[volts], value[amperes]
+        net = net._replace(emf=emf, source=source, sources=amperes[value[amperes] != 0.0])
         start = nodal.iterate(net, closed, ITERATIONS, None if before is None else before.factored)
         linear = self._linear(np.sort(start.closed), start.factored)
         if linear is None:

@@ -56,7 +56,7 @@ class Search:
         self.phase = Change.ALL
         self.restarts = [Change.ALL_CONDUCT, Change.NONE_CONDUCTS] if given else [Change.ALL_CONDUCT]
         self.share = 1.0
-        self.draw = np.random.default_rng(0)
+        self.draw: np.random.Generator | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -93,6 +93,8 @@ class Search:
 
     def part(self, violated: np.ndarray) -> np.ndarray:
         """The share of the ``violated`` diodes (mask) that changes."""
+        if self.draw is None:  # few searches come to it
+            self.draw = np.random.default_rng(0)
         k = np.flatnonzero(violated)
         chosen = np.zeros(violated.size, dtype=bool)
         chosen[self.draw.permutation(k)[: max(1, int(np.ceil(self.share * k.size)))]] = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 
@@ -147,3 +149,16 @@ def test_kept_factors_change_nothing(room: int, monkeypatch: pytest.MonkeyPatch)
     assert [a.tobytes() for a in solver.adjoint(again, cotangent)] == [a.tobytes() for a in expected]
     solver.solve(-x)
     assert [a.tobytes() for a in solver.adjoint(found, cotangent)] == [a.tobytes() for a in expected]
+
+
+def test_copies_hold_no_factors() -> None:
+    case = random_circuit(3, 500, 1.0, 60)
+    solver = circuitsim.batched(case.circuit, case.sources, case.pairs)
+    assert isinstance(solver, BatchSolver)
+    solver = replace(solver, plan=None)
+    x = np.random.default_rng(0).normal(size=(4, 4))
+    found = solver.solve(x, threads=1)
+    assert solver.engine._singles[0].kept
+    for copied in (copy.deepcopy(solver), pickle.loads(pickle.dumps(solver))):
+        assert not copied.engine._singles[0].kept
+        assert copied.solve(x, threads=1).voltages.tobytes() == found.voltages.tobytes()
