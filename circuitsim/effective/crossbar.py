@@ -187,8 +187,17 @@ class CrossbarLayer:
             Voltages, V.
         cotangent : (samples, columns) float array
             ∂loss/∂current, 1/A.
+
+        Raises
+        ------
+        UsageError
+            Arrays of other shapes, or of different numbers of samples.
         """
         matrix = self.effective
+        x, cotangent = np.asarray(x, dtype=np.float64), np.asarray(cotangent, dtype=np.float64)
+        if x.ndim != 2 or cotangent.ndim != 2 or len(x) != len(cotangent):
+            have = f"{x.shape} and {cotangent.shape}"
+            raise UsageError(f"samples (n, rows) and derivatives (n, columns) of one length are needed, not {have}")
         found = matrix.vjp(cotangent.T @ x)[self._devices]
         return Gradient(found.reshape(self.conductance.shape), cotangent @ matrix.matrix)
 

@@ -151,12 +151,15 @@ class EffectiveMatrix:
         Raises
         ------
         UsageError
-            Values of another width.
+            Values of another width, or outputs that are not finite.
         """
         values = np.asarray(values)
         if values.ndim not in (1, 2) or values.shape[-1] != len(self.inputs):
             raise UsageError(f"{len(self.inputs)} input values a sample are needed, not an array of {values.shape}")
-        found: np.ndarray = values @ self.matrix.T + self.offset
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: np.ndarray = values @ self.matrix.T + self.offset
+        if not np.isfinite(found).all():
+            raise UsageError("outputs are not finite: the input values hold numbers that are none, or too large")
         return found
 
     def __repr__(self) -> str:
@@ -240,7 +243,7 @@ def effective_matrix(
     circuit : Circuit
         Of resistors and independent sources (inductors: shorts, capacitors: open).
     inputs : sequence of str
-        Voltage and current sources.
+        Voltage and current sources, each once; a name alone is one input.
     outputs : sequence of str or (str, str)
         Nodes, pairs of nodes, ``v(a,b)``, or currents of voltage sources, ``i(V1)``.
     tolerance : float
@@ -255,7 +258,7 @@ def effective_matrix(
     TopologyError
         An element that is not linear, unknown names, loops of voltage sources, nodes without a path to ground.
     UsageError
-        Inputs that are no sources; outputs that are neither voltages nor currents of voltage sources.
+        Inputs that are no sources, or stand twice; outputs that are neither voltages nor currents of voltage sources.
     ConvergenceError
         The bounds on errors exceed the tolerance: `circuitsim.prepared` solves such circuits one input at a time.
 
@@ -278,13 +281,15 @@ def effective_matrix(
     arrays = structure.arrays
     sources = independent_sources(arrays)
     port = dict(zip(sources.tolist(), range(sources.size)))
-    driven = []
-    for name in inputs:
+    driven = list[int]()
+    for name in [inputs] if isinstance(inputs, str) else inputs:
         k = circuit.element_index(name)
         if k not in port:
             raise UsageError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
+        if port[k] in driven:
+            raise UsageError(f"{circuit.names[k]} stands twice among the inputs: a source has one value")
         driven.append(port[k])
-    probes = [_probe(output, circuit) for output in outputs]
+    probes = [_probe(output, circuit) for output in ([outputs] if isinstance(outputs, str) else outputs)]
     if not driven or not probes:
         raise UsageError("a matrix needs at least one input and one output")
     volts = [p for p in probes if p.kind == "v"]

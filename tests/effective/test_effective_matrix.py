@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from linear_oracle import exact_matrix, random_circuit
 
-from circuitsim import Circuit, ConvergenceError, TopologyError, UsageError, effective_matrix, loads
+from circuitsim import Circuit, ConvergenceError, CrossbarLayer, TopologyError, UsageError, effective_matrix, loads
 from circuitsim.analysis.port_network import WEAK
 
 
@@ -127,3 +127,16 @@ def test_wrong_widths_are_refused() -> None:
         found(np.zeros((2, 3)))
     with pytest.raises(UsageError, match="cotangents of shape"):
         found.vjp(np.zeros((2, 1)))
+
+
+def test_inputs_that_are_one_name_stand_twice_or_are_no_numbers() -> None:
+    circuit = loads("two\nV1 a 0 0\nV2 b 0 0\nR1 a o 1k\nR2 b o 2k\nR3 o 0 1k\n")
+    found = effective_matrix(circuit, "V1", "v(o)")
+    assert found.inputs == ("V1",) and found.matrix == pytest.approx(np.array([[0.4]]))
+    with pytest.raises(UsageError, match="V1 stands twice among the inputs"):
+        effective_matrix(circuit, ["V1", "v1"], ["o"])
+    with pytest.raises(UsageError, match="outputs are not finite"):
+        found(np.array([np.nan]))
+    layer = CrossbarLayer(np.full((3, 2), 1e-4), word_wire=1.0, bit_wire=1.0)
+    with pytest.raises(UsageError, match=r"of one length are needed, not \(4, 3\) and \(5, 2\)"):
+        layer.gradient(np.ones((4, 3)), np.ones((5, 2)))
