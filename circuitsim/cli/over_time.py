@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.cli.deck import read, report
 from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.solving import add_tolerance
+from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe
@@ -28,7 +29,7 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         help="as .meas tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1' (repeatable); shown in place of "
         "waveforms",
     )  # fmt: skip
-    add_format(parser, "csv", "table", "json")
+    add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
     parser.add_argument("--plot", metavar="FILE", help="also plot columns and states of diodes (.png, .svg or .pdf)")
@@ -39,6 +40,8 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     from circuitsim.analysis.probes import all_probes, parse_probes
     from circuitsim.cli.sweep import OVER_TIME, printed
 
+    if args.format == "raw" and (args.events or args.measure):
+        raise UsageError("rawfiles hold waveforms: leave out --events and --measure, or choose another --format")
     check_target(args.output, [args.deck])
     if args.plot:
         from circuitsim.cli.drawing import check_drawing
@@ -62,6 +65,7 @@ def show(
     measured: Sequence[str], more: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Print waveforms, events or measurements; ``more`` is for JSON beside certificate and energies."""
+    from circuitsim.formats.rawfile import swept
     from circuitsim.formats.table import table_text
     from circuitsim.time_domain.measure import measure_all, measurements_table
     from circuitsim.time_domain.table import events_table, waveform_table
@@ -71,11 +75,14 @@ def show(
     values = measure_all(found, measured, names)
     shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
     proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict(), **more}
-    text = table_text(shown, args.format, proof | ({"measurements": values} if values else {}))
+    if args.format == "raw":
+        text = swept(found.circuit.title, zip(waves.header, waves.units, waves.columns), "Transient Analysis")
+    else:
+        text = table_text(shown, args.format, proof | ({"measurements": values} if values else {}))
     if values and not args.measure and args.format == "table":
         text += "\n" + table_text(measurements_table(values), args.format, {})
     deliver(text, args.output)
-    if values and not args.measure and args.format == "csv":
+    if values and not args.measure and args.format in ("csv", "raw"):
         said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
         print(f"measured: {said}", file=sys.stderr)
     if args.plot:

@@ -31,6 +31,7 @@ examples:
   circuitsim tran netlists/half-wave-smoothed.cir > waves.csv
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
   circuitsim tran netlists/buck-converter.cir --events
+  circuitsim tran my.cir --format raw --output my.raw        for ngspice's load, or spicelib's RawRead
   circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m' --measure 'top MAX i(L1)'
   circuitsim tran netlists/clipper-1n4148.cir --accuracy 1e-6 --plot clipper.png
   circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table

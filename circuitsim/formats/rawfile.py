@@ -23,18 +23,22 @@ TYPES = {"V": "voltage", "A": "current", "s": "time", "°C": "temp-sweep", "Ω":
 """Types of columns by their units, as ngspice names them."""
 
 
-def swept(title: str, columns: Iterable[tuple[str, str, Sequence[float]]]) -> str:
-    """A rawfile of a sweep.
+def swept(
+    title: str, columns: Iterable[tuple[str, str, Sequence[float]]], plot: str = "DC transfer characteristic"
+) -> str:
+    """A rawfile of a sweep, or of waveforms.
 
     Parameters
     ----------
     title : str
         Title of the deck.
     columns : iterable of (str, str, sequence of float)
-        Name, unit and values, the swept ones first; nan where a row has no operating point.
+        Name, unit and values, the swept ones (or the time) first; nan where a row has no operating point.
+    plot : str
+        ``"Transient Analysis"`` for waveforms.
     """
     variables = [Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), v) for name, unit, v in columns]
-    return rawfile(title, "DC transfer characteristic", variables)
+    return rawfile(title, plot, variables)
 
 
 def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
@@ -48,7 +52,8 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     title : str
         Title of the deck.
     plot : str
-        ``"Operating Point"`` or ``"DC transfer characteristic"``; ngspice takes the kind of plot from it.
+        ``"Operating Point"``, ``"DC transfer characteristic"`` or ``"Transient Analysis"``; ngspice takes the kind
+        of plot from it.
     variables : sequence of Variable
         Equally long columns, the swept one first.
 

@@ -9,6 +9,7 @@ import subprocess
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from circuitsim._version import __version__
@@ -123,6 +124,18 @@ def test_spicelib_reads_the_rawfile_of_a_sweep(command: Command, deck, tmp_path:
     found = spicelib.RawRead(str(tmp_path / "my.raw"))
     assert found.dialect == "ngspice" and found.get_trace_names()[0] == "v1"
     assert found.get_trace("v(out)").get_wave().tolist() == pytest.approx([0.0, 2 / 3, 4 / 3, 2.0])
+
+
+def test_rawfile_of_waveforms(command: Command, deck, tmp_path: Path) -> None:
+    path = deck("charge\nV1 in 0 1\nR1 in out 1k\nC1 out 0 1u ic=0\n.tran 1m 2m uic\n")
+    assert command("tran", path, "--columns", "v(out) i(C1)", "--format", "raw", "--output", "my.raw").code == 0
+    lines = (tmp_path / "my.raw").read_text().splitlines()
+    assert lines[2] == "Plotname: Transient Analysis" and "\t0\ttime\ttime" in lines and "\t2\ti(c1)\tcurrent" in lines
+    cells = [float(line.split("\t")[1]) for line in lines[lines.index("Values:") + 1 :]]
+    held = 1.0 - np.exp([0.0, -1.0, -2.0])
+    assert cells[1::3] == pytest.approx(held, abs=1e-9) and cells[::3] == pytest.approx([0.0, 1e-3, 2e-3])
+    refused = command("tran", path, "--format", "raw", "--events")
+    assert refused.code == 2 and "rawfiles hold waveforms" in refused.err
 
 
 def test_formats_have_one_set_of_names() -> None:
