@@ -15,21 +15,23 @@ import gc
 import importlib
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import types
+from numba.core import dispatcher, event, types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
+from numba.core.targetconfig import TargetConfig
 from numba.np import arrayobj
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
@@ -113,6 +115,21 @@ def _link(module: Any, library: Any) -> None:
 
 
 _fix_integer_index = arrayobj.fix_integer_index
+_equal_flags = TargetConfig.__eq__
+
+
+def _flags_hash(flags: TargetConfig) -> int:
+    """A hash of compiler flags. Numba's lists, sorts and hashes all options, at each look-up of an overloaded function
+    (an eighth of the time of compilation); all but a few functions of one kernel have equal flags."""
+    return hash(type(flags))
+
+
+def _same_flags(one: TargetConfig, other: Any) -> bool:
+    """Whether compiler flags are equal: first those that are set, then, as in numba, all with their defaults."""
+    if isinstance(other, TargetConfig) and one._values == other._values:
+        return True
+    equal: bool = _equal_flags(one, other)
+    return equal
 
 
 def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
@@ -125,19 +142,45 @@ def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
     return context.cast(builder, index, kind, types.intp)
 
 
+class _Untimed:
+    """Stands for numba's events in its dispatcher: no timers, which each function would install for those it calls."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(event, name)
+
+    def install_timer(self, kind: str, callback: Callable[[float], None]) -> Any:
+        """No timer."""
+        return nullcontext()
+
+
+def _no_wrapper(*arguments: Any) -> None:
+    """Nothing: no part is called from C."""
+
+
+_STANDING_IN = (
+    (arrayobj, "fix_integer_index", _index), (TargetConfig, "__hash__", _flags_hash),
+    (TargetConfig, "__eq__", _same_flags), (dispatcher, "ev", _Untimed()),
+    (CPUContext, "create_cfunc_wrapper", _no_wrapper),
+)  # fmt: skip
+"""What stands for attributes of numba's while it compiles parts."""
+
+
 @contextmanager
 def _parts_only(codegen: Any) -> Iterator[None]:
     """While this lasts, what numba compiles are parts (the compiler's lock is held).
 
     The collector of reference cycles waits meanwhile: it would walk the compiler's many objects again and again.
     """
-    before, collecting = codegen._library_class, gc.isenabled()
-    codegen._library_class, arrayobj.fix_integer_index = PartLibrary, _index
+    standing_in = ((codegen, "_library_class", PartLibrary), *_STANDING_IN)
+    before, collecting = [getattr(owner, name) for owner, name, _ in standing_in], gc.isenabled()
+    for owner, name, other in standing_in:
+        setattr(owner, name, other)
     gc.disable()
     try:
         yield
     finally:
-        codegen._library_class, arrayobj.fix_integer_index = before, _fix_integer_index
+        for (owner, name, _), own in zip(standing_in, before):
+            setattr(owner, name, own)
         if collecting:
             gc.enable()
 
