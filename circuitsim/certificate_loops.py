@@ -6,6 +6,7 @@ Like the certificate it belongs to, nothing here is shared with the program or t
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,20 +17,29 @@ from circuitsim.circuit.elements import DIODE
 
 def largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
     """Largest |current| in the biconnected component of each element (m,), A."""
+    label = _blocks(arrays.first.tobytes(), arrays.second.tobytes())
+    largest = np.zeros(label.max(initial=-1) + 2)
+    np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
+    return largest[label]
+
+
+@lru_cache(maxsize=4)
+def _blocks(first: bytes, second: bytes) -> np.ndarray:
+    """The biconnected component of each element (m,), −1 for an element between equal nodes; kept for few circuits:
+    the steps of a run share one."""
     import networkx
 
+    ends = list(zip(*(np.frombuffer(nodes, dtype=np.int64).tolist() for nodes in (first, second))))
     graph = networkx.Graph()
-    graph.add_edges_from(zip(arrays.first.tolist(), arrays.second.tolist()))
+    graph.add_edges_from(ends)
     graph.remove_edges_from(list(networkx.selfloop_edges(graph)))
     block: dict[tuple[int, int], int] = {}
     for k, edges in enumerate(networkx.biconnected_component_edges(graph)):
         for a, b in edges:
             block[a, b] = block[b, a] = k
-    ends = zip(arrays.first.tolist(), arrays.second.tolist())
     label = np.array([block.get(pair, -1) for pair in ends], dtype=np.int64)
-    largest = np.zeros(label.max(initial=-1) + 2)
-    np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
-    return largest[label]
+    label.setflags(write=False)
+    return label
 
 
 class LoopViolations(NamedTuple):
@@ -62,7 +72,7 @@ def loop_violations(
     rank = np.flatnonzero(resistor)
     rank = rank[np.argsort(arrays.value[rank], kind="stable")]
     order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
-    tree = _Tree(arrays.n_nodes, first, second, order.tolist())
+    tree = _Tree(arrays.n_nodes, first, second, order)
     for e in unclear.tolist():
         total, most = tree.loop(e, drops, size)
         violation[e], scale[e] = abs(total), most
@@ -74,38 +84,31 @@ def loop_violations(
 class _Tree:
     """A spanning forest grown from edges in the order given, with paths between nodes."""
 
-    def __init__(self, n: int, first: np.ndarray, second: np.ndarray, order: list[int]) -> None:
+    def __init__(self, n: int, first: np.ndarray, second: np.ndarray, order: np.ndarray) -> None:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
+
         self.first, self.second = first, second
-        leader = list(range(n))
-
-        def find(u: int) -> int:
-            while leader[u] != u:
-                leader[u] = u = leader[leader[u]]
-            return u
-
-        around: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        self.inside: set[int] = set()
-        for e in order:
-            u, v = int(first[e]), int(second[e])
-            ru, rv = find(u), find(v)
-            if ru != rv:
-                leader[ru] = rv
-                around[u].append((v, e))
-                around[v].append((u, e))
-                self.inside.add(e)
-        self.parent, self.edge, self.depth, self.root = [-1] * n, [-1] * n, [0] * n, list(range(n))
-        seen = [False] * n
-        for start in range(n):
-            if seen[start]:
-                continue
-            seen[start], stack = True, [start]
-            while stack:
-                u = stack.pop()
-                for v, e in around[u]:
-                    if not seen[v]:
-                        seen[v] = True
-                        self.parent[v], self.edge[v], self.depth[v], self.root[v] = u, e, self.depth[u] + 1, start
-                        stack.append(v)
+        low, high = np.minimum(first, second)[order], np.maximum(first, second)[order]
+        # Of parallel edges the first one in the order; its place in the order, from 1 on, is its weight.
+        places = np.unique(low * n + high, return_index=True)[1]
+        places = places[low[places] != high[places]]
+        weights = csr_array((places + 1.0, (low[places], high[places])), shape=(n, n))
+        grown = minimum_spanning_tree(weights).tocoo()
+        taken = order[grown.data.astype(np.int64) - 1]
+        self.inside = set(taken.tolist())
+        component = connected_components(grown, directed=False)[1]
+        # One more node, beside the first one of each component, begins the search.
+        roots = np.unique(component, return_index=True)[1]
+        ends = np.append(first[taken], np.full(roots.size, n)), np.append(second[taken], roots)
+        above = breadth_first_order(csr_array((np.ones(ends[0].size), ends), shape=(n + 1, n + 1)), n, directed=False)
+        parent, edge = above[1], np.full(n + 1, -1)
+        below = np.where(parent[second[taken]] == first[taken], second[taken], first[taken])
+        edge[below] = taken
+        self.parent, self.edge, self.root = parent.tolist(), edge.tolist(), component.tolist()
+        self.depth = [0] * (n + 1)
+        for node in above[0][1:].tolist():
+            self.depth[node] = self.depth[self.parent[node]] + 1
 
     def loop(self, element: int, drops: np.ndarray, size: np.ndarray) -> tuple[float, float]:
         """The sum of drops round the loop of an element, V, and the largest scale of them; 0 where none closes."""

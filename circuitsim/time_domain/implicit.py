@@ -35,6 +35,8 @@ SHARP = 0.01
 """Error of an event's time, of the accuracy, in steps."""
 ROUNDING = 1e-9
 """Share of the distance of output times below which two times are one."""
+SAMPLES = 64
+"""Most output times at which sources are looked at ahead."""
 BATCH = 4096
 """Corners of a source that are asked for at a time."""
 
@@ -112,6 +114,15 @@ class Implicit:
 
         return values
 
+    def _largest_sources(self, times: np.ndarray) -> tuple[float, float]:
+        """Largest voltage and current that sources have at some of the output times, V, A."""
+        kind, level = self.circuit.arrays().kind, np.abs(self.circuit.arrays().value)
+        some = times[:: -(-times.size // SAMPLES)]
+        for k, wave in self.waves.items():
+            level[k] = np.abs(wave.states(some)[0] @ wave.row).max()
+        volts, amperes = (float(level[kind == source].max(initial=0.0)) for source in (VOLTAGE, CURRENT))
+        return volts, amperes
+
     def _corners(self, after: float, end: float, times: np.ndarray) -> np.ndarray:
         """Corners of all sources up to a time, which is the last of these; output times that rounding alone separates
         from one become equal to it."""
@@ -155,6 +166,7 @@ class Implicit:
         time, error, busy = 0.0, 0.0, 0
         self.ledger.begin(x)
         self.watch.see_states(x)
+        self.watch.see_sources(*self._largest_sources(times))
         while True:
             if at is not None and times[k] <= time:
                 keep(k, at)

@@ -15,6 +15,8 @@ NOISE = 1e-9
 """Voltage or current of a diode, of the largest of the run, that does not change its state."""
 HALVINGS = 200
 """Most steps to locate an event."""
+LEAST = 0.01
+"""Least share of the interval that a step cuts off: distances that begin with rounding say little."""
 SLOW = 3
 """Steps after which an interval that is not half as long is bisected."""
 
@@ -50,15 +52,19 @@ class Watch:
 
     def see(self, point: Point) -> None:
         """Take the largest voltage and current of a point."""
-        self.volts = max(self.volts, float(np.abs(point.voltage).max(initial=0.0)))
-        self.amperes = max(self.amperes, float(np.abs(point.current).max(initial=0.0)))
-        self.companion.size = self.sizes()
+        self._take(float(np.abs(point.voltage).max(initial=0.0)), float(np.abs(point.current).max(initial=0.0)))
 
     def see_states(self, x: np.ndarray) -> None:
         """Take the states (q,) at the beginning: those that jump away at once leave rounding of their size."""
         capacitor = self.companion.capacitor
-        self.volts = max(self.volts, float(np.abs(x[capacitor]).max(initial=0.0)))
-        self.amperes = max(self.amperes, float(np.abs(x[~capacitor]).max(initial=0.0)))
+        self._take(float(np.abs(x[capacitor]).max(initial=0.0)), float(np.abs(x[~capacitor]).max(initial=0.0)))
+
+    def see_sources(self, volts: float, amperes: float) -> None:
+        """Take the largest values of sources during the run: waveforms that begin at zero have a size before."""
+        self._take(volts, amperes)
+
+    def _take(self, volts: float, amperes: float) -> None:
+        self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
         self.companion.size = self.sizes()
 
     def sizes(self) -> np.ndarray:
@@ -126,7 +132,7 @@ def located(
         slow = 0 if high - low <= 0.5 * width else slow + 1
         width = high - low if slow == 0 else width
         share = at_low / (at_low - at_high) if slow < SLOW else 0.5
-        edge = 0.4 * resolution / (high - low)
+        edge = max(0.4 * resolution / (high - low), LEAST)
         length = low + (high - low) * min(max(share, edge), 1.0 - edge)
         found = attempt(length)
         value = distance(found)
