@@ -90,7 +90,7 @@ def energy_layer(block: DifferentiableBlock) -> Layer:
     host = _Host(block)
 
     @jax.custom_vjp
-    def apply(parameters: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
+    def applied(parameters: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
         if x.ndim == 0 or x.shape[-1] != block.n_inputs or not jnp.issubdtype(x.dtype, jnp.floating):
             raise UsageError(
                 f"inputs must be floating-point numbers, {block.n_inputs} along the last axis, not {x.dtype}{x.shape}"
@@ -99,14 +99,23 @@ def energy_layer(block: DifferentiableBlock) -> Layer:
         return jax.pure_callback(host.outputs, shape, dict(parameters), x, vmap_method="expand_dims")
 
     def forward(parameters: Mapping[str, jax.Array], x: jax.Array) -> tuple[jax.Array, _Arguments]:
-        return apply(parameters, x), (dict(parameters), x)
+        return applied(parameters, x), (dict(parameters), x)
 
     def backward(known: _Arguments, cotangent: jax.Array) -> _Arguments:
         parameters, x = known
         shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), (parameters, x))
         return jax.pure_callback(host.pullback, shapes, parameters, x, cotangent, vmap_method="expand_dims")
 
-    apply.defvjp(forward, backward)
+    applied.defvjp(forward, backward)
+
+    def apply(parameters: Mapping[str, jax.Array], x: jax.Array) -> jax.Array:
+        """(…, outputs) for inputs (…, inputs)."""
+        found = {name: jnp.shape(own) for name, own in parameters.items()}
+        wanted = {name: own.shape for name, own in block.parameters.items()}
+        if found != wanted:
+            raise UsageError(f"the parameters must be {_listed(wanted)}, not {_listed(found)}")
+        return applied({name: jnp.asarray(own) for name, own in parameters.items()}, jnp.asarray(x))
+
     initial = {name: jnp.asarray(own) for name, own in block.parameters.items()}
     return Layer(apply, initial, block)
 
@@ -177,6 +186,10 @@ class _Host:
         if last is None or not np.array_equal(last.x, rows) or not _equal(last.given, parameters):
             self._last = last = evaluate(self.block, rows, parameters)
         return last
+
+
+def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
 
 
 def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:

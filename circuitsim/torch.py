@@ -10,7 +10,7 @@ adjoint solve a sample. Tensors of other devices and precisions are converted, a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from circuitsim.learning.function import DifferentiableBlock, Evaluation, circui
 
 try:
     import torch
-    from torch.autograd.function import once_differentiable
 except ImportError as error:
     raise ImportError("circuitsim.torch needs PyTorch: pip install 'circuitsim-exact[torch]'") from error
 
@@ -33,25 +32,81 @@ if TYPE_CHECKING:
 __all__ = ["CircuitLayer", "EnergyLayer", "steady_state"]
 
 
+class _Pass:
+    """A block and the evaluations of a forward pass, for the backward pass."""
+
+    def __init__(self, block: DifferentiableBlock) -> None:
+        self.block = block
+        self._evaluations: list[Evaluation] = []
+
+    def evaluation(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
+        """The one at these very inputs and parameters."""
+        rows, own = _array(x), {name: _array(p) for name, p in zip(self.block.parameters, parameters, strict=True)}
+        for known in self._evaluations:
+            if np.array_equal(known.x, rows) and all(np.array_equal(known.given[name], own[name]) for name in own):
+                return known
+        self._evaluations.append(evaluate(self.block, rows, own))
+        return self._evaluations[-1]
+
+
 class _SteadyState(torch.autograd.Function):
     """Outputs of a block at its steady states; derivatives by the adjoint."""
 
     @staticmethod
-    def forward(ctx: Any, block: DifferentiableBlock, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
+    def forward(run: _Pass, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
         """Rows of outputs for rows of inputs."""
-        own = {name: _array(p) for name, p in zip(block.parameters, parameters, strict=True)}
-        ctx.evaluation = evaluate(block, _array(x), own)
-        ctx.like = [(tensor.dtype, tensor.device) for tensor in (x, *parameters)]
-        return _tensor(ctx.evaluation.output, x.dtype, x.device)
+        return _tensor(run.evaluation(x, parameters).output, x.dtype, x.device)
 
     @staticmethod
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        """What the backward pass needs."""
+        ctx.run, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
     def backward(ctx: Any, cotangent: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Derivatives with respect to inputs and parameters."""
-        parameters, inputs = ctx.evaluation.pullback(_array(cotangent))
-        arrays = [inputs, *(parameters[name] for name in ctx.evaluation.block.parameters)]
-        needed = ctx.needs_input_grad[1:]
-        return None, *(_tensor(a, *like) if need else None for a, like, need in zip(arrays, ctx.like, needed))
+        return None, *_Pullback.apply(ctx.run, cotangent, *ctx.saved_tensors)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *given: Any) -> tuple[torch.Tensor, int]:
+        """One after the other."""
+        return torch.stack([_SteadyState.apply(*one) for one in _elements(info.batch_size, in_dims, given)]), 0
+
+
+class _Pullback(torch.autograd.Function):
+    """Derivatives of Σ cotangent · output with respect to inputs and parameters."""
+
+    @staticmethod
+    def forward(run: _Pass, cotangent: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Inputs first."""
+        parameters, inputs = run.evaluation(tensors[0], tensors[1:]).pullback(_array(cotangent))
+        arrays = [inputs, *(parameters[name] for name in run.block.parameters)]
+        return tuple(_tensor(a, like.dtype, like.device) for a, like in zip(arrays, tensors, strict=True))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+        """Nothing."""
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor) -> None:
+        """There is none."""
+        raise UsageError("a circuit can be differentiated once: its derivatives cannot be differentiated again")
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *given: Any
+    ) -> tuple[tuple[torch.Tensor, ...], tuple[int, ...]]:
+        """One after the other."""
+        found = [_Pullback.apply(*one) for one in _elements(info.batch_size, in_dims, given)]
+        stacked = tuple(torch.stack(column) for column in zip(*found, strict=True))
+        return stacked, (0,) * len(stacked)
+
+
+def _elements(count: int, in_dims: tuple[int | None, ...], given: tuple[Any, ...]) -> Iterator[list[Any]]:
+    """The arguments of each element along a mapped axis."""
+    for k in range(count):
+        yield [value if axis is None else value.select(axis, k) for value, axis in zip(given, in_dims, strict=True)]
 
 
 @torch.compiler.disable
@@ -84,6 +139,8 @@ def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torc
     unknown = sorted(set(parameters) - set(block.parameters))
     if unknown:
         raise UsageError(f"the block has no parameter {unknown[0]!r}, only {', '.join(block.parameters)}")
+    if not isinstance(x, torch.Tensor):
+        raise UsageError(f"inputs must be a tensor, not {type(x).__name__}: convert them with torch.as_tensor(x)")
     if not x.dtype.is_floating_point:
         raise UsageError(f"inputs must be real numbers in floating point, not {x.dtype}: convert them with x.float()")
     if x.ndim == 0 or x.shape[-1] != block.n_inputs:
@@ -91,7 +148,7 @@ def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torc
     given = [
         parameters[name] if name in parameters else torch.from_numpy(own) for name, own in block.parameters.items()
     ]
-    rows = _SteadyState.apply(block, x.reshape(-1, x.shape[-1]), *given)
+    rows = _SteadyState.apply(_Pass(block), x.reshape(-1, x.shape[-1]), *given)
     return rows.reshape(*x.shape[:-1], block.n_outputs)
 
 
@@ -206,6 +263,8 @@ class CircuitLayer(EnergyLayer):
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     """Double precision on the processor, without a copy where it is that already."""
+    if tensor.device.type == "meta":
+        raise UsageError("tensors of the device meta hold no values: move the layer with to_empty() and load a state")
     return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()
 
 

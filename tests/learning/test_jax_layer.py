@@ -89,3 +89,10 @@ def test_decks_and_errors() -> None:
         layer.apply(layer.parameters, jnp.ones((2, 5)))
     with pytest.raises(UsageError, match="floating-point"):
         layer.apply(layer.parameters, jnp.ones((2, 1), dtype=int))
+    assert layer.apply(layer.parameters, [[1.0]]).shape == (1, 1)
+    own = layer.parameters["conductance"]
+    for wrong in ({}, {"conductance": own[:3]}, {"conductance": own, "resistance": own}):
+        with pytest.raises(UsageError, match=r"the parameters must be conductance \(5,\), not "):
+            layer.apply(wrong, jnp.ones((2, 1)))
+        with pytest.raises(UsageError, match=r"the parameters must be conductance \(5,\), not "):
+            jax.jit(jax.grad(lambda own: layer.apply(own, jnp.ones((2, 1))).sum()))(wrong)

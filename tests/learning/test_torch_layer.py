@@ -99,8 +99,34 @@ def test_compiled_graphs_break_at_the_circuit(block: CircuitBlock) -> None:
 def test_twice_differentiable_it_is_not(block: CircuitBlock) -> None:
     x = torch.tensor(random_case(3).x, requires_grad=True)
     first = torch.autograd.grad((EnergyLayer(block, dtype=F64)(x) ** 2).sum(), x, create_graph=True)[0]
-    with pytest.raises(RuntimeError, match="once_differentiable"):
+    with pytest.raises(UsageError, match="can be differentiated once"):
         first.sum().backward()
+
+
+def test_transforms_of_functions(block: CircuitBlock) -> None:
+    """`torch.func`: gradients of samples one by one, Jacobians, several parameters, and transforms of these."""
+    layer, x = EnergyLayer(block, dtype=F64), torch.tensor(random_case(3).x)
+    own = {name: p.detach() for name, p in layer.named_parameters()}
+
+    def loss(own: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return (torch.func.functional_call(layer, own, (x,)) ** 2).sum()
+
+    each = torch.func.vmap(torch.func.grad(loss, argnums=(0, 1)), (None, 0))(own, x)
+    for k, row in enumerate(x):
+        row = row.clone().requires_grad_()
+        alone = torch.autograd.grad((layer(row) ** 2).sum(), [*layer.parameters(), row])
+        for one, expected in zip([*each[0].values(), each[1]], alone, strict=True):
+            torch.testing.assert_close(one[k], expected, rtol=1e-13, atol=1e-15)
+    every = torch.autograd.functional.jacobian(layer, x)
+    torch.testing.assert_close(torch.func.jacrev(layer)(x), every, rtol=1e-13, atol=1e-15)
+    rows = torch.func.vmap(torch.func.jacrev(layer))(x)
+    torch.testing.assert_close(rows, torch.stack([every[k, :, k] for k in range(len(x))]), rtol=1e-13, atol=1e-15)
+    twice = {name: torch.stack([p, 1.5 * p]) for name, p in own.items()}
+    several = torch.func.vmap(loss, (0, None))(twice, x)
+    expected = torch.stack([loss({name: p[k] for name, p in twice.items()}, x) for k in range(2)])
+    torch.testing.assert_close(several, expected, rtol=0, atol=0)
+    with pytest.raises(UsageError, match="can be differentiated once"):
+        torch.func.grad(lambda x: torch.func.grad(lambda x: loss(own, x))(x).sum())(x)
 
 
 def test_a_deck_learns_and_is_a_deck_again() -> None:
@@ -145,6 +171,10 @@ def test_errors(block: CircuitBlock) -> None:
         layer(torch.zeros(2, 4, dtype=F64))
     with pytest.raises(UsageError, match=r"floating point, not torch.int64: convert them with x.float\(\)"):
         layer(torch.zeros(2, 3, dtype=torch.int64))
+    with pytest.raises(UsageError, match=r"must be a tensor, not ndarray: convert them with torch.as_tensor\(x\)"):
+        layer(np.zeros((2, 3)))
+    with pytest.raises(UsageError, match="tensors of the device meta hold no values"):
+        EnergyLayer(block, device="meta")(torch.zeros(2, 3, device="meta"))
     with pytest.raises(UsageError, match="the block has no parameter 'resistance', only conductance, current"):
         steady_state(block, torch.zeros(2, 3, dtype=F64), resistance=torch.ones(1))
     clash = circuitsim.loads("clash\nV1 a 0 0\nV2 b 0 1\nD1 a b ideal\n.model ideal D\nR1 a c 1\nR2 c 0 1\n.end")
