@@ -14,6 +14,7 @@ from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.plotting.controls import ControlArrow, control_arrows
 from circuitsim.plotting.labels import Place, Placer, Text
+from circuitsim.plotting.lanes import beside, direction
 from circuitsim.plotting.layout import ON_GRID, Effort, place
 from circuitsim.plotting.places import along_wire, node_places, stacked
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
@@ -28,9 +29,6 @@ MOST = 20_000
 
 CELL = np.array([1.9, 1.35])
 """Inches a cell of the layout takes."""
-
-LANE = np.array([0.85, 0.62])
-"""Inches between parallel elements: beside each other where they stand upright, above each other where they lie."""
 
 THIN, WIDE = 1.0, 4.5
 """Points a wire is wide without current, and with the largest."""
@@ -196,9 +194,10 @@ class _Draughtsman:
 
     def drawing(self) -> Drawing:
         """Everything, labels last."""
-        for bundle, share in zip(self.plan.bundles, self.share):
+        sides = beside(self.plan.bundles, self.where) if self.detailed else [0.0] * len(self.plan.bundles)
+        for bundle, share, side in zip(self.plan.bundles, self.share, sides):
             for lane, k in enumerate(bundle.elements):
-                self._element(k, bundle, lane - (len(bundle.elements) - 1) / 2, share)
+                self._element(k, bundle, lane + side - (len(bundle.elements) - 1) / 2, share)
         for v, node in enumerate(self.plan.node):
             if node == GROUND:
                 for line in GROUND_LINES:
@@ -374,12 +373,3 @@ class _Draughtsman:
             places += [stacked(words, x + side * reach, y + lean, "left", "center"),
                        stacked(words, x - side * reach, y - lean, "right", "center")]  # fmt: skip
         return places
-
-
-def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vector from the first terminal to the second, and how far the lane lies beside the straight line."""
-    along = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
-    normal = np.array([-along[1], along[0]])
-    if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
-        normal = -normal  # the same side for both directions of the element
-    return along, normal * lane * float(np.abs(normal) @ LANE)

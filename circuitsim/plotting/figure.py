@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,7 +61,10 @@ class Sheet(NamedTuple):
             self.figure.colorbar(colours, cax=bar)
             bar.tick_params(labelsize=7, colors=INK)
             measured(bar.yaxis, "", "V")
-        self.figure.text(0.1 / width, 0.1 / height, plain("   ·   ".join(notes)), fontsize=7, color=FAINT)
+        unbroken = [note.replace(" ", "\N{NO-BREAK SPACE}") for note in notes]
+        lines = textwrap.wrap("   ·   ".join(unbroken), letters(width, 7))
+        text = plain("\n".join(line.replace("\N{NO-BREAK SPACE}", " ").strip(" ·") for line in lines))
+        self.figure.text(0.1 / width, 0.1 / height, text, fontsize=7, color=FAINT)
 
 
 def sheet(low: np.ndarray, high: np.ndarray, heading: str) -> Sheet:
@@ -144,6 +148,16 @@ def measured(axis: Axis, name: str, unit: str) -> None:
 
 
 def title(axes: Axes, text: str) -> None:
-    """The deck's title, on the left."""
+    """The deck's title, on the left, in two lines at most."""
     if text:
-        axes.set_title(plain(text if len(text) <= 90 else text[:89] + "…"), loc="left", fontsize=11, color=INK)
+        width = float(axes.bbox.width) / DPI
+        lines = textwrap.wrap(text, min(90, letters(width, 11)))
+        if len(lines) > 1:
+            lines = textwrap.wrap(text, letters(width, 9), max_lines=2, placeholder=" …")
+        size = 11 if len(lines) == 1 else 9
+        axes.set_title(plain("\n".join(lines)), loc="left", fontsize=size, color=INK)
+
+
+def letters(width: float, size: float) -> int:
+    """About how many letters of a size, points, a line of a figure holds that is so many inches wide."""
+    return max(20, int((width - 0.2) / (0.62 * size / 72.0)))

@@ -13,6 +13,7 @@ import circuitsim
 from circuitsim import examples
 from circuitsim.analysis import solve
 from circuitsim.plotting import draw_circuit
+from circuitsim.plotting.drawing import arrange, shown
 
 DECKS = {example.name: example.path for example in examples.examples() if not example.name.startswith("refused/")}
 
@@ -78,3 +79,36 @@ def test_equal_parallel_elements_are_all_labelled_apart() -> None:
     figure = draw_circuit(solve(c))
     assert len([t for t in figure.axes[0].texts if t.get_text().startswith("Rparallel")]) == 9
     assert overlaps(figure) == []
+
+
+FIVE = "five\nV1 a 0 5\nR1 a b 1k\nR2 a b 2k\nR3 a b 3k\nD1 a b\nD2 b a\nR4 b 0 1k\nR5 b 0 2k\nI1 0 b 1m\n"
+
+
+def test_parallel_elements_do_not_lie_on_other_symbols() -> None:
+    """Five between the sources: no wire or symbol of theirs passes through what hangs below their ends."""
+    drawing = arrange(shown(solve(circuitsim.loads(FIVE))))
+    names = drawing.circuit.names
+    lines: dict[str, list[np.ndarray]] = {}
+    for stroke in drawing.strokes:
+        if stroke.element >= 0:
+            steps = np.linspace(stroke.points[:-1], stroke.points[1:], 40).reshape(-1, 2)
+            lines.setdefault(names[stroke.element], []).append(steps)
+    points = {name: np.concatenate(parts) for name, parts in lines.items()}
+    for other in ("V1", "R4", "R5", "I1"):
+        low, high = points[other].min(0), points[other].max(0)
+        centre = 0.5 * (low + high)
+        for name in ("R1", "R2", "R3", "D1", "D2"):
+            assert np.abs(points[name] - centre).max(axis=1).min() > 0.3, (name, other)
+
+
+def test_notes_and_titles_stay_on_the_picture() -> None:
+    name = "a title that is far too long for one line of so small a picture, and for two lines of it, and for three"
+    figure = draw_circuit(solve(circuitsim.loads(f"{name}\nV1 a 0 1\nR1 a a 1k\nR2 a 0 1k\nD1 0 0\nD2 0 a\nD3 a a\n")))
+    renderer = figure.canvas.get_renderer()
+    (notes,) = figure.texts
+    heading = figure.axes[0].get_title(loc="left")
+    assert heading.count("\n") == 1 and heading.endswith(" …")
+    assert "not drawn (both ends on one node): R1, D1, D3" in notes.get_text()
+    for text in (notes, figure.axes[0]._left_title):
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width and box.y0 >= 0 and box.y1 <= figure.bbox.height
