@@ -14,10 +14,11 @@ examples:
 
 
 class Option(NamedTuple):
-    """One option: its spellings and its help."""
+    """One option: its spellings, its help, and the values it may have where these are known."""
 
     names: tuple[str, ...]
     words: str
+    values: tuple[str, ...] = ()
 
 
 class Offer(NamedTuple):
@@ -47,11 +48,15 @@ def _all_offers() -> dict[str, Offer]:
     for command in COMMANDS:
         commands = next(a for a in build_parser(command)._actions if isinstance(a, argparse._SubParsersAction))
         own = commands.choices[command]
-        options = {}
+        options = dict[tuple[str, ...], Option]()
         for parser in (own, *_below(own)):
             expand = parser._get_formatter()._expand_help
-            shown = (a for a in parser._actions if a.option_strings and a.help != argparse.SUPPRESS)
-            options.update({tuple(a.option_strings): Option(tuple(a.option_strings), expand(a)) for a in shown})
+            for action in parser._actions:
+                names = tuple(action.option_strings)
+                if names and action.help != argparse.SUPPRESS:
+                    before = options[names].values if names in options else ()
+                    values = dict.fromkeys([*before, *map(str, action.choices or ())])
+                    options[names] = Option(names, expand(action), tuple(values))
         first = next((a.choices for a in own._actions if not a.option_strings and a.choices), ())
         found[command] = Offer(list(options.values()), [str(word) for word in first])
     return found
@@ -60,26 +65,33 @@ def _all_offers() -> dict[str, Offer]:
 def _bash(offers: dict[str, Offer]) -> str:
     cases = "".join(
         f'    {command}) words="{" ".join(name for option in own.options for name in option.names)}"'
-        f' first="{" ".join(own.words)}" ;;\n'
+        f' first="{" ".join(own.words)}"{_bash_values(own.options)} ;;\n'
         for command, own in offers.items()
     )
     return f"""# bash completion of circuitsim
 _circuitsim() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" first=""
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words="" first="" values=""
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{" ".join(offers)} --help --version" -- "$word"))
     return
   fi
   case "${{COMP_WORDS[1]}}" in
 {cases}  esac
-  case "$COMP_CWORD:$word" in
-    *:-*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    2:*) COMPREPLY=($(compgen -W "$first" -- "$word") $(compgen -f -- "$word")) ;;
+  case "$COMP_CWORD:$values:$first:$word" in
+    *:?*:*:*) COMPREPLY=($(compgen -W "$values" -- "$word")) ;;
+    *::*:-*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
+    2::?*:*) COMPREPLY=($(compgen -W "$first" -- "$word")) ;;
     *) COMPREPLY=($(compgen -f -- "$word")) ;;
   esac
 }}
 complete -o filenames -F _circuitsim circuitsim
 """
+
+
+def _bash_values(options: list[Option]) -> str:
+    """A ``case`` on the word before, with the values of each option that has some."""
+    known = [f'{"|".join(option.names)}) values="{" ".join(option.values)}" ;;' for option in options if option.values]
+    return f' ; case "$before" in {" ".join(known)} esac' if known else ""
 
 
 def _zsh(offers: dict[str, Offer]) -> str:
@@ -113,7 +125,8 @@ def _zsh_words(words: list[str]) -> str:
 
 def _zsh_option(option: Option) -> str:
     words = _quoted(option.words).replace("[", "(").replace("]", ")").replace(":", " ")
-    return " ".join(f"'{name}[{words}]'" for name in option.names)
+    values = f":value:({' '.join(option.values)})" if option.values else ""
+    return " ".join(f"'{name}[{words}]{values}'" for name in option.names)
 
 
 def _fish(offers: dict[str, Offer]) -> str:
@@ -125,7 +138,8 @@ def _fish(offers: dict[str, Offer]) -> str:
             lines.append(f"complete -c circuitsim {seen} -a '{' '.join(offers[command].words)}'")
         for option in offers[command].options:
             names = " ".join(f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in option.names)
-            lines.append(f"complete -c circuitsim {seen} {names} -d '{_quoted(option.words)}'")
+            values = f" -x -a '{' '.join(option.values)}'" if option.values else ""
+            lines.append(f"complete -c circuitsim {seen} {names}{values} -d '{_quoted(option.words)}'")
     return "\n".join(lines) + "\n"
 
 

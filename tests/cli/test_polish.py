@@ -157,10 +157,15 @@ def test_completion_knows_every_command(command: Command, shell: str, tmp_path: 
         ("circuitsim examples --", ["--force", "--format", "--help", "--output", "--quiet", "--verbose"]),
         ("circuitsim init l", ["learning", "linear"]),
         ("circuitsim train circuit --kink", ["--kink-share"]),
+        ("circuitsim train d", ["dhn", "drn"]),
+        ("circuitsim solve x.cir --format ", ["csv", "json", "raw", "table"]),
+        ("circuitsim tran --format j", ["json"]),
+        ("circuitsim solve --diodes m", ["models"]),
     ],
 )
 def test_bash_offers(command: Command, tmp_path: Path, line: str, offered: list[str]) -> None:
     (tmp_path / "script").write_text(command("completion", "bash").out)
+    (tmp_path / "drawing.cir").touch()
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     run = f". ./script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _circuitsim; echo \"${{COMPREPLY[@]}}\""
