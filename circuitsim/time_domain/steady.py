@@ -30,6 +30,8 @@ MOST = 100
 """Most periods that are run."""
 SHARE = 0.01
 """Share of the tolerance that the distance from the periodic state may take."""
+BENDS = 12
+"""Corrections of Newton's step for the curvature of the mismatch."""
 ONCE = 1e-9
 """Multipliers nearer to 1 belong to charges or fluxes that nothing changes: these stay as they began."""
 
@@ -56,6 +58,14 @@ class Shooting(NamedTuple):
     mismatch: float
     distance: float
     multipliers: np.ndarray
+
+
+class Shot(NamedTuple):
+    """States at the beginning of a period (q,), what they change by in it, and the derivative of its end (q, q)."""
+
+    x: np.ndarray
+    gap: np.ndarray
+    derivative: np.ndarray
 
 
 class PeriodicResult(TransientResult):
@@ -132,13 +142,15 @@ def _found(
     run.begin(initial, {})
     x = run.x0
     energy, d = np.sqrt(problem.parts.value[problem.storing]), problem.diodes.size
-    least, shot, back = np.inf, False, x
+    least, shot, back, before = np.inf, False, x, Shot(x, x, np.zeros((x.size, x.size)))
     for count in range(1, MOST + 1):
         run.go(None)
         segments, end = run.segments(), run.walk.x.copy()
         gap, last = end - x, segments.conducting(np.array([-1]))[0]
         derivative = monodromy(segments, length, jump_maps(problem, run.turns))
         step = _step(derivative, gap, energy)
+        if shot:
+            step = _bent(before, Shot(x, gap, derivative), energy, step)
         size = _sizes(run, problem)
         mismatch, distance = (float((np.abs(v) / size).max(initial=0.0)) for v in (gap, step))
         same = (last[d:] == segments.conducting(np.array([0]))[0][d:]).all()
@@ -152,6 +164,7 @@ def _found(
             x, shot = back, False
         else:
             least, back = float(np.linalg.norm(energy * gap)), end
+            before = Shot(x, gap, derivative)
             x, shot = x + step, True
         run = Course(problem, length, run.library)
         run.set_out(x, last)
@@ -167,6 +180,26 @@ def _step(derivative: np.ndarray, gap: np.ndarray, energy: np.ndarray) -> np.nda
         return gap
     matrix = (np.eye(gap.size) - derivative) * energy[:, None] / energy
     return np.linalg.lstsq(matrix, energy * gap, rcond=ONCE)[0] / energy
+
+
+def _bent(before: Shot, now: Shot, energy: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Newton's step, bent as the mismatch is: along the last step its second and third derivatives follow from the
+    mismatches and their derivatives at both ends (Hermite); unbent where it is longer than the last step or turns back.
+    """
+    last = now.x - before.x
+    whole = float((energy * last) @ (energy * last))
+    slope = (now.derivative - before.derivative) @ last
+    rise = now.gap - before.gap - (before.derivative @ last - last)
+    third = 12.0 * (0.5 * slope - rise)
+    second = slope + 0.5 * third
+    found = step
+    for _ in range(BENDS):
+        share = float((energy * last) @ (energy * found)) / whole if whole > 0.0 else -1.0
+        if not 0.0 < share <= 1.0:
+            return step
+        bend = 0.5 * share**2 * second + share**3 / 6.0 * third
+        found = _step(now.derivative, now.gap + bend, energy)
+    return found
 
 
 def _sizes(run: Course, problem: Problem) -> np.ndarray:

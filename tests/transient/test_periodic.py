@@ -163,3 +163,19 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert len(rows) == 6
     assert float(rows[1].split(",")[1]) == pytest.approx(float(rows[3].split(",")[1]), abs=1e-9)
     assert picture.exists()
+
+
+def test_a_rectifier_with_a_slow_filter_in_five_periods() -> None:
+    """Its deviations need 343 periods to fall to 1e-9; 400 periods one after the other end at the same voltage."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("Rs", "a", "s", 10.0)
+    circuit.diode("D1", "s", "p")
+    circuit.add("C", "C1", "p", "0", 5e-3)
+    circuit.resistor("R1", "p", "0", 1e3)
+    wave = {"V1": Sine(0.0, 10.0, 50.0)}
+    found = steady_state_periodic(circuit, wave)
+    assert found.shooting.periods <= 5
+    assert found.shooting.multipliers[0].real == pytest.approx(0.9414, abs=1e-4)
+    long = transient(circuit, 8.0, wave, points=401)
+    assert long.voltage("p")[-1] == pytest.approx(float(found.voltage("p")[0]), abs=1e-8)
