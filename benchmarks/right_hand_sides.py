@@ -25,6 +25,7 @@ from scipy.sparse.linalg import splu
 
 import circuitsim
 from circuitsim.analysis.batch import BatchSolver
+from circuitsim.analysis.tree_proof import tree_kernel
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.small.kernels import load
@@ -148,6 +149,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the page to a file too")
     chosen = parser.parse_args()
     load()
+    tree_kernel.load()
     before = os.getloadavg()[0]
     page = ["# Many samples on large circuits", ""]
     page += ["| linear circuit | analysis and factor, ms | all samples, ms | error |"]

@@ -40,14 +40,21 @@ class _Pass:
         self.block, self.known = block, known
         self._evaluations: list[Evaluation] = []
 
-    def evaluation(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
-        """The one at these very inputs and parameters."""
-        rows, own = _array(x), {name: _array(p) for name, p in zip(self.block.parameters, parameters, strict=True)}
-        for known in self._evaluations:
-            if np.array_equal(known.x, rows) and all(np.array_equal(known.given[name], own[name]) for name in own):
-                return known
-        self._evaluations.append(evaluate(self.block, rows, own, self.known))
+    def evaluated(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
+        """A new evaluation: `torch.func.vmap` makes several in one pass."""
+        own = {name: _array(p) for name, p in zip(self.block.parameters, parameters, strict=True)}
+        self._evaluations.append(evaluate(self.block, _array(x), own, self.known))
         return self._evaluations[-1]
+
+    def evaluation(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
+        """The one of these inputs and parameters."""
+        if len(self._evaluations) == 1:
+            return self._evaluations[0]
+        rows, own = _array(x), [_array(p) for p in parameters]
+        for made in self._evaluations:
+            if np.array_equal(made.x, rows) and all(map(np.array_equal, made.given.values(), own)):
+                return made
+        return self.evaluated(x, parameters)
 
 
 class _SteadyState(torch.autograd.Function):
@@ -56,7 +63,7 @@ class _SteadyState(torch.autograd.Function):
     @staticmethod
     def forward(run: _Pass, x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
         """Rows of outputs for rows of inputs."""
-        return _tensor(run.evaluation(x, parameters).output, x.dtype, x.device)
+        return _tensor(run.evaluated(x, parameters).output, x.dtype, x.device)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
@@ -146,8 +153,7 @@ def _applied(run: _Pass, x: torch.Tensor, parameters: Mapping[str, torch.Tensor]
     unknown = sorted(set(parameters) - set(block.parameters))
     if unknown:
         raise UsageError(f"the block has no parameter {unknown[0]!r}, only {', '.join(block.parameters)}")
-    if not isinstance(x, torch.Tensor):
-        raise UsageError(f"inputs must be a tensor, not {type(x).__name__}: convert them with torch.as_tensor(x)")
+    _require_tensor(x)
     if not x.dtype.is_floating_point:
         raise UsageError(f"inputs must be real numbers in floating point, not {x.dtype}: convert them with x.float()")
     if x.ndim == 0 or x.shape[-1] != block.n_inputs:
@@ -192,6 +198,7 @@ class EnergyLayer(torch.nn.Module):
 
     def evaluate(self, x: torch.Tensor) -> Evaluation:
         """The steady states (potentials, currents, certificates) as numpy arrays, for rows (batch, inputs)."""
+        _require_tensor(x)
         own = {name: _array(getattr(self, attribute)) for name, attribute in self._names.items()}
         return evaluate(self.block, _array(x), own)
 
@@ -277,6 +284,11 @@ class CircuitLayer(EnergyLayer):
         """The circuit at the present parameters, within its bounds."""
         assert isinstance(self.block, CircuitBlock)
         return self.block.at({name: _array(getattr(self, name)) for name in self._names}).trained()
+
+
+def _require_tensor(x: object) -> None:
+    if not isinstance(x, torch.Tensor):
+        raise UsageError(f"inputs must be a tensor, not {type(x).__name__}: convert them with torch.as_tensor(x)")
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from cvxpylayers.torch import CvxpyLayer
 
+from circuitsim.analysis.tree_proof import tree_kernel
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.small.kernels import load
@@ -122,13 +123,14 @@ def measure(make: Callable[[Mesh], Any], made: Mesh, batch: int, repetitions: in
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--sides", type=int, nargs="+", default=[5, 10, 20, 40, 60], help="sides of the meshes")
+    parser.add_argument("--sides", type=int, nargs="+", default=[5, 10, 20, 40, 60, 71], help="sides of the meshes")
     parser.add_argument("--largest", type=int, default=20, help="largest side for cvxpylayers (default: 20)")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 64], help="samples of a batch (default: 1 64)")
     parser.add_argument("--repetitions", type=int, default=5)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     load()
+    tree_kernel.load()
     measure(ours, mesh(5), 1, 1)  # imports and kernels
     print("# Layers of PyTorch: the circuit beside cvxpylayers\n")
     print(f"Seconds; load {os.getloadavg()[0]:.1f}. Difference: of outputs and derivatives, relative to the largest.\n")

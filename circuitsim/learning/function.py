@@ -127,7 +127,8 @@ def evaluate(
         )
     if known is not None:
         known.add(x, state.solution.closed)  # type: ignore[attr-defined]
-    return Evaluation(here, parameters, x, state)
+    given = {name: np.array(parameters[name]) for name in block.parameters}  # the caller's arrays may change
+    return Evaluation(here, given, np.array(x), state)
 
 
 def circuit_block(

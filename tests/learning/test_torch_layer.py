@@ -88,6 +88,13 @@ def test_each_backward_pass_is_that_of_its_own_forward_pass(block: CircuitBlock)
         return torch.autograd.grad(total, own)[0]
 
     torch.testing.assert_close(gradient(1.0, 1.5), gradient(1.0) + gradient(1.5), rtol=1e-13, atol=0)
+    # Values that autograd does not see change leave the pass as it was.
+    layer, changed = EnergyLayer(block, dtype=F64), EnergyLayer(block, dtype=F64)
+    layer(x).sum().backward()
+    output = changed(x)
+    changed.conductance.data.mul_(2.0)
+    output.sum().backward()
+    torch.testing.assert_close(changed.conductance.grad, layer.conductance.grad, rtol=0, atol=0)
 
 
 def test_compiled_graphs_break_at_the_circuit(block: CircuitBlock) -> None:
