@@ -1,4 +1,4 @@
-"""The house style holds: ruff and mypy find nothing."""
+"""Style: ruff and mypy find nothing."""
 
 from __future__ import annotations
 
