@@ -70,7 +70,18 @@ class TrainedModel(ABC):
         """What `evaluate` gives beside the error."""
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
-        """Outputs (samples, outputs) of samples (samples, inputs): volts of circuits, probabilities of machines."""
+        """Outputs (samples, outputs) of samples (samples, inputs): volts of circuits, probabilities of machines.
+
+        Raises
+        ------
+        UsageError
+            Another number of inputs, or values that are not finite.
+        """
+        x = np.asarray(x)
+        bad = np.flatnonzero(~np.isfinite(x).all(axis=tuple(range(1, x.ndim))))
+        if bad.size:
+            what = f"{bad.size} of {len(x)} samples hold values that are not finite"
+            raise UsageError(f"{what}, the first in row {bad[0]}")
         parts = [self._outputs(x[at : at + BATCH]) for at in range(0, len(x), BATCH)]
         return np.concatenate(parts) if parts else np.empty((0, len(self.output_names)))
 

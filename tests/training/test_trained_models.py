@@ -116,3 +116,7 @@ def test_data_that_do_not_fit_are_refused(tmp_path: Path, capsys: Capture) -> No
     np.savez(tmp_path / "wrong.npz", x=np.zeros((3, 64)), y=np.array([0, 1, 10]))
     assert main(["evaluate", str(run), "--data", str(tmp_path / "wrong.npz")]) == 2
     assert "0…9" in capsys.readouterr().err
+    rows = np.zeros((3, 64))
+    rows[1, 5] = np.nan
+    with pytest.raises(UsageError, match="1 of 3 samples hold values that are not finite, the first in row 1"):
+        load_run(run).predict(rows)
