@@ -252,13 +252,17 @@ class Chain:
         Raises
         ------
         UsageError
-            The chain's parameters are no numpy arrays (see `convert`).
+            The chain's parameters are no numpy arrays (see `convert`); inputs or targets that are no finite numbers.
         """
         from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
 
         if not all(isinstance(array, np.ndarray) for array in self.parameters.values()):
             raise UsageError("fit trains numpy arrays; take the parameters back with chain.convert(to_numpy) before it")
         x, targets = to_numpy(x), to_numpy(targets)
+        for name, array in (("inputs", x), ("targets", targets)):
+            kind = array.dtype.kind
+            if kind not in "biuf" or (kind == "f" and not np.isfinite(array).all()):
+                raise UsageError(f"{name} must be finite numbers; labels are 0, 1, … (ChainClassifier takes any names)")
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
         made = TrainingPlan(epochs, batch, seed, **settings)
         data = (x, targets) if sample_weight is None else (x, targets, to_numpy(sample_weight))

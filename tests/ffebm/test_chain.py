@@ -228,3 +228,11 @@ def test_fit_takes_tensors_and_says_where_it_cannot_train() -> None:
     np.testing.assert_array_equal(ours.output(x), theirs.output(x))
     with pytest.raises(UsageError, match=r"chain\.convert\(to_numpy\) before it"):
         ours.convert(Tensor).fit(x, y, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [(np.full((4, 3), np.nan), np.zeros(4, int)), (np.ones((4, 3)), np.array(list("abab")))]
+)
+def test_what_is_no_number_is_refused_before_training(wrong: tuple[np.ndarray, np.ndarray]) -> None:
+    with pytest.raises(UsageError, match="must be finite numbers; labels are 0, 1"):
+        Chain([Readout(3, 2)], dtype=np.float64).fit(*wrong, epochs=1, batch=2)
