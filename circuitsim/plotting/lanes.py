@@ -14,6 +14,9 @@ LANE = np.array([0.85, 0.62])
 END = 0.35
 """Inches at the ends of a bundle where it may meet others: they share nodes there."""
 
+MANY = 3
+"""Elements from which on a bundle may leave the middle: two reach little further than a symbol."""
+
 GAIN = 0.05
 """Square inches of overlap for which a bundle leaves the middle."""
 
@@ -39,14 +42,14 @@ def beside(bundles: Sequence[Bundle], where: np.ndarray) -> list[float]:
     Returns
     -------
     list of float
-        0 for single elements, and where all elements on one side would cover no less.
+        0 for one and two elements, and where all elements on one side would cover no less.
     """
     sides = [0.0] * len(bundles)
     boxes = np.array([_box(bundle, where, 0.0) for bundle in bundles]).reshape(-1, 4)
     for place, bundle in enumerate(bundles):
         most = (len(bundle.elements) - 1) / 2
         others = np.delete(boxes, place, axis=0)
-        if not most or not len(others):
+        if len(bundle.elements) < MANY or not len(others):
             continue
         covered = [(_overlap(_box(bundle, where, side), others), side) for side in (0.0, most, -most)]
         least = min(covered, key=lambda pair: pair[0])
