@@ -17,8 +17,6 @@ from circuitsim.time_domain.waveforms import value
 
 BALANCE = 10.0
 """Largest imbalance of energies, of the accuracy."""
-LARGEST_WAVES = 2_000_000_000
-"""Most bytes of all waveforms."""
 BESIDE = 1e-6
 """Share of a step after which the circuit is taken to be at its beginning."""
 
@@ -32,14 +30,11 @@ def implicit_run(
     Raises
     ------
     UsageError
-        More waveforms than memory should hold, unknown elements with initial values.
+        Unknown elements with initial values.
     ConvergenceError
         Events without end, steps that become too short, a certificate that fails.
     """
     m = len(run.circuit)
-    if 16 * times.size * m > LARGEST_WAVES:
-        most = LARGEST_WAVES // (16 * m)
-        raise UsageError(f"{times.size:,} output times of {m:,} elements: at most {most:,}; take a larger step")
     x, closed = beginning(run, initial, held)
     voltage, current = np.zeros((2, times.size, m))
 

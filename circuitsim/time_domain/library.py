@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.errors import ConvergenceError
 from circuitsim.time_domain.decays import Decays, Parting, series_of_sources
 from circuitsim.time_domain.exponentials import node_exponentials
 from circuitsim.time_domain.mode_rows import checked, nonzero, parted, taken
@@ -27,6 +28,9 @@ ROOM = 8
 """Room for modes at first."""
 MEMORY = 256_000_000
 """Most bytes of matrix exponentials; beyond it they are computed anew."""
+
+LARGEST = 2_000_000_000
+"""Most bytes of all modes: they stay, since the waveforms of a result are computed from them."""
 
 
 class Modes(NamedTuple):
@@ -121,7 +125,13 @@ class Library:
         self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, n, POINTS, n))
 
     def add(self, mode: Mode, parting: Parting | None) -> None:
-        """Take a mode, and its decaying parts where it has such; its number is the count before."""
+        """Take a mode, and its decaying parts where it has such; its number is the count before.
+
+        Raises
+        ------
+        ConvergenceError
+            More modes than memory should hold.
+        """
         keep, own = np.empty((2, 2 * self.elements), dtype=bool)
         many = nonzero(mode.loops, mode.cuts, keep), nonzero(mode.source_loops, mode.source_cuts, own)
         self._grow(max(many))
@@ -159,6 +169,11 @@ class Library:
         room, most = self.modes.radius.size, self.modes.checks.shape[1]
         if self.count < room and checks <= most:
             return
+        if 2 * sum(own.nbytes for own in (*self.modes, *self.decays)) > LARGEST:
+            raise ConvergenceError(
+                f"more than {self.count:,} sets of conducting diodes and closed switches do not fit into memory; end "
+                "the run earlier, or take --method implicit"
+            )
         n, larger = self.s + self.rows.storing.size, _Room(room if self.count < room else 2 * room)
         modes = larger.arrays(n, self.s, self.rows, self.elements, most if checks <= most else 2 * checks)
         decays = larger.decays(*((n, self.s) if self.decaying else (0, 0)), self.rows, self.elements)

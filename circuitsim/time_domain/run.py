@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Output times where no number is stated, and most of them."""
+LARGEST_WAVES = 2_000_000_000
+"""Most bytes of all waveforms."""
 ACCURACY = 1e-5
 """Of the implicit method, where none is stated."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})
@@ -131,6 +133,11 @@ def transient(
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
     times = output_times(begin, stop, points, step)
+    if 16 * times.size * len(circuit) > LARGEST_WAVES:
+        most = LARGEST_WAVES // (16 * len(circuit))
+        raise UsageError(
+            f"{times.size:,} output times of {len(circuit):,} elements: at most {most:,}; take a larger step"
+        )
     stop = float(times[-1])
     chosen = Method(method) if method is not None else method_for(circuit, waveforms)
     if chosen is Method.IMPLICIT:

@@ -8,7 +8,8 @@ from random_waveforms import draw, draw_switched
 
 import circuitsim
 from circuitsim import Circuit
-from circuitsim.time_domain import Waveform, transient
+from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.time_domain import Sine, Waveform, transient
 from circuitsim.time_domain.waveforms import value
 
 STOP = 2.0
@@ -125,3 +126,22 @@ def test_implicit_events_as_exact(seed: int) -> None:
     own = [circuit.element_index(name) for name in circuit.names if name[0] == "C"]
     ours_v, exact_v = (run.at(run.times)[0][:, own] for run in (found, exact))
     assert np.abs(ours_v - exact_v).max() <= 10.0 * accuracy  # V, of about 1 V
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit, waves, initial = draw(7)
+    with pytest.raises(UsageError, match=r"output times of .* at most"), monkeypatch.context() as small:
+        small.setattr("circuitsim.time_domain.run.LARGEST_WAVES", 100_000)
+        transient(circuit, STOP, waves, initial, points=1001)
+    monkeypatch.setattr("circuitsim.time_domain.library.LARGEST", 10_000)
+    ladder, lower, upper = Circuit("voltage multiplier"), "0", "s"
+    ladder.voltage_source("V1", "s", "0", 0.0)
+    for k in range(6):
+        ladder.add("C", f"CA{k}", upper, f"u{k}", 1e-6)
+        ladder.diode(f"DA{k}", lower, f"u{k}")
+        ladder.diode(f"DB{k}", f"u{k}", f"l{k}")
+        ladder.add("C", f"CB{k}", lower, f"l{k}", 1e-6)
+        lower, upper = f"l{k}", f"u{k}"
+    ladder.resistor("R1", lower, "0", 1e6)
+    with pytest.raises(ConvergenceError, match=r"sets of conducting diodes .* --method implicit"):
+        transient(ladder, 0.1, {"V1": Sine(0.0, 10.0, 50.0)}, {})
