@@ -132,6 +132,8 @@ def transient(
                 "state others"
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
+    if not isinstance(waveforms, Mapping):
+        raise UsageError(f"waveforms are a mapping from names of sources, not {waveforms!r}; output times: step=, points=")
     times = output_times(begin, stop, points, step)
     if 16 * times.size * len(circuit) > LARGEST_WAVES:
         most = LARGEST_WAVES // (16 * len(circuit))
