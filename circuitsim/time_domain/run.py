@@ -133,7 +133,8 @@ def transient(
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
     if not isinstance(waveforms, Mapping):
-        raise UsageError(f"waveforms are a mapping from names of sources, not {waveforms!r}; output times: step=, points=")
+        what = "a mapping from names of sources"
+        raise UsageError(f"waveforms are {what}, not {waveforms!r}; output times: step=, points=")
     times = output_times(begin, stop, points, step)
     if 16 * times.size * len(circuit) > LARGEST_WAVES:
         most = LARGEST_WAVES // (16 * len(circuit))
