@@ -206,8 +206,8 @@ def test_the_rule_and_what_is_refused() -> None:
     assert method_for(circuit) is Method.IMPLICIT
     with pytest.raises(UsageError, match="there are exact and implicit"):
         transient(resonant(), 1.0, method="euler")
-    with pytest.raises(UsageError, match="mapping from names of sources, not 0.01; output times"):
-        transient(resonant(), 1.0, 0.01)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="mapping from names of sources, not 2; output times"):
+        transient(resonant(), 1.0, 2)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="accuracy must lie between"):
         transient(resonant(), 1.0, method="implicit", accuracy=0.0)
     found = transient(resonant(), 1.0, points=11, method="implicit", initial={})
