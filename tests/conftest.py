@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -31,34 +29,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 logging.getLogger("circuitsim.compilation").setLevel(logging.ERROR)
 
 
-MOST_KERNELS = 2_000
-"""Tests from which on a run needs nearly all kernels."""
-
-SHARES = (("read", "solve", "devices"), ("tran", "rbm", "layered", "chain", "convolution", "sweep"))
-"""Parts of ``circuitsim warm-up``: two shares of about equal length; ``sweep`` needs what ``solve`` compiles first."""
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """With an empty cache the two processes of a run of all tests compile a share of the kernels each; tests wait.
-
-    Otherwise both would compile what both their stretches of the tests need.
-    """
-    share = {"gw0": 0, "gw1": 1}.get(os.environ.get("PYTEST_XDIST_WORKER", ""))
-    if share is None or session.config.option.collectonly or len(session.items) < MOST_KERNELS:
-        return
-    from circuitsim._jit import cached
-    from circuitsim.layered.steps import train
-
-    if not cached(train):
-        words = [word for part in SHARES[share] for word in ("--only", part)]
-        subprocess.run([sys.executable, "-m", "circuitsim", "warm-up", *words], capture_output=True, check=False)
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Each process gets a stretch of the tests and takes from the other's end when it has done its own.
 
     Tests beside each other need the same kernels: dealt out in turn, as by default, every process compiles all of them.
+    In stretches few are compiled twice.
     """
     from xdist.scheduler import WorkStealingScheduling
 
