@@ -23,6 +23,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import dispatcher, event, types
+from numba.core import ir as numba_ir
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -116,6 +117,10 @@ def _link(module: Any, library: Any) -> None:
 
 _fix_integer_index = arrayobj.fix_integer_index
 _equal_flags = TargetConfig.__eq__
+_list_variables = numba_ir.Inst._rec_list_vars
+_WITHOUT_VARIABLES = frozenset(
+    (str, int, float, bool, type(None), numba_ir.Loc, numba_ir.Const, numba_ir.Global, numba_ir.FreeVar, numba_ir.Arg)
+)
 
 
 def _flags_hash(flags: TargetConfig) -> int:
@@ -125,11 +130,37 @@ def _flags_hash(flags: TargetConfig) -> int:
 
 
 def _same_flags(one: TargetConfig, other: Any) -> bool:
-    """Whether compiler flags are equal: first those that are set, then, as in numba, all with their defaults."""
-    if isinstance(other, TargetConfig) and one._values == other._values:
+    """Whether compiler flags are equal: only options that one of them sets can differ (numba lists all)."""
+    if type(other) is not type(one):
+        return _equal_flags(one, other) is True
+    mine, its = one._values, other._values
+    if mine == its:
         return True
-    equal: bool = _equal_flags(one, other)
-    return equal
+    set_apart = [name for name in {**mine, **its} if name not in mine or name not in its or mine[name] != its[name]]
+    return all(getattr(one, name) == getattr(other, name) for name in set_apart)
+
+
+def _variables(statement: Any, value: Any) -> list[Any]:
+    """The variables in a member of a statement, as numba lists them, with one look at the type of each object.
+
+    Every pass over a function asks for those of all its statements, eleven times in all.
+    """
+    kind = type(value)
+    if kind is numba_ir.Var:
+        return [value]
+    if kind in _WITHOUT_VARIABLES:
+        return []
+    found: list[Any] = []
+    if kind is not dict and kind is not list and kind is not tuple:
+        found = value.list_vars() if isinstance(value, numba_ir.Inst) else _list_variables(statement, value)
+        return found
+    for member in value.values() if kind is dict else value:
+        kind = type(member)
+        if kind is numba_ir.Var:
+            found.append(member)
+        elif kind not in _WITHOUT_VARIABLES:
+            found += _variables(statement, member)
+    return found
 
 
 def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
@@ -159,7 +190,8 @@ def _no_wrapper(*arguments: Any) -> None:
 
 _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index), (TargetConfig, "__hash__", _flags_hash),
-    (TargetConfig, "__eq__", _same_flags), (dispatcher, "ev", _Untimed()),
+    (TargetConfig, "__eq__", _same_flags), (numba_ir.Inst, "_rec_list_vars", _variables),
+    (dispatcher, "ev", _Untimed()),
     (CPUContext, "create_cfunc_wrapper", _no_wrapper),
 )  # fmt: skip
 """What stands for attributes of numba's while it compiles parts."""

@@ -19,6 +19,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.least_norm import NO_GUESS, REFINED, carry_away
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import UPDATES
@@ -33,12 +34,6 @@ COARSE = 1e-3
 
 LARGEST = 20_000
 """Most nodes of a circuit for which a plan is worth trying: beyond, few are sparse enough for scalar elimination."""
-
-_NO_GUESS = np.zeros(0)
-_NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
-
-REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
-"""Outcomes whose branch currents the kernel can refine."""
 
 FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES, Outcome.CANCELLING_NONUNIQUE)
 """Outcomes with a set of conducting diodes and potentials."""
@@ -93,26 +88,37 @@ class SmallCircuitSolver:
 
         Diodes with positive ``currents`` (m,), A, are the first guess.
         """
-        guess = _NO_GUESS if currents is None else currents.view()
+        guess = NO_GUESS if currents is None else currents.view()
         guess.flags.writeable = False
-        memory, out, drops = self.take(), np.empty(self.size), None
+        memory, out, drops = self.take(), np.empty(self.size), np.empty(value.size)
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
         certified = status == Outcome.CONVERGED and worst <= self.tolerance
-        if status == Outcome.NONUNIQUE_CURRENTS:
-            chosen, worst = small_kernel("share_once", self._nodes)(*memory, out)
-            certified = chosen and worst <= CLEAN
+        loops, refined = status == Outcome.NONUNIQUE_CURRENTS, False
+        if loops:
+            certified = self._share(memory, out, drops, refined) <= CLEAN
         if not certified and status in REFINED:
-            drops = np.empty(value.size)
-            loops = status == Outcome.NONUNIQUE_CURRENTS
-            certified = small_kernel("refine_once", self._nodes)(*memory, out, drops, loops) <= self.tolerance
+            refined = True
+            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, loops)
+            if loops and worst < np.inf:
+                worst = self._share(memory, out, drops, refined)
+            certified = worst <= self.tolerance
         self.give(memory)
         if certified:
-            if status == Outcome.NONUNIQUE_CURRENTS:
+            if loops:
                 self._mark_carrying(out)
             out.setflags(write=False)
-            return LazyOperatingPoint(self, out, drops)
+            return LazyOperatingPoint(self, out, drops if refined else None)
         return self._uncertified(out, status)
+
+    def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray, refined: bool) -> float:
+        """Choose the currents in loops of diodes; the largest relative violation, infinite where that fails."""
+        good, chosen, ends, noise, need = small_kernel("loops_once", self._nodes)(*memory, out)
+        carried = carry_away(ends[0], ends[1], np.ones(chosen.size, dtype=bool), need) if good else None
+        if carried is None:
+            return np.inf
+        worst: float = small_kernel("share_once", self._nodes)(*memory, out, drops, refined, chosen, noise, carried)
+        return worst
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
         """Memory for one call of a kernel (the plan and the factors in it), which no other call is using."""

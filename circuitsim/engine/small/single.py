@@ -19,7 +19,7 @@ from circuitsim.engine.small.active_set import (
 )
 from circuitsim.engine.small.branches import refine
 from circuitsim.engine.small.currents import ACCURATE, measure, reach
-from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, share
+from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, find_loops, give
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
@@ -139,9 +139,10 @@ def solve_once(packed, numbers, guess, max_iterations, out):
     max_iterations : int
         Most linear circuits to solve; 0: one, since the guess is right.
     out : (m + n_nodes + m + 15 + d,) float array
-        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where all is unique, branch
-        currents, A, and worst absolute and relative violations, 7 each (`circuitsim.certificate.worst_violations`);
-        linear circuits solved; what each diode does (`circuitsim.engine.small.loops.IDLE`).
+        Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where no diode's current is one
+        of several, branch currents, A, and worst absolute and relative violations, 7 each
+        (`circuitsim.certificate.worst_violations`); linear circuits solved; what each diode does
+        (`circuitsim.engine.small.loops.IDLE`).
 
     Returns
     -------
@@ -179,7 +180,8 @@ def solve_once(packed, numbers, guess, max_iterations, out):
         status = Outcome.CANCELLING_SOURCES
     elif not clear and status == Outcome.NONUNIQUE_CURRENTS:
         status = Outcome.CANCELLING_NONUNIQUE
-    return status.value, prove(plan, packed, space, out) if status == Outcome.CONVERGED else np.inf
+    proven = status == Outcome.CONVERGED or status == Outcome.SINGULAR
+    return status.value, prove(plan, packed, space, out) if proven else np.inf
 
 
 def prove(plan, packed, space, out):
@@ -204,24 +206,66 @@ def prove(plan, packed, space, out):
     return error
 
 
-def share_once(packed, numbers, out):
-    """Choose the currents in loops of diodes where `solve_once` has just ended with ``NONUNIQUE_CURRENTS``; the same
-    arguments.
+def loops_once(packed, numbers, out):
+    """The loops of diodes where `solve_once` has just ended with ``NONUNIQUE_CURRENTS``, or `refine_once` after it; the
+    same arguments.
 
     Returns
     -------
-    good : bool
-        Whether they could be chosen (`circuitsim.engine.small.loops.share`).
-    worst : float
-        Largest relative violation.
+    good, chosen, ends, noise, need
+        See `circuitsim.engine.small.loops.find_loops`.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
     plan = pointer(unpack(packed))
     places, marks = work_memory(packed)
     space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
-    if not share(plan, space, out[out.size - plan.diode.size :]):
-        return False, np.inf
-    return True, prove(plan, packed, space, out)
+    return find_loops(plan, space, out[out.size - plan.diode.size :])
+
+
+def share_once(packed, numbers, out, drop, refined, chosen, noise, carried):
+    """Give the diodes on loops, found by `loops_once`, the currents ``carried``, A, and prove what results.
+
+    Parameters
+    ----------
+    packed, numbers, out
+        As in `solve_once`.
+    drop : (m,) float array
+        If ``refined``: branch voltages, V, as `refine_once` left them; filled.
+    refined : bool
+        Whether `refine_once` has been called.
+    chosen, noise
+        See `circuitsim.engine.small.loops.find_loops`.
+
+    Returns
+    -------
+    float
+        Largest relative violation; infinite where the engine has to step in.
+    """
+    packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
+    plan = pointer(unpack(packed))
+    places, marks = work_memory(packed)
+    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
+    give(space, out[out.size - plan.diode.size :], chosen, noise, carried)
+    if not refined:
+        return prove(plan, packed, space, out)
+    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
+    m, n = kind.size, plan.coordinate.size
+    values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
+    at = 2 * m + n
+    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
+    for d in range(plan.diode.size):
+        space.carries[d] = space.flow[d] > 0.0
+        current[plan.diode[d]] = max(space.flow[d], 0.0)
+    factor = refactor(plan, space, space.carries)
+    if factor < 0 or not space.held[factor]:  # some potentials may be free
+        return np.inf
+    for k in range(plan.tree_edge.size):
+        current[plan.tree_edge[k]] = 0.0
+    space.need[:] = 0.0
+    constraint_currents(plan, first, second, space.need, current)
+    low = np.zeros(m)
+    prove_branches(space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
+    return largest(relative, out, m, at)
 
 
 def refine_once(packed, numbers, out, drop, shared):
@@ -232,7 +276,8 @@ def refine_once(packed, numbers, out, drop, shared):
     drop : (m,) float array
         Filled: branch voltages, V.
     shared : bool
-        Whether it ended with `Outcome.NONUNIQUE_CURRENTS`: currents in loops of diodes are chosen anew.
+        Whether it ended with `Outcome.NONUNIQUE_CURRENTS`: currents in loops of diodes are chosen anew afterwards
+        (`loops_once`, `share_once`).
 
     Returns
     -------
@@ -256,22 +301,13 @@ def refine_once(packed, numbers, out, drop, shared):
         if not forward(plan, space.closed, out[out.size - plan.diode.size :], current):
             return np.inf
         node_demands(plan, kind, first, second, current, space.need, space.size)
-        if not share(plan, space, out[out.size - plan.diode.size :]):
-            return np.inf
-        for d in range(plan.diode.size):
-            space.carries[d] = space.flow[d] > 0.0
-            current[plan.diode[d]] = max(space.flow[d], 0.0)
-        factor = refactor(plan, space, space.carries)
-        if factor < 0 or not space.held[factor]:  # some potentials may be free
-            return np.inf
-        for k in range(plan.tree_edge.size):
-            current[plan.tree_edge[k]] = 0.0
-        space.need[:] = 0.0
-        constraint_currents(plan, first, second, space.need, current)
-        low = np.zeros(m)
-        prove_branches(space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
-    for k in range(m, at):
-        out[k] += 0.0  # no −0.0
+    return largest(relative, out, m, at)
+
+
+def largest(relative, out, begin, end):
+    """The largest of 7 violations; potentials and currents, ``out[begin:end]``, lose the sign of −0."""
+    for k in range(begin, end):
+        out[k] += 0.0
     error = 0.0
     for k in range(7):
         error = max(error, relative[k])
