@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from circuitsim.analysis.smooth_controlled import SmoothControlled
     from circuitsim.analysis.solve import Prepared
 
+ROUNDED = 1e-6
+"""Least current of the parts of a device that a tolerance is relative to, of the largest current of a circuit with
+controlled sources: their equations have the rounding of the whole circuit."""
+
 
 Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
 """The certificate of the last step of Newton's method (`circuitsim.analysis.smooth_proof.proof`)."""
@@ -234,6 +238,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
     drops, regions = point.drops[:m].copy(), {}
     least = NOTHING if any(isinstance(device, SmoothDevice) for device in circuit.devices.values()) else 0.0
+    around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws else 0.0
     for k, device in circuit.devices.items():
         places = list(expansion.parts[k])
         a, b = float(voltages[first[k]]), float(voltages[second[k]])
@@ -243,7 +248,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
         drops[k] = a - b
         if isinstance(device, SmoothDevice):
             continue
-        largest = max(map(abs, amperes))
+        largest = max(around, *map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))

@@ -75,7 +75,8 @@ def exchange(
     if not spare.any():
         return forest, flow, noise
     backwards, relievable = np.zeros(group.size, dtype=bool), np.zeros(group.size, dtype=bool)
-    backwards[group[tail[forest[flow < -NOISE * noise]]]] = True
+    negative = forest[flow < -NOISE * noise]
+    backwards[group[tail[negative]]] = True
     relievable[group[tail[spare]]] = True
     chosen = np.flatnonzero((inside | spare) & (backwards & relievable)[group[tail]])
     if not chosen.size:

@@ -18,7 +18,7 @@ from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, network
 from circuitsim.engine.refinement import LinearPoint
-from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.kernels import COMPILED
 from circuitsim.program.blocks import block_labels
@@ -120,9 +120,7 @@ def _rounded(
     left = np.zeros(int(number.max(initial=0)) + 1)
     left[number] = need
     left[0] = 0.0
-    carried = np.zeros(first.size)
-    done = small_kernel("carry_away", n)(number[first], number[second], one_way, left, carried)
-    return carried if done else None
+    return carry_away(number[first], number[second], one_way, left)
 
 
 def _numbered(n: int, first: np.ndarray, second: np.ndarray, need: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

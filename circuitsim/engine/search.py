@@ -50,10 +50,12 @@ class Search:
     ----------
     given : bool
         Whether the search begins with conducting diodes: it may begin again with none, then with all.
+    parts : int
+        Most iterations in which a part changes.
     """
 
-    def __init__(self, given: bool) -> None:
-        self.phase = Change.ALL
+    def __init__(self, given: bool, parts: int = PARTS) -> None:
+        self.phase, self.parts = Change.ALL, parts
         self.restarts = [Change.ALL_CONDUCT, Change.NONE_CONDUCTS] if given else [Change.ALL_CONDUCT]
         self.share = 1.0
         self.draw: np.random.Generator | None = None
@@ -79,7 +81,7 @@ class Search:
             self.phase = Change.PART
         if self.phase is Change.PART:
             self._resize()
-            if self.count <= PARTS:
+            if self.count <= self.parts:
                 return Change.PART
             self.phase = Change.DUAL
         return Change.DUAL

@@ -98,7 +98,8 @@ def merge(n: int, a: np.ndarray, b: np.ndarray, g: np.ndarray, u: np.ndarray, v:
     row[order[along]] = np.arange(order.size)
     up = row[parent[along]].astype(np.uint32)
     resistance = np.zeros(order.size)
-    resistance[1:] = 1.0 / g[tree[edge[along[1:]]]]
+    elements = tree[edge[along[1:]]]
+    resistance[1:] = 1.0 / g[elements]
     runs = _runs(up, order.size - np.count_nonzero(last))
     off = row[a] != row[b]
     off[tree] = False
