@@ -8,7 +8,7 @@ it is given. A sample that the fast kernel cannot certify goes to the engine, or
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,8 +35,8 @@ MOST_PORTS, FEWEST_SAMPLES = 400, 8
 """Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
 WARM_ITERATIONS = 2.0
 """Linear circuits that a sample needs, as a rule, from the diodes of a similar one."""
-SHARE = 200
-"""Fewest node-samples that are worth a thread of their own."""
+SHARE = 5_000
+"""Fewest node-samples that are worth a thread of their own: to start one takes as long as 2,000 of them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,14 +287,22 @@ class BatchSolver:
         made = self._ports(stiffness, count)
         head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
         kernel = small_kernel(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
-        blocks = -(-count // block)
-        parts = max(1, min(threads or processors(), blocks, nodes * count // SHARE))
-        ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
-        if parts == 1:
-            kernel(*head, *shared, 0, count, *rows)
-            return
-        with ThreadPoolExecutor(parts) as pool:
-            list(pool.map(lambda lo, hi: kernel(*head, *shared, lo, hi, *rows), ends[:-1], ends[1:]))
+        parts = min(threads or processors(), nodes * count // SHARE)
+        in_parts(lambda begin, end: kernel(*head, *shared, begin, end, *rows), count, block, parts)
+
+
+def in_parts(run: Callable[[int, int], object], count: int, block: int, parts: int) -> None:
+    """Run over ``count`` samples in so many parts at most, of whole blocks each, the first part on this thread."""
+    blocks = -(-count // block)
+    parts = max(1, min(parts, blocks))
+    ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
+    if parts == 1:
+        run(0, count)
+        return
+    with ThreadPoolExecutor(parts - 1) as pool:
+        others = pool.map(run, ends[1:-1], ends[2:])
+        run(ends[0], ends[1])
+        list(others)
 
 
 def _own(value: Any) -> Any:

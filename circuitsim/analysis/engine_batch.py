@@ -1,15 +1,16 @@
 """Batches of circuits beyond the small driver: samples by the active-set engine, by one factor where they share it.
 
 Samples with the same conducting diodes are right-hand sides of one linear circuit. These diodes are known where a batch
-has a start; else those of a sample that the engine has solved are tried on the next ones of its block.
+has a start; else alternating directions tell most of them (`SingleSamples.likely`), or those of a sample that the
+engine has solved are tried on the next ones of its block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,16 @@ from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.engine import nodal
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.samples import BLOCK
 from circuitsim.errors import CircuitError
+
+FEWEST = 3
+"""Fewest samples for which alternating directions take less time than what they save."""
+
+NEAR = 0.1
+"""Samples that differ by less than this share of their values from the one before begin with its diodes."""
 
 NO_ELEMENTS = np.zeros(0, dtype=np.int64)
 
@@ -110,23 +118,21 @@ class EngineBatch:
         A sample without a certified steady state keeps an infinite error.
         """
         ready = self.ready(value)
+        single = self._single(ready, value)
+        if single is not None:
+            single.kept.clear()
+            if not started and len(batch.x) >= FEWEST:
+                started = self._likely(ready, value, batch, single, threads)
         if not ready.diodes.size:
             self._together(ready, value, batch, np.arange(len(batch.x)), NO_ELEMENTS, threads)
         elif started:
             for rows in _alike(batch.closed):
                 if rows.size > 1:
                     self._together(ready, value, batch, rows, np.flatnonzero(batch.closed[rows[0]]), threads)
-        blocks = [range(k, min(k + BLOCK, len(batch.x))) for k in range(0, len(batch.x), BLOCK)]
-        single = self._single(ready, value)
-        if single is not None:
-            single.kept.clear()
-        if min(threads, len(blocks)) <= 1:
-            for block in blocks:
-                self._block(ready, value, batch, block, started, single)
-            return
         ready.solver.resistances  # noqa: B018 made once, before threads share it
-        with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            list(pool.map(lambda block: self._block(ready, value, batch, block, started, single), blocks))
+        _each(
+            lambda rows: self._block(ready, value, batch, rows, started, single), _blocks(range(len(batch.x))), threads
+        )
 
     def step_in(self, value: np.ndarray, batch: Batch, s: int, currents: np.ndarray | None = None) -> bool:
         """The engine's answer for sample ``s``, where it has one, from the branch ``currents`` of a start."""
@@ -141,6 +147,24 @@ class EngineBatch:
         batch.current[s, ready.there] = point.currents
         batch.closed[s] = point.currents[ready.solver.circuit.arrays().kind == DIODE] > 0.0
         return True
+
+    def _likely(self, ready: Ready, value: np.ndarray, batch: Batch, single: SingleSamples, threads: int) -> bool:
+        """Fill in ``batch.closed`` with diodes to start with; returns whether they are better than those of the sample
+        before."""
+        if not single.tells or _near(batch.x):
+            return False
+
+        def part(rows: range) -> int:
+            own = np.tile(value, (len(rows), 1))
+            own[:, batch.inputs] = batch.x[rows.start : rows.stop]
+            batch.closed[rows.start : rows.stop], changed = single.likely(own[:, ready.place])
+            return changed
+
+        changed = sum(_each(part, _blocks(range(len(batch.x))), threads))
+        good = changed <= nodal.FEW * batch.closed.size
+        if not good:
+            batch.closed[:] = False
+        return good
 
     def _single(self, ready: Ready, value: np.ndarray) -> SingleSamples | None:
         """The solver of samples that share no linear circuit with others, where the circuit allows it."""
@@ -258,15 +282,10 @@ class EngineBatch:
         ready, count = self.ready(value), len(closed)
         found = np.zeros((count, self.n_nodes)), np.zeros((count, value.size))
         groups = list(_alike(closed))
-        blocks = [groups[k : k + BLOCK] for k in range(0, len(groups), BLOCK)]
-        if min(threads, len(blocks)) <= 1:
-            for block in blocks:
-                self._respond_block(ready, value, block, closed, injected, found, threads)
-            return found
+        blocks = _blocks(groups)
         ready.solver.wiring.pattern.symbolic  # noqa: B018 made once, before threads share it
-        with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            each = [(ready, value, block, closed, injected, found, 1) for block in blocks]
-            list(pool.map(lambda given: self._respond_block(*given), each))
+        inner = threads if len(blocks) == 1 else 1
+        _each(lambda some: self._respond_block(ready, value, some, closed, injected, found, inner), blocks, threads)
         return found
 
     def _respond_block(
@@ -309,6 +328,26 @@ class EngineBatch:
             point = prepared(Circuit.from_arrays(*columns, values[there], self.n_nodes)).solve()
             v[s], current[s, there] = point.voltages, point.currents
         return v, current
+
+
+def _blocks(rows: Any) -> list[Any]:
+    """Parts of `BLOCK` items."""
+    return [rows[k : k + BLOCK] for k in range(0, len(rows), BLOCK)]
+
+
+def _each(action: Callable[[Any], Any], blocks: Sequence[Any], threads: int) -> list[Any]:
+    """What ``action`` returns for each of the blocks, on so many threads at most."""
+    if min(threads, len(blocks)) <= 1:
+        return [action(block) for block in blocks]
+    with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
+        return list(pool.map(action, blocks))
+
+
+def _near(x: np.ndarray) -> bool:
+    """Whether most rows are near the one before."""
+    half = 0.5 * x  # differences of the largest doubles are none
+    steps, sizes = (np.abs(part).max(axis=1, initial=0.0) for part in (np.diff(half, axis=0), half))
+    return bool(np.median(steps) <= NEAR * np.median(sizes))
 
 
 def _alike(closed: np.ndarray) -> Iterator[np.ndarray]:

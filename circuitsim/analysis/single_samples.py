@@ -16,12 +16,13 @@ import numpy as np
 from circuitsim.analysis.tree_proof import Sample, tree_kernel
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.engine import nodal
+from circuitsim.engine import nodal, steps
+from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, Resistances
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.workspace import Walk
 from circuitsim.program.components import component_labels
-from circuitsim.solvers.linear import Factored, SupernodalFactored
+from circuitsim.solvers.linear import Factored, Supernodal, SupernodalFactored
 
 CORRECTIONS = 3
 """Most corrections of the chords' currents by the factor; each gains some ten digits."""
@@ -104,6 +105,48 @@ class SingleSamples:
         looped = ((kind == CURRENT) & (first == second)).any()
         return bool(whole and structure.resistors.size and not looped and nodal.suits(self._network))
 
+    @cached_property
+    def tells(self) -> bool:
+        """Whether `likely` can be asked for."""
+        return isinstance(self._network.laplacian, Supernodal)
+
+    def likely(self, values: np.ndarray) -> tuple[np.ndarray, int]:
+        """Diodes that are likely to conduct (samples, d) at element values (samples, m), Ω, V, A, by alternating
+        directions, and how many changed their state in the last step."""
+        from circuitsim.solvers.laplacian.alternate import conducting
+
+        net, plan = self._network, self.resistances.wiring.topology
+        assert isinstance(net.laplacian, Supernodal)
+        tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
+        meets = self.resistances.strength.copy()
+        meets[-1] = np.inf  # ground takes any current
+        siemens = nodal.BETWEEN * np.minimum(meets[tail], meets[head])
+        between = net.laplacian.between(siemens[net.branch[net.diodes] >= 0])
+        held, drive = np.empty((tail.size, len(values))), np.empty((plan.n, len(values)))
+        for s, value in enumerate(values):
+            offset, amperes = self._sources(self._at(value))
+            held[:, s], drive[:, s] = offset[plan.anode] - offset[plan.cathode], amperes[:-1]
+        return conducting(between.factor, tail, head, siemens / between.unit, held, drive / between.unit)
+
+    def _sources(self, net: Network) -> tuple[np.ndarray, np.ndarray]:
+        """Potentials (n_nodes,), V, that sources set where those of super-nodes are zero, and the currents (n + 1,), A,
+        into these then."""
+        plan, size = self.resistances.wiring.topology, net.first.size
+        offset, need, scale, total = np.zeros(net.n_nodes), *np.empty((2, net.n_nodes)), np.empty(plan.n + 1)
+        kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
+        kernel(steps.demands, size)(plan, self.resistances.siemens, offset, np.zeros(net.n_nodes), need, scale)
+        kernel(steps.gather, size)(plan, need, total)
+        np.subtract.at(total, plan.coordinate[net.first[net.sources]], net.source[net.sources])
+        np.add.at(total, plan.coordinate[net.second[net.sources]], net.source[net.sources])
+        return offset, total
+
+    def _at(self, value: np.ndarray) -> Network:
+        """The network with the sources of the element values (m,), V, A."""
+        net, (volts, amperes) = self._network, self._independent
+        emf, source = net.emf.copy(), net.source.copy()
+        emf[volts], source[amperes] = value[volts], value[amperes]
+        return net._replace(emf=emf, source=source, sources=amperes[value[amperes] != 0.0])
+
     def solve(self, value: np.ndarray, closed: np.ndarray, before: Linear | None, tolerance: float) -> Found | None:
         """The operating point at element values (m,), Ω, V, A; None where it is not proven.
 
@@ -117,11 +160,7 @@ class SingleSamples:
         tolerance : float
             Largest relative violation.
         """
-        net, (volts, amperes) = self._network, self._independent
-        emf, source = net.emf.copy(), net.source.copy()
-        emf[volts], source[amperes] = value[volts], value[amperes]
-        net = net._replace(emf=emf, source=source, sources=amperes[value[amperes] != 0.0])
-        start = nodal.iterate(net, closed, ITERATIONS, None if before is None else before.factored)
+        start = nodal.iterate(self._at(value), closed, ITERATIONS, None if before is None else before.factored)
         linear = self._linear(np.sort(start.closed), start.factored)
         if linear is None:
             return None

@@ -235,20 +235,17 @@ def _sample(circuit: Circuit, solution: BatchSolution, s: int) -> _Sample:
     return _Sample(v, solution.currents[s], v[arrays.first] - v[arrays.second], _row(solution, s))
 
 
+NEWTON = 6
+"""How many times as long as a linear circuit's a sample of Newton's method takes."""
+
+
 def _side_by_side(
     name: str, work: int, count: int, threads: int | None, shared: tuple[Any, ...], rows: tuple[Any, ...],
     block: int = 1,
 ) -> None:  # fmt: skip
     """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
-    from concurrent.futures import ThreadPoolExecutor
+    from circuitsim.analysis.batch import SHARE, in_parts, processors
 
-    from circuitsim.analysis.batch import SHARE, processors
-
-    kernel, blocks = newton_kernel(name, work), -(-count // block)
-    parts = max(1, min(threads or processors(), blocks, work // SHARE))
-    ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
-    if parts == 1:
-        kernel(*shared, 0, count, *rows)
-        return
-    with ThreadPoolExecutor(parts) as pool:
-        list(pool.map(lambda lo, hi: kernel(*shared, lo, hi, *rows), ends[:-1], ends[1:]))
+    kernel = newton_kernel(name, work)
+    parts = min(threads or processors(), NEWTON * work // SHARE)
+    in_parts(lambda begin, end: kernel(*shared, begin, end, *rows), count, block, parts)

@@ -72,7 +72,8 @@ def test_ports_and_single_settling_agree(family: str, monkeypatch: pytest.Monkey
         )
 
 
-def test_threads_and_starts_do_not_change_the_result(case) -> None:
+def test_threads_and_starts_do_not_change_the_result(case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
     _, solver, _, x = case
     one, three = solver.solve(x, threads=1), solver.solve(x, threads=3)
     assert np.array_equal(one.voltages, three.voltages) and np.array_equal(one.currents, three.currents)
@@ -82,7 +83,10 @@ def test_threads_and_starts_do_not_change_the_result(case) -> None:
 
 
 @pytest.mark.parametrize("family", ["grid", "scale-free", "bridges"])
-def test_samples_of_a_large_circuit_begin_where_the_one_before_ended(family: str) -> None:
+def test_samples_of_a_large_circuit_begin_where_the_one_before_ended(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
     circuit = make(family, 500, 1)
     names, base = sources_of(circuit)
     x = base * np.random.default_rng(5).uniform(0.8, 1.2, (12, len(names)))

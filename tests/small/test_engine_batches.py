@@ -156,3 +156,36 @@ def test_currents_in_loops_of_diodes_are_those_of_least_norm() -> None:
         assert batch.certified.all()
         for name in ("D1", "D2"):
             assert batch.current(name) == pytest.approx(x[:, 0] / 10.0)
+
+
+def mesh_with_diodes(side: int, volts: float) -> circuitsim.Circuit:
+    """Resistors between neighbours, diodes of random directions across half of the cells, one of the five sources
+    under a node of a diode: it holds a voltage between super-nodes."""
+    rng = np.random.default_rng(side)
+    node = 1 + np.arange(side * side).reshape(side, side)
+    ends = [node[:-1], node[1:], node[:, :-1], node[:, 1:]]
+    first, second = (np.concatenate([ends[k].ravel(), ends[k + 2].ravel()]) for k in (0, 1))
+    cell = np.stack([node[:-1, :-1].ravel(), node[1:, 1:].ravel()])[:, rng.random((side - 1) ** 2) < 0.5]
+    cell = np.where(rng.random(cell.shape[1]) < 0.5, cell, cell[::-1])
+    low, high = rng.choice(side * side, (2, 5), replace=False) + 1
+    low[:3], at = 0, np.where(np.arange(cell.shape[1]) == 0, low[3], cell[0])
+    kind = np.repeat([RESISTOR, DIODE, VOLTAGE], [first.size, cell.shape[1], 5])
+    value = np.concatenate([rng.uniform(0.5, 2.0, first.size), np.zeros(cell.shape[1]), np.full(5, volts)])
+    ends = np.concatenate([first, at, high]), np.concatenate([second, cell[1], low])
+    return circuitsim.Circuit.from_arrays(kind, *ends, value, side * side + 1)
+
+
+@pytest.mark.parametrize("spread, iterations", [(1.0, 1.1), (0.01, 3.0)])
+def test_alternating_directions_tell_the_diodes_of_a_batch(spread: float, iterations: float) -> None:
+    """Far samples begin with the diodes that alternating directions tell, near ones with those of the one before."""
+    circuit = mesh_with_diodes(18, 1.0)
+    kind = circuit.arrays().kind
+    solver = circuitsim.batched(circuit, np.array(circuit.names)[kind == VOLTAGE].tolist(), [("n1", "0")])
+    assert isinstance(solver, BatchSolver)
+    x = 1.0 + spread * np.random.default_rng(0).normal(size=(20, 5))
+    found = replace(solver, plan=None).solve(x)
+    assert found.certified.all() and found.iterations.mean() <= iterations
+    for s in (0, 7, 19):
+        alone = circuitsim.solve(circuit.with_values(dict(zip(np.array(circuit.names)[kind == VOLTAGE], x[s]))))
+        assert np.array_equal(found.closed[s], alone.currents[kind == DIODE] > 0.0)
+        assert found.voltages[s] == pytest.approx(alone.voltages, abs=1e-12 * np.abs(alone.voltages).max())

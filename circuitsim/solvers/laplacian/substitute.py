@@ -73,6 +73,15 @@ def backward(first, row_ptr, rows, offset, values, pivots, x):
 
 
 @jit()
+def _nothing(x, begin, end):
+    """Whether all these numbers are zero."""
+    k = begin
+    while k < end and x[k] == 0.0:
+        k += 1
+    return k == end
+
+
+@jit()
 def forward_group(first, row_ptr, rows, offset, values, x):
     """`forward` for a group of right-hand sides; ``x`` is flat, `GROUP` values a node."""
     moved = np.empty(_tallest(row_ptr) * GROUP, np.float64)
@@ -80,6 +89,8 @@ def forward_group(first, row_ptr, rows, offset, values, x):
         node, width = first[t], first[t + 1] - first[t]
         below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
         tall, start, own = height - width - 1, offset[t], node * GROUP
+        if _nothing(x, own, own + width * GROUP):
+            continue
         moved[: tall * GROUP] = 0.0
         k = 0
         while k < width:
