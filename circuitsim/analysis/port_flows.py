@@ -68,6 +68,29 @@ def net_currents(branches, x, offset, net, size, at_net, at_size):
             at_size[q, c] += abs(flow)
 
 
+def rounded_residuals(injected, net, size, rounding, left, largest):
+    """What net currents leave of the injected ones with the rounding of both, A, and the largest magnitudes.
+
+    Parameters
+    ----------
+    injected, net, size : (n + 1, c) float arrays
+        Currents into the super-nodes, what resistors take from them, and sums of magnitudes, A.
+    rounding : (n + 1,) float array
+        Share of the magnitudes.
+    left : (n, c) float array
+        Filled.
+    largest : (c,) float array
+        Filled: of ``size``.
+    """
+    largest[:] = 0.0
+    for k in range(size.shape[0]):
+        for c in range(size.shape[1]):
+            largest[c] = max(largest[c], size[k, c])
+            if k < left.shape[0]:
+                given = injected[k, c]
+                left[k, c] = abs(given - net[k, c]) + rounding[k] * (size[k, c] + abs(given))
+
+
 def drop_products(branches, x, offset, y, y_offset, found):
     """Add to ``found`` (r,) for each resistor the sum over all columns of the products of its drops, V²."""
     for e in range(branches.a.size):

@@ -198,14 +198,15 @@ class PortNetwork:
         at_net, at_size = np.zeros_like(offset), np.zeros_like(offset)
         count = self.branches.a.size * x.shape[1]
         kernel(flows.net_currents, count)(self.branches, x, offset, net, size, at_net, at_size)
-        left = np.abs(injected - net) + self._rounding[:, None] * (size + np.abs(injected))
-        bound = SAFETY * (weight @ left[:-1])
+        left, flow = np.empty((self.structure.n, x.shape[1])), np.empty(x.shape[1])
+        kernel(flows.rounded_residuals, left.size)(injected, net, size, self._rounding, left, flow)
+        bound = SAFETY * (weight @ left)
         self._add_currents(drive, at_net, at_size)
         value, magnitude = np.zeros((2, *drive.shape))
         self._voltages(x, offset, value, magnitude)
         self._delivered(at_net, at_size, value, magnitude)
         largest = np.abs(x).max(axis=0) + np.abs(offset).max(axis=0)
-        magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], size.max(axis=0), largest))
+        magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], flow, largest))
         return Reading(value, magnitude, bound)
 
     def products(self, one: Response, other: Response, found: np.ndarray) -> None:
