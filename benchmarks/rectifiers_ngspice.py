@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim import Circuit
+from circuitsim.bench.report import times
 from circuitsim.time_domain import Sine, TransientResult, transient
 
 FREQUENCY, STAGES = 50.0, 20
@@ -194,7 +195,7 @@ def rows(case: Case, runs: int, folder: Path) -> list[str]:
         off, theirs, of = min(within, key=lambda one: one[1])
         named = f"{of.diode}, {of.method}, reltol {of.tolerance:g}, {of.steps:,} steps"
         label = f"{most:.0e}" if most in ERRORS else "the least of all"
-        lines.append(f"| {label} | {1e3 * theirs:.1f} ms | {off:.1e} | {named} | {theirs / ours:.2g}× |")
+        lines.append(f"| {label} | {1e3 * theirs:.1f} ms | {off:.1e} | {named} | {times(theirs / ours)} |")
     return [*lines, ""]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.cli.deck import DEFAULTS, add_reading, read, read_with
 from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
-from circuitsim.cli.solving import add_tolerance
+from circuitsim.cli.solving import add_method, add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ EPILOG = """\
 Each sample of the data is a step of the input sources at time 0: from all inputs at 0, or with --previous from the
 sample before. The settling time is the last time at which an output is off its final value by more than --share (1 %)
 of the largest change of an output; the energy is what all sources deliver until then. Capacitances: the deck's own
-capacitors, and --capacitance from nodes to ground.
+capacitors, and --capacitance from nodes to ground. Networks of ideal and piecewise-linear diodes have exact waveforms;
+those with junction diodes, controlled sources or more than 60 capacitors get the implicit method.
 
 examples:
   circuitsim energy netlists/learn-divider.cir --data netlists/learn-divider.csv --capacitance 1p
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inputs", metavar="NAMES", help="input sources: 'V1 V2' (the deck's *! input)")
     parser.add_argument("--outputs", metavar="PAIRS", help="outputs: 'v(out) v(p,q)' (the deck's *! output)")
     add_tolerance(parser)
+    add_method(parser)
     add_reading(parser, **DEFAULTS)
     add_format(parser, "table", "csv", "json")
     add_output(parser)
@@ -71,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
     step = StepCircuit(
         circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck),
         switches_of(circuit, following), following.couplings, args.share, args.tolerance,
+        args.method, args.accuracy,
     )  # fmt: skip
     line = LateProgress("energy")
     with Interrupt() as interrupt:

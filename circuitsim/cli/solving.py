@@ -31,6 +31,17 @@ def add_tolerance(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """Add ``--method`` and ``--accuracy``, of runs over time, to a command."""
+    parser.add_argument(
+        "--method", choices=("exact", "implicit"), help="exact or implicit (exact where it applies, see below)"
+    )
+    parser.add_argument(
+        "--accuracy", type=tolerance, default=1e-5, metavar="X",
+        help="of the implicit method: largest local error of a step, of each state's largest value (1e-5)",
+    )  # fmt: skip
+
+
 def tolerance(text: str) -> float:
     """The value of ``--tolerance`` or ``--accuracy``: a SPICE number between 0 and 1."""
     from circuitsim.units import NumberError, parse

@@ -9,7 +9,7 @@ from circuitsim.cli.deck import add_deck
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
-from circuitsim.cli.solving import tolerance
+from circuitsim.cli.solving import add_method
 from circuitsim.errors import UsageError
 
 EPILOG = """\
@@ -48,13 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--initial", metavar="NAME=VALUE", action="append", default=[],
         help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
     )  # fmt: skip
-    parser.add_argument(
-        "--method", choices=("exact", "implicit"), help="exact or implicit (exact where it applies, see below)"
-    )
-    parser.add_argument(
-        "--accuracy", type=tolerance, default=1e-5, metavar="X",
-        help="of the implicit method: largest local error of a step, of each state's largest value (1e-5)",
-    )  # fmt: skip
+    add_method(parser)
     add_shown(parser)
 
 

@@ -8,12 +8,15 @@ out. A limit I turns a current i into I tanh(i/I).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
 from circuitsim.models.shapes import TRIANGLE, Symbol
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
+
+if TYPE_CHECKING:
+    import numpy as np
 
 OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region("reverse breakdown", True)
 
@@ -141,6 +144,19 @@ class RoundedDiode(WithoutModel):
             _side(f"max({sign}{volts}/{length},0)", row[1], row[at : at + 4]) for sign, at in (("", 2), ("-", 6))
         )
         return f"{cells}*({forward}-{reverse})"
+
+    def junction_currents(self, volts: np.ndarray) -> np.ndarray:
+        """`junction` of whole arrays."""
+        import numpy as np
+
+        p, v = self.row(), np.abs(volts) / self.n
+        knee, slope, rounding, limit = (np.where(volts >= 0.0, p[at], p[at + 4]) for at in range(2, 6))
+        x = np.maximum(v - knee, 0.0)
+        bend = np.minimum(x, rounding)
+        current = v * p[1] + slope * (0.5 * bend * bend / np.maximum(rounding, 1e-300) + (x - bend))
+        bounded = limit < np.inf
+        current[bounded] = limit[bounded] * np.tanh(current[bounded] / limit[bounded])
+        return np.copysign(current * self.m, volts)
 
     def region_at(self, voltage: float) -> Region:
         """By the knees."""

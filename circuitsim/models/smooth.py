@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.models.base import Device, Part, Region
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Limits(NamedTuple):
@@ -55,12 +59,18 @@ class SmoothDevice(Device):
         """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature where no formula is stated."""
         import numpy as np
 
-        nodes, weights = np.polynomial.legendre.leggauss(12)
-        row, edges = self.row(), np.linspace(0.0, voltage, 257)
+        nodes, weights = _quadrature()
+        edges = np.linspace(0.0, voltage, 257)
         half = 0.5 * (edges[1] - edges[0])
-        places = (edges[:-1, None] + half * (1.0 + nodes)).ravel().tolist()
-        currents = np.array([type(self).junction(row, u)[0] for u in places]).reshape(-1, nodes.size)
+        currents = self.junction_currents(edges[:-1, None] + half * (1.0 + nodes))
         return float(half * (currents @ weights).sum())
+
+    def junction_currents(self, volts: np.ndarray) -> np.ndarray:
+        """Currents of the junction, A, at voltages, V, of any shape."""
+        import numpy as np
+
+        row = self.row()
+        return np.array([type(self).junction(row, u)[0] for u in volts.ravel().tolist()]).reshape(volts.shape)
 
     @abstractmethod
     def region_at(self, voltage: float) -> Region:
@@ -99,6 +109,14 @@ class SmoothDevice(Device):
         """Co-content of junction and resistance, W."""
         junction, current = self.at(voltage)
         return self.junction_energy(junction) + 0.5 * self.row()[0] * current * current
+
+
+@cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss and Legendre."""
+    import numpy as np
+
+    return np.polynomial.legendre.leggauss(12)
 
 
 class WithoutModel(SmoothDevice):

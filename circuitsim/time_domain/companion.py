@@ -66,6 +66,10 @@ class Companion:
     diodes : (d,) int array
         Ideal diodes among all elementary elements, those of piecewise-linear devices included.
     diode_names : (d,) list of str
+    base : (q,) int array
+        The sources of the states at the beginning of a stage.
+    coupled, coupled_states : lists of int
+        Sources of coupled inductors, and their states.
     size : (q,) float array
         Largest voltage and current so far, V, A: what rounding counts against.
     """
@@ -81,8 +85,9 @@ class Companion:
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, value[self.storing]
         own = mutual_inductances(circuit, np.where(kind == INDUCTOR, value, 0.0), couplings)
         self.mutual = None if own is None else own[np.ix_(self.storing, self.storing)]
-        self._base = np.zeros(self.storing.size, dtype=np.int64)
-        self._coupled: list[int] = []
+        self.base = np.zeros(self.storing.size, dtype=np.int64)
+        self.coupled: list[int] = []
+        self.coupled_states: list[int] = []
         self.circuit = self._made(couplings)
         self._column = self.circuit.arrays().value.copy()
         self._column[self.storing] = 1.0
@@ -99,6 +104,7 @@ class Companion:
         kinds, starts, ends = kind.tolist(), first.tolist(), second.tolist()
         values, names = value.tolist(), [str(name) for name in circuit.names]
         nodes, taken = [str(name) for name in circuit.node_names], {str(name).lower() for name in circuit.names}
+        used = set(nodes)
         laws, place = dict(circuit.laws), {int(k): j for j, k in enumerate(self.storing)}
 
         def add(code: int, start: int, end: int, number: float, of: str) -> int:
@@ -111,7 +117,11 @@ class Companion:
             return len(kinds) - 1
 
         def inner(of: str) -> int:
-            nodes.append(_unused(f"{of}'", nodes))
+            name = f"{of}'"
+            while name in used:
+                name += "'"
+            used.add(name)
+            nodes.append(name)
             return len(nodes) - 1
 
         for k in np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR)).tolist():
@@ -122,15 +132,16 @@ class Companion:
             kinds[k], values[k] = RESISTOR, 1.0
             if self.capacitor[j]:
                 ends[k] = inner(name)
-                self._base[j] = add(VOLTAGE, ends[k], end, 0.0, name)
+                self.base[j] = add(VOLTAGE, ends[k], end, 0.0, name)
                 continue
             if self.mutual is not None and self.mutual[j].any():
                 ends[k] = inner(name)
                 controls = [CurrentControl(float(self.mutual[j, i]), int(self.storing[i]))
                             for i in np.flatnonzero(self.mutual[j]).tolist()]  # fmt: skip
-                self._coupled.append(add(BY_CURRENT_H, ends[k], end, 1.0, name))
-                laws[self._coupled[-1]] = Law(Quantity.VOLTAGE, 0.0, (), tuple(controls))
-            self._base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
+                self.coupled.append(add(BY_CURRENT_H, ends[k], end, 1.0, name))
+                self.coupled_states.append(j)
+                laws[self.coupled[-1]] = Law(Quantity.VOLTAGE, 0.0, (), tuple(controls))
+            self.base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
         columns = array("b", kinds), array("q", starts), array("q", ends), array("d", values)
         return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=laws)
 
@@ -151,17 +162,22 @@ class Companion:
         start : OperatingPoint, optional
             Of a stage nearby.
         """
-        column = self._column.copy()
+        column = self.column(length, changed)
         # A base that is rounding would be the scale of its own loop or node.
-        base = np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
-        column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
-        column[self._base], column[self._coupled] = base, 1.0 / length
-        for places, values in changed:
-            column[places] = values
+        column[self.base] = np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
         solver = self._solver(length, column)
         if isinstance(solver, PreparedExpanded):
             return solver.solve_next(column, start)
         return solver.solve(column, start)
+
+    def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Values of all elements in a stage whose base is zero; see `solve`."""
+        column = self._column.copy()
+        column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
+        column[self.coupled] = 1.0 / length
+        for places, values in changed:
+            column[places] = values
+        return column
 
     def _solver(
         self, length: float, column: np.ndarray
@@ -200,12 +216,6 @@ class Companion:
         """½ Σ K x², J, of states or of their jumps (q,)."""
         found = 0.5 * float((self.weight * x**2).sum())
         return found if self.mutual is None else found + 0.5 * float(x @ self.mutual @ x)
-
-
-def _unused(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "'"
-    return name
 
 
 __all__ = ["Companion"]

@@ -35,6 +35,7 @@ from circuitsim.time_domain.loop import (
     sizes,
 )
 from circuitsim.time_domain.modes import Role
+from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Segments, Turn
 from circuitsim.time_domain.waveforms import schedule
@@ -44,6 +45,10 @@ JUMPS = 2
 """Most jumps at one time."""
 CHUNK = 2048
 """Segments and events between two calls of the compiled loop."""
+MEMORY = 2_000_000_000
+"""Most bytes of all segments and events: they stay, since the waveforms of a result are computed from them."""
+EVENT = 400
+"""Bytes of an event in a result."""
 
 
 class Course:
@@ -70,14 +75,18 @@ class Course:
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
         self.fixed = problem.fixed()
-        self.library = library or Library(problem.library_rows(), s, elements, stop, problem.system, problem.decays)
+        self.library = library or Library(
+            problem.library_rows(), s, elements, stop, problem.system, problem.decays, problem.whole
+        )
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
             np.zeros(10), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
             sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
+            nothing_carried(s + q if problem.decays else 0, elements, q),
         )  # fmt: skip
-        self.track = _track(CHUNK, s + q)
+        self.track = _track(CHUNK, s + q, self.walk.parts.y.size)
         self.done: list[Track] = []
+        self.kept = 0
         self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
 
     # ------------------------------------------------------------------ beginning
@@ -98,16 +107,19 @@ class Course:
             if k not in storing:
                 raise UsageError(f"{names[k]} is neither a capacitor nor an inductor: it has no initial value")
             x[k] = level
-        self.set_out(x[problem.storing], walk.conducting.copy())
+        self.set_out(x[problem.storing], walk.conducting.copy(), initial is None)
 
-    def set_out(self, x: np.ndarray, conducting: np.ndarray) -> None:
-        """Begin with capacitor voltages and inductor currents (q,), and a set (d,) to try first."""
+    def set_out(self, x: np.ndarray, conducting: np.ndarray, solved: bool = False) -> None:
+        """Begin with capacitor voltages and inductor currents (q,), stated or ``solved`` for, and a set (d,) to try
+        first."""
         problem, walk = self.problem, self.walk
         walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
         walk.mark[NOW] = walk.mark[BEFORE] = -1
         walk.mark[ENTER] = 1
+        walk.parts.holds[0] = False
+        walk.parts.x_error[:] = STATE * (np.abs(x).max(initial=0.0) if solved else np.abs(x))
         self.x0 = walk.x.copy()
         self.schedule = schedule(problem.waveforms, 0.0, self.stop)
 
@@ -146,12 +158,25 @@ class Course:
         self.walk.mark[CORNER] = 0
 
     def _room(self) -> None:
-        """Put away the segments and events so far."""
+        """Put away the segments and events so far.
+
+        Raises
+        ------
+        ConvergenceError
+            More of them than memory should hold.
+        """
         n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
         self.done.append(Track(*(
-            column[: n if k < 5 else e].copy() for k, column in enumerate(self.track)
+            column[: n if k < 6 else e].copy() for k, column in enumerate(self.track)
         )))  # fmt: skip
         self.walk.mark[[SEGMENTS, EVENTS]] = 0
+        self.kept += sum(column.nbytes for column in self.done[-1]) + EVENT * e
+        if self.kept > MEMORY:
+            events = sum(part.time.size for part in self.done)
+            raise ConvergenceError(
+                f"after {self._now()} {events:,} events do not fit into memory; end the run earlier, take a periodic "
+                "steady state (steady), or slower sources and controls"
+            )
 
     def _jump(self) -> None:
         """Charges and fluxes move in no time."""
@@ -170,7 +195,8 @@ class Course:
             self.lost += lost
             at = int(walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
             self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
-            walk.x[:] = new
+            walk.x[:], walk.parts.holds[0] = new, False
+            walk.parts.x_error[:] = STATE * size
         # Switches keep their states through the jump: what controls them is only known after it.
         d = problem.diodes.size
         walk.conducting[:d] = walk.found[:d]
@@ -227,8 +253,8 @@ class Course:
     # ------------------------------------------------------------------ the end
     def segments(self) -> Segments:
         """All segments of the run."""
-        start, mode, state, cause, halvings = (np.concatenate([part[k] for part in self.done]) for k in range(5))
-        return Segments(start, mode, state, cause, halvings, self.library)
+        start, mode, state, cause, halvings, parts = (np.concatenate([one[k] for one in self.done]) for k in range(6))
+        return Segments(start, mode, state, cause, halvings, parts, self.library)
 
     def events(self) -> tuple[Event, ...]:
         """All events of the run."""
@@ -236,7 +262,7 @@ class Course:
         sets, found = self.library.modes.conducting, []
         changed: dict[tuple[int, int], tuple[str, ...]] = {}
         for part in self.done:
-            for time, error, lost, before, after in zip(*(column.tolist() for column in part[5:])):
+            for time, error, lost, before, after in zip(*(column.tolist() for column in part[6:])):
                 if (before, after) not in changed:
                     which = np.flatnonzero(sets[before] != sets[after]).tolist()
                     changed[before, after] = tuple("-+"[int(sets[after, k])] + names[k] for k in which)
@@ -250,8 +276,11 @@ class Course:
         return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, turned + max(stored))
 
 
-def _track(room: int, states: int) -> Track:
+def _track(room: int, states: int, parts: int) -> Track:
     """Room for segments and events."""
     mode, cause, halvings, before, after = np.zeros((5, room), dtype=np.int64)
     time, error, lost = np.zeros((3, room))
-    return Track(np.zeros(room), mode, np.zeros((room, states)), cause, halvings, time, error, lost, before, after)
+    return Track(
+        np.zeros(room), mode, np.zeros((room, states)), cause, halvings, np.zeros((room, parts)), time, error, lost,
+        before, after,
+    )  # fmt: skip

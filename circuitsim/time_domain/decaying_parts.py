@@ -52,11 +52,11 @@ def rooted(matrix):
 
 
 @jit()
-def triangular(rows):
-    """The first rows (at most as many as columns) become those of a triangle with the same singular values
-    (Householder), largest rows first; returns their number."""
-    r, k = rows.shape
-    order = np.argsort(-np.sum(rows * rows, axis=1))
+def triangular(rows, k):
+    """The first rows (at most ``k``) become those whose first ``k`` columns are a triangle with the same singular
+    values (Householder), largest rows first; returns their number."""
+    r, n = rows.shape
+    order = np.argsort(-np.sum(rows[:, :k] * rows[:, :k], axis=1))
     sorted_rows = rows[order]
     for j in range(min(r, k)):
         size = 0.0
@@ -66,7 +66,7 @@ def triangular(rows):
         if size == 0.0:
             continue
         pivot = sorted_rows[j, j] + size
-        for c in range(j + 1, k):
+        for c in range(j + 1, n):
             share = sorted_rows[j, c]
             for i in range(j + 1, r):
                 share += sorted_rows[i, j] / pivot * sorted_rows[i, c]
@@ -78,16 +78,16 @@ def triangular(rows):
         for i in range(j + 1, r):
             sorted_rows[i, j] = 0.0
     for i in range(min(r, k)):
-        for c in range(k):
+        for c in range(n):
             rows[i, c] = sorted_rows[i, c]
     return min(r, k)
 
 
 @jit()
-def rotated(rows, count):
-    """Make the first rows orthogonal to each other by rotations (Hestenes 1958): then their lengths are the singular
-    values, their directions the right singular vectors."""
-    k = rows.shape[1]
+def rotated(rows, count, k):
+    """Make the first ``k`` columns of the first rows orthogonal to each other by rotations (Hestenes 1958): then their
+    lengths are the singular values, their directions the right singular vectors, and what stood as the unit matrix
+    beside them the left ones."""
     bound, whole = ORTHOGONAL * math.sqrt(k), 0.0
     for i in range(count):
         for c in range(k):
@@ -109,7 +109,7 @@ def rotated(rows, count):
                 tangent = math.copysign(1.0, angle) / (abs(angle) + math.sqrt(1.0 + angle * angle))
                 cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
                 sine = cosine * tangent
-                for c in range(k):
+                for c in range(rows.shape[1]):
                     one, other = rows[i, c], rows[j, c]
                     rows[i, c], rows[j, c] = cosine * one - sine * other, sine * one + cosine * other
         if still:
@@ -117,55 +117,119 @@ def rotated(rows, count):
 
 
 @jit()
-def decompose(own, flow, value, coupling, given, rate, start, drive, shape):
+def decompose(own, flow, value, coupling, push, system, parting):
     """Fill in the decaying parts of a mode; returns their number. See `circuitsim.time_domain.decays.Parting`.
 
     Parameters
     ----------
     own : (m, n) float array
-        Voltages of capacitors and currents of inductors over the k states first.
+        Voltages of capacitors and currents of inductors over the k states, then over those of the sources.
     flow : (r, n) float array
-        Voltages of resistors over the root of their resistances.
+        What resistors dissipate is the sum of the squares of these rows.
     value, coupling : (m,), (m, m) float arrays
         F, H; the latter (0, 0) without mutual inductances.
-    given : (k, s) float array
-        What sources add to the slopes of the states.
+    push : (k, s) float array
+        What sources add to the slopes of charges or fluxes, but through resistors.
+    system : (s, s) float array
+        Generator of the sources' states.
+    parting : Parting
+        Filled in; ``lift`` and ``current`` refer to the rows of ``flow``.
     """
-    k, s = given.shape
+    k, s = push.shape
     root = stored_energy(own, value, coupling, k)
     rooted(root)
-    rows = np.empty((flow.shape[0], k))
-    for e in range(flow.shape[0]):
+    flowing = np.flatnonzero(np.sum(np.abs(flow), axis=1))
+    rows = np.zeros((flowing.size, k + flowing.size))
+    for e in range(flowing.size):
+        rows[e, k + e] = 1.0
         for i in range(k):
-            found = flow[e, i]
+            found = flow[flowing[e], i]
             for c in range(i):
                 found -= root[i, c] * rows[e, c]
             rows[e, i] = found / root[i, i]
     count = rows.shape[0]
     if count > k:
-        count = triangular(rows)
-    rotated(rows, count)
-    many = kept(rows, count, max(flow.shape[0], k), rate)
+        count = triangular(rows, k)
+    rotated(rows, count, k)
+    many = kept(rows, count, k, parting.rate)
+    given = push.copy()
+    forward(root, given)
+    force = np.zeros((many, s))
     for p in range(many):
         for j in range(k):
             for i in range(j + 1):
-                start[p, j] += rows[p, i] * root[j, i]
+                parting.start[p, j] += rows[p, i] * root[j, i]
+            for c in range(s):
+                force[p, c] += rows[p, j] * given[j, c]
         for i in range(k - 1, -1, -1):
             found = rows[p, i]
             for c in range(i + 1, k):
-                found -= root[c, i] * shape[c, p]
-            shape[i, p] = found / root[i, i]
-        for i in range(k):
-            for j in range(s):
-                drive[p, j] += start[p, i] * given[i, j]
-    return unmoved(given, many, drive, shape)
+                found -= root[c, i] * parting.shape[c, p]
+            parting.shape[i, p] = found / root[i, i]
+    backward(root, given)
+    for p in range(many):
+        for j in range(s):
+            parting.drive[p, j] = force[p, j]
+    found = unmoved(given, many, parting.drive, parting.shape)
+    through(flow, flowing, rows[:, k:], many, system, parting)
+    for i in range(k):
+        for j in range(s):
+            parting.slope[i, j] = given[i, j]
+    return found
 
 
 @jit()
-def kept(rows, count, number, rate):
-    """Directions of the rows that are not zero, the longest first, become the first ones, their squared lengths the
-    rates; returns how many there are."""
-    k, largest, many = rows.shape[1], 0.0, 0
+def through(flow, flowing, left, many, system, parting):
+    """What sources do through resistors: the parts contain the sources' share of the resistors' voltages, so their
+    slopes have the sources' slopes, and a fast part is small."""
+    k, s = parting.along.shape
+    for p in range(many):
+        size = math.sqrt(parting.rate[p])
+        for e in range(flowing.size):
+            parting.lift[p, flowing[e]] = left[p, e] / size
+            parting.current[flowing[e], s + p] = left[p, e] * size
+            for j in range(s):
+                parting.start[p, k + j] += left[p, e] / size * flow[flowing[e], k + j]
+        for i in range(s):
+            for j in range(s):
+                parting.drive[p, j] += parting.start[p, k + i] * system[i, j]
+        for i in range(k):
+            for j in range(s):
+                parting.along[i, j] -= parting.shape[i, p] * parting.start[p, k + j]
+    for e in flowing:
+        for j in range(s):
+            rest, size = flow[e, k + j], abs(flow[e, k + j])
+            for p in range(many):
+                share = parting.current[e, s + p] * parting.start[p, k + j]
+                rest, size = rest - share, size + abs(share)
+            parting.current[e, j] = rest if abs(rest) > UNDRIVEN * size else 0.0
+
+
+@jit()
+def forward(root, columns):
+    """``columns`` become L⁻¹ columns."""
+    for i in range(root.shape[0]):
+        for j in range(columns.shape[1]):
+            for c in range(i):
+                columns[i, j] -= root[i, c] * columns[c, j]
+            columns[i, j] /= root[i, i]
+
+
+@jit()
+def backward(root, columns):
+    """``columns`` become L⁻ᵀ columns."""
+    for i in range(root.shape[0] - 1, -1, -1):
+        for j in range(columns.shape[1]):
+            for c in range(i + 1, root.shape[0]):
+                columns[i, j] -= root[c, i] * columns[c, j]
+            columns[i, j] /= root[i, i]
+
+
+@jit()
+def kept(rows, count, k, rate):
+    """Directions of the first ``k`` columns of the rows that are not zero, the longest first, become the first ones,
+    their squared lengths the rates; returns how many there are."""
+    largest, many = 0.0, 0
     size = np.zeros(count)
     for i in range(count):
         for c in range(k):
@@ -174,10 +238,10 @@ def kept(rows, count, number, rate):
         largest = max(largest, size[i])
     whole = rows[:count].copy()
     for i in np.argsort(-size):
-        if size[i] > RANK * number * largest:
+        if size[i] > RANK * max(rows.shape[1] - k, k) * largest:
             rate[many] = size[i] * size[i]
-            for c in range(k):
-                rows[many, c] = whole[i, c] / size[i]
+            for c in range(rows.shape[1]):
+                rows[many, c] = whole[i, c] / size[i] if c < k else whole[i, c]
             many += 1
     return many
 

@@ -3,7 +3,8 @@
 In units of √J the states x of such a mode obey ẋ = −Fᵀ F x + B w, F the resistors' voltages in units of √W. The
 singular value decomposition of F gives the rates, as squares: no eigenvalue is a difference of large numbers, and what
 no resistor moves stays as it is. Along each right singular vector ẏ = −λ y + b w; on a window y is a Chebyshev series
-whose coefficients obey a recurrence (`decay`).
+whose coefficients obey a recurrence (`decay`). Each y contains the sources' share of the resistors' voltages, so
+currents are sums of the y and of the sources alone: a small current is no difference of large voltages.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.time_domain.decaying_parts import decompose
-from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts
+from circuitsim.time_domain.part_states import STATE
 from circuitsim.time_domain.roots import POINTS, TO_COEFFICIENTS, TO_NODES
 
 ORDER = 44
@@ -24,6 +24,8 @@ RESOLVED = 1e-12
 """Last coefficients of a resolved window against the largest."""
 COARSE = 100.0
 """Last coefficients of one part above `RESOLVED` beyond which no others are looked at."""
+UNSEEN = 1e-17
+"""The same against the magnitudes of which `STATE` is the error."""
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
 AT_NODES = np.ascontiguousarray(TO_NODES.T)
@@ -38,58 +40,38 @@ class Decays(NamedTuple):
         Number of parts.
     rate : (n, c) float array
         λ, 1/s.
-    start : (n, c, q) float array
-        y over the mode's states.
+    start : (n, c, s + q) float array
+        y over the mode's state vector.
+    lift : (n, c, m) float array
+        y over the currents of resistors.
+    weight : (n, m) float array
+        `circuitsim.time_domain.mode_parts.Parting.weight` by element.
     drive : (n, c, s) float array
         b.
-    shape : (n, q, c) float array
-        Changes of the states over those of y.
+    shape, along : (n, q, c), (n, q, s) float arrays
+        Changes of the states over those of y and of w.
     voltage, current : (n, m, s + c) float arrays
-        Branch voltages and currents over the changes of w and y; what is there at the beginning stays.
+        Branch voltages and currents over w and y where they are ``whole``; elsewhere their changes over those of w and
+        y: what is there at the beginning stays.
     slack : (n, d, s + c) float array
+    whole : (2, m) bool array
+        Of voltages, of currents.
+    slack_whole : (n, d) bool array
     """
 
     many: np.ndarray
     rate: np.ndarray
     start: np.ndarray
+    lift: np.ndarray
+    weight: np.ndarray
     drive: np.ndarray
     shape: np.ndarray
+    along: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
     slack: np.ndarray
-
-
-class Parting(NamedTuple):
-    """The decaying parts of one mode: rates (c,), their values over the states (c, k), what drives them (c, s), and the
-    states over them (k, c)."""
-
-    rate: np.ndarray
-    start: np.ndarray
-    drive: np.ndarray
-    shape: np.ndarray
-
-
-def parting(parts: Parts, mode: Mode, resistors: np.ndarray) -> Parting:
-    """The decaying parts of a mode.
-
-    Parameters
-    ----------
-    parts : Parts
-        With the resistances of the mode.
-    mode : Mode
-        Of capacitors without inductors, or of inductors without capacitors.
-    resistors : (r,) int array
-        Elements.
-    """
-    k, s = mode.states.size, mode.system.shape[0] - mode.states.size
-    if k == 0:
-        return Parting(np.zeros(0), np.zeros((0, 0)), np.zeros((0, s)), np.zeros((0, 0)))
-    flow = mode.voltage[resistors] / np.sqrt(parts.value[resistors])[:, None]
-    coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-    (start, shape), drive = (np.zeros((k + s, k)), np.zeros((k, k + s))), np.zeros((k + s, s))
-    rate = np.zeros(k + s)
-    c = decompose(mode.dependent, flow, parts.value, coupling, mode.system[:k, k:], rate, start, drive, shape)
-    return Parting(rate[:c], start[:c], drive[:c], shape[:, :c])
+    whole: np.ndarray
+    slack_whole: np.ndarray
 
 
 def series_of_sources(powers: np.ndarray) -> np.ndarray:
@@ -190,12 +172,9 @@ def source_series(inside, z, piece):
 
 
 @jit()
-def part_series(decays, m, c, s, z, half, piece):
+def part_series(decays, m, c, s, z, y, half, piece):
     """Fill in the series of the change of a decaying part."""
-    start = 0.0
-    for i in range(decays.start.shape[2]):
-        start += decays.start[m, c, i] * z[s + i]
-    decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, start, piece.series[s + c])
+    decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, y[c], piece.series[s + c])
     summed(piece, s + c)
 
 
@@ -241,6 +220,9 @@ def states_resolved(decays, m, s, z, z_size, piece):
     """
     for i in range(decays.shape.shape[1]):
         tail, end = 0.0, z[s + i]
+        for j in range(s):
+            tail += abs(decays.along[m, i, j]) * piece.tail[j]
+            end += decays.along[m, i, j] * piece.last[j]
         for c in range(decays.many[m]):
             tail += abs(decays.shape[m, i, c]) * piece.tail[s + c]
             end += decays.shape[m, i, c] * piece.last[s + c]
@@ -251,40 +233,57 @@ def states_resolved(decays, m, s, z, z_size, piece):
 
 
 @jit()
-def decay_stretch(inside, decays, modes, m, z, z_size, half, piece, slack, slack_size):
-    """The waveforms on a window: series of those of events that may have a zero; returns whether they are resolved."""
-    s, many = inside.shape[0], decays.many[m]
+def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
+    """The waveforms on a window: series of those of events that may have a zero; returns whether they are resolved.
+
+    ``parts`` are those at its beginning (`circuitsim.time_domain.part_states.Carried`).
+    """
+    s, many, y, error = inside.shape[0], decays.many[m], parts.y, parts.error
     source_series(inside, z, piece)
     if not sources_resolved(s, z, z_size, piece):
         return False
     for c in range(many):
-        part_series(decays, m, c, s, z, half, piece)
+        part_series(decays, m, c, s, z, y, half, piece)
         if far_from_resolved(decays, m, c, s, z, z_size, piece):
             return False
     if not states_resolved(decays, m, s, z, z_size, piece):
         return False
     for d in range(slack_size.size):
-        fixed, size, tail, rest = 0.0, 0.0, 0.0, 0.0
-        for i in range(z.size):
-            fixed += modes.slack[m, d, i] * z[i]
-            size += abs(modes.slack[m, d, i]) * piece.peak[i]
+        row, whole = decays.slack[m, d], decays.slack_whole[m, d]
+        fixed, size, wrong, tail, rest = 0.0, 0.0, 0.0, 0.0, 0.0
+        if whole:
+            for j in range(s):
+                fixed += row[j] * z[j]
+                size += abs(row[j]) * piece.peak[j]
+                wrong += abs(row[j]) * z_size[j]
+            for c in range(many):
+                weight = abs(row[s + c])
+                fixed += row[s + c] * y[c]
+                size += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
+                wrong += weight * error[c] / STATE
+        else:
+            for i in range(z.size):
+                fixed += modes.slack[m, d, i] * z[i]
+                size += abs(modes.slack[m, d, i]) * piece.peak[i]
+                if i < s:
+                    wrong += abs(modes.slack[m, d, i]) * z_size[i]
+                elif i - s < modes.size[m]:
+                    wrong += abs(modes.slack[m, d, i]) * parts.x_error[modes.place[m, i - s]] / STATE
         for j in range(s + many):
-            row = decays.slack[m, d, j]
-            fixed += row * piece.series[j, 0]
-            tail += abs(row) * piece.tail[j]
-            rest += abs(row) * piece.rest[j]
-        if tail > RESOLVED * size:
+            fixed += row[j] * piece.series[j, 0]
+            tail += abs(row[j]) * piece.tail[j]
+            rest += abs(row[j]) * piece.rest[j]
+        if tail > max(RESOLVED * size, UNSEEN * wrong):
             return False
-        slack_size[d] = size
+        slack_size[d] = wrong
         piece.clear[d] = fixed > rest
         if not piece.clear[d]:
             for k in range(POINTS):
                 slack[d, k] = 0.0
             for j in range(s + many):
-                row = decays.slack[m, d, j]
-                if row != 0.0:
+                if row[j] != 0.0:
                     for k in range(POINTS):
-                        slack[d, k] += row * piece.series[j, k]
+                        slack[d, k] += row[j] * piece.series[j, k]
             slack[d, 0] = fixed
     return True
 
@@ -313,25 +312,53 @@ def values_at(series, count, share, out):
 
 
 @jit()
-def decay_state(decays, m, s, z, piece, share):
-    """The state at a share of the window."""
-    y, found = np.empty(s + decays.many[m]), z.copy()
-    values_at(piece.series, y.size, share, y)
+def decay_state(decays, m, s, z, y, piece, share, later):
+    """The state at a share of the window; the parts ``y`` there are filled in as ``later``."""
+    change, found = np.empty(s + decays.many[m]), z.copy()
+    values_at(piece.series, change.size, share, change)
     for i in range(s):
-        found[i] += y[i]
+        found[i] += change[i]
+    for c in range(decays.many[m]):
+        later[c] = y[c] + change[s + c]
     for i in range(decays.shape.shape[1]):
+        for j in range(s):
+            found[s + i] += decays.along[m, i, j] * change[j]
         for c in range(decays.many[m]):
-            found[s + i] += decays.shape[m, i, c] * y[s + c]
+            found[s + i] += decays.shape[m, i, c] * change[s + c]
+    return found
+
+
+@jit()
+def at_first(decays, modes, m, s, z, y, begin):
+    """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
+    many, whole = decays.many[m], decays.whole
+    for b in range(begin.shape[1]):
+        begin[0, b] = first_value(whole[0, b], decays.voltage[m, b], modes.voltage[m, b], many, s, z, y)
+        begin[1, b] = first_value(whole[1, b], decays.current[m, b], modes.current[m, b], many, s, z, y)
+
+
+@jit()
+def first_value(whole, row, over, many, s, z, y):
+    """A row of w and y where that is the ``whole`` value, else of the state vector."""
+    found = 0.0
+    if whole:
+        for j in range(s):
+            found += row[j] * z[j]
+        for c in range(many):
+            found += row[s + c] * y[c]
+    else:
+        for j in range(z.size):
+            found += over[j] * z[j]
     return found
 
 
 @jit()
 def evaluate_decays(inside, windows, exponent, decays, modes, track, where, times, v, i):
-    """As `circuitsim.time_domain.exponentials.evaluate`, of decaying parts; ``track`` is (mode, start, state,
+    """As `circuitsim.time_domain.exponentials.evaluate`, of decaying parts; ``track`` is (mode, start, state, parts,
     halvings) by segment."""
-    mode, start, state, halvings = track
+    mode, start, state, parts, halvings = track
     piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
-    y, fixed = np.empty(piece.tail.size), np.zeros((2, v.shape[1]))
+    y, begin = np.empty(piece.tail.size), np.zeros((2, v.shape[1]))
     for k in range(times.size):
         at = where[k]
         m, z = mode[at], state[at]
@@ -339,16 +366,12 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
             before, length = at, 2.0 ** (exponent - halvings[at])
             source_series(inside[windows[halvings[at]]], z, piece)
             for c in range(decays.many[m]):
-                part_series(decays, m, c, s, z, 0.5 * length, piece)
-            for b in range(v.shape[1]):
-                fixed[0, b], fixed[1, b] = 0.0, 0.0
-                for j in range(z.size):
-                    fixed[0, b] += modes.voltage[m, b, j] * z[j]
-                    fixed[1, b] += modes.current[m, b, j] * z[j]
+                part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
+            at_first(decays, modes, m, s, z, parts[at], begin)
         count = s + decays.many[m]
         values_at(piece.series, count, (times[k] - start[at]) / length, y)
         for b in range(v.shape[1]):
-            drop, flow = fixed[0, b], fixed[1, b]
+            drop, flow = begin[0, b], begin[1, b]
             for j in range(count):
                 drop += decays.voltage[m, b, j] * y[j]
                 flow += decays.current[m, b, j] * y[j]

@@ -88,18 +88,31 @@ def check(result: TransientResult, functional: Functional) -> None:
         raise UsageError(f"{functional}: times must lie in order between 0 s and {result.stop:g} s")
     if isinstance(functional, Integral) and functional.power not in (1, 2):
         raise UsageError(f"{functional}: the power is 1 or 2")
-    later = result.segments.start[1:]
+    later = result.segment_starts()[1:]
     if isinstance(functional, EventValue) and functional.time not in later:
         raise UsageError(f"{functional}: no event and no corner is at this time; see the events of the run")
-    if isinstance(functional, EventTime) and not moving(result, functional.time):
+    if isinstance(functional, EventTime) and not result.moves_at(functional.time):
         raise UsageError(f"{functional}: no diode or switch changes then by itself; see the events of the run")
 
 
-def moving(result: TransientResult, time: float) -> bool:
-    """Whether an event that moves with the values is at a time, s."""
-    seg = result.segments
-    after = np.flatnonzero(seg.start == time)
-    return bool((seg.cause[after[after > 0] - 1] >= 0).any())
+def own_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.ndarray]:
+    """A quantity as weights (m,) of branch voltages and currents of the circuit's own elements.
+
+    Raises
+    ------
+    UsageError
+        Neither a voltage nor a current.
+    """
+    probes = parse_probes(quantity, result.circuit)
+    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
+        raise UsageError(f"{quantity!r} is neither one voltage nor one current")
+    by_voltage, by_current = np.zeros((2, len(result.circuit)))
+    if probes[0].kind == "v":
+        for k, sign in result.path(probes[0].first, probes[0].second or result.circuit.node_names[0]):
+            by_voltage[k] += sign
+    else:
+        by_current[result.circuit.element_index(probes[0].first)] = 1.0
+    return by_voltage, by_current
 
 
 def branch_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, np.ndarray]:
@@ -110,20 +123,13 @@ def branch_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, 
     UsageError
         Neither a voltage nor a current.
     """
-    probes = parse_probes(quantity, result.circuit)
-    if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
-        raise UsageError(f"{quantity!r} is neither one voltage nor one current")
-    probe, terminals = probes[0], result.origin.problem.terminals
+    own, terminals = own_weights(result, quantity), result.origin.problem.terminals
     by_voltage, by_current = np.zeros((2, result.segments.modes.voltage.shape[1]))
-    if probe.kind == "v":
-        pairs = result.path(probe.first, probe.second or result.circuit.node_names[0])
-        target, inner = by_voltage, terminals.drops
-    else:
-        pairs, target, inner = [(result.circuit.element_index(probe.first), 1.0)], by_current, terminals.flows
-    for k, sign in pairs:
-        if k in terminals.devices:
-            places, signs = inner[terminals.devices.index(k)]
-            np.add.at(target, places, sign * signs)
-        else:
-            target[k] += sign
+    for weights, target, inner in zip(own, (by_voltage, by_current), (terminals.drops, terminals.flows)):
+        for k in np.flatnonzero(weights).tolist():
+            if k in terminals.devices:
+                places, signs = inner[terminals.devices.index(k)]
+                np.add.at(target, places, weights[k] * signs)
+            else:
+                target[k] += weights[k]
     return by_voltage, by_current

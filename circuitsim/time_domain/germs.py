@@ -13,15 +13,12 @@ import math
 import numpy as np
 
 from circuitsim._jit import jit
+from circuitsim.time_domain.part_states import DERIVATIVE, STATE, begun, part_signs, stays_zero
 from circuitsim.time_domain.roots import ORDERS, VALUE
 
 NOISE = 1e-10
 """Share of the magnitudes in what loops and cuts miss that counts as zero."""
-STATE = 1e-14
-"""Error of a state against its scale."""
-DERIVATIVE = 100.0
-"""A derivative counts as zero up to so many times what the states' errors can make of it."""
-SHARES = np.array([VALUE, 0.1 * VALUE, 100.0 * VALUE])
+SHARES = np.array([VALUE, 0.1 * VALUE, 100.0 * VALUE, 1e4 * VALUE])
 """The same, one after the other, until some set is right."""
 TRIES = 200
 """Most sets to try at one time."""
@@ -92,8 +89,10 @@ def signs(system, rows, state, size, zero, noise, order, sign):
 
 
 @jit()
-def germs(modes, m, w, w_size, x, x_size, tied, noise, order, sign):
+def germs(modes, decays, carried, m, w, w_size, x, x_size, tied, noise, order, sign):
     """The first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
+
+    ``carried`` are the decaying parts, their errors and those of the states, empty where there are none.
 
     ``noise`` is the share of the magnitudes in a value that counts as zero.
     """
@@ -108,7 +107,12 @@ def germs(modes, m, w, w_size, x, x_size, tied, noise, order, sign):
             if sign[d] != 0.0:
                 order[d] = -1
     z, z_size = state_of(modes, m, w, x), state_of(modes, m, w_size, x_size)
-    signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
+    y, error, x_error = carried
+    if y.size:
+        z_error = state_of(modes, m, STATE * w_size, x_error)
+        part_signs(decays, modes, m, z, z_error, w.size, y, error, tied, noise, order, sign)
+    else:
+        signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
 
 
 @jit()
@@ -148,13 +152,23 @@ def mode_of(modes, count, conducting):
 
 
 @jit()
-def select(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting):
+def same_switches(modes, m, before, diodes):
+    """Whether all switches are in both modes as they are in the other."""
+    changed = 0
+    for d in range(diodes, modes.conducting.shape[1]):
+        changed += modes.conducting[m, d] != modes.conducting[before, d]
+    return changed == 0
+
+
+@jit()
+def select(modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting):
     """The mode that holds from a time on; see `selected`. Where no set is right smaller values count, then larger ones
     alone."""
     outcome, m = NONE, -1
     for noise in SHARES:
         outcome, m = selected(
-            modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
+            modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign,
+            conducting,
         )  # fmt: skip
         if outcome != NONE:
             break
@@ -162,12 +176,17 @@ def select(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, order, 
 
 
 @jit()
-def selected(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting):
+def selected(
+    modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
+):
     """The mode that holds from a time on.
 
     Parameters
     ----------
     modes : Modes
+    decays : Decays
+    before : Carried
+        Resistors' currents before.
     count : int
         Number of them.
     diodes : int
@@ -195,7 +214,7 @@ def selected(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise
     for d in range(n):
         conducting[d] = begin_with[d]
     seen, single = np.empty((TRIES, n), np.bool_), False
-    former = np.empty(n, np.bool_)
+    former, parts = np.empty(n, np.bool_), np.zeros((3, before.y.size))
     m = -1
     for many in range(TRIES):
         m = mode_of(modes, count, conducting)
@@ -203,7 +222,15 @@ def selected(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise
             return UNKNOWN, m
         for d in range(n):
             former[d] = tied[d] and conducting[d] != begin_with[d]
-        germs(modes, m, w, w_size, x, x_size, former, noise, order, sign)
+        if before.y.size:
+            z, z_error = state_of(modes, m, w, x), state_of(modes, m, STATE * w_size, before.x_error)
+            carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes)
+            if begun(decays, m, z, z_error, before, carried, parts[0], parts[1], parts[2]):
+                for d in range(n):
+                    if tied[d] and decays.slack_whole[m, d]:
+                        row = decays.slack[m, d]
+                        former[d] |= stays_zero(row, w, w_size, decays.many[m], parts[0], parts[1], parts[2])
+        germs(modes, decays, (parts[0], parts[1], before.x_error), m, w, w_size, x, x_size, former, noise, order, sign)
         begin, end, lowest = 0, diodes, ORDERS + 1
         for d in range(diodes):
             if sign[d] < 0.0:
@@ -214,6 +241,9 @@ def selected(modes, count, diodes, begin_with, w, w_size, x, x_size, tied, noise
                 if sign[d] < 0.0:
                     lowest = min(lowest, order[d])
         if lowest > ORDERS:
+            for p in range(before.y.size):
+                before.y[p], before.error[p] = parts[0, p], parts[1, p]
+            before.mode[0] = m
             return FOUND, m
         for k in range(many):
             same = True

@@ -22,6 +22,8 @@ from circuitsim.time_domain.functionals import (
     branch_weights,
     check,
 )
+from circuitsim.time_domain.implicit_numbers import implicit_gradient
+from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.jump_sweep import JumpSweep
 from circuitsim.time_domain.mode_derivatives import mode_derivative, operating_point_derivative
 from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
@@ -78,9 +80,12 @@ def waveform_gradient(
     --------
     ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
     """
+    shares = np.ones(len(functionals)) if weights is None else np.asarray(weights, float)
+    if isinstance(result, ImplicitResult):
+        return WaveformGradient(*implicit_gradient(result, functionals, names, shares))
     origin = result.origin
     steps = {name: stepped(origin, name) for name in names}
-    sweep = _Sweep(result, functionals, np.ones(len(functionals)) if weights is None else np.asarray(weights, float))
+    sweep = _Sweep(result, functionals, shares)
     begin = sweep.run(np.zeros(sweep.q))
     if isinstance(result, PeriodicResult):
         derivative = monodromy(result.segments, result.stop, sweep.jumps.maps)

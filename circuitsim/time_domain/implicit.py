@@ -53,6 +53,14 @@ class Stretch(NamedTuple):
     conduction : Conduction
     fresh : bool
         Whether something changes at its beginning.
+    aim : float
+        Time that the step which ends here was towards, s.
+    late : float
+        How much later than the event it ends at most, s; 0 where it ends at no event.
+    jumps : tuple of ((q,) float array, (s,) bool array)
+        States and switches before each pair of first steps, where something changes.
+    instant : float
+        Length of these steps, s.
     """
 
     time: float
@@ -60,6 +68,10 @@ class Stretch(NamedTuple):
     slope: np.ndarray
     conduction: Conduction
     fresh: bool
+    aim: float
+    late: float = 0.0
+    jumps: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    instant: float = 0.0
 
 
 class Implicit:
@@ -163,7 +175,7 @@ class Implicit:
         end, self._grain, times = float(times[-1]), float(times[-1] - times[0]) / (times.size - 1), times.copy()
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
         marks, m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
-        time, error, busy = 0.0, 0.0, 0
+        time, error, busy, aim = 0.0, 0.0, 0, 0.0
         self.ledger.begin(x)
         self.watch.see_states(x)
         self.watch.see_sources(*self._largest_sources(times))
@@ -177,10 +189,10 @@ class Implicit:
                 marks, m = self._corners(float(marks[-1]), end, times), 0
             target = min(float(times[k]) if times[k] > time else float(times[k + 1]), float(marks[m]))
             if at is None:
-                at, now = self._begin(time, x, now, INSTANT * (target - time), error)
+                at, now = self._begin(time, x, now, INSTANT * (target - time), (aim, error))
                 continue
             corner = marks[m] == target and target < end
-            began = time
+            began, aim = time, target
             step, after, error, want = self._step(at, now, target, want)
             at, x, time = step.end, step.end.x, step.end.time
             self.ledger.take(step)
@@ -192,16 +204,18 @@ class Implicit:
             if fresh and time < end:
                 now, at = after or now, None
             else:
-                self.stretches.append(Stretch(time, x, at.slope, now, False))
+                self.stretches.append(Stretch(time, x, at.slope, now, False, aim))
                 error = 0.0
 
     def _begin(
-        self, time: float, x: np.ndarray, now: Conduction, instant: float, error: float
+        self, time: float, x: np.ndarray, now: Conduction, instant: float, ended: tuple[float, float]
     ) -> tuple[Point, Conduction]:
         """Two short steps of backward Euler after a discontinuity: in the first states jump, the second has their
-        derivatives."""
+        derivatives. ``ended``: what the step before was towards, and its event's error, s."""
         before, lost, near = self.stretches[-1].conduction if self.stretches else None, 0.0, None
+        (aim, error), jumps = ended, list[tuple[np.ndarray, np.ndarray]]()
         for _ in range(AT_ONCE):
+            jumps.append((x, now.switches))
             moving = self.moving(now.switches)
             jump = euler_step(self.companion, moving, time, x, instant, near)
             step = euler_step(self.companion, moving, time + instant, jump.end.x, instant, jump.end.solved)
@@ -219,7 +233,7 @@ class Implicit:
         if before is not None and not (before.same(now) and lost <= INSTANT * self.ledger.turned_over()):
             self.events.append(Event(time, error, self._names(before, now), lost))
         self._scale(x)
-        self.stretches.append(Stretch(time, x, step.end.slope, now, True))
+        self.stretches.append(Stretch(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant))
         return step.end, now
 
     def _step(

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.beginning import from_held, holding, operating_point_of
 from circuitsim.time_domain.implicit import INSTANT, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import Point, euler_step, third_order_step
-from circuitsim.time_domain.result import Segments, TransientResult
+from circuitsim.time_domain.result import Beginning, Segments, TransientResult
 from circuitsim.time_domain.waveforms import value
 
 BALANCE = 10.0
 """Largest imbalance of energies, of the accuracy."""
+KEPT = 2
+"""Sets of times whose waveforms are kept: several measurements ask for the same."""
 BESIDE = 1e-6
 """Share of a step after which the circuit is taken to be at its beginning."""
+
+
+class ImplicitOrigin(NamedTuple):
+    """Where a run begins.
+
+    Attributes
+    ----------
+    begins : Beginning
+    point : OperatingPoint or None
+        At time 0; None where values are stated.
+    closed : (s,) bool array
+        Switches.
+    held : dict of str to float
+        What the operating point was held at.
+    """
+
+    begins: Beginning
+    point: OperatingPoint | None
+    closed: np.ndarray
+    held: dict[str, float]
 
 
 def implicit_run(
@@ -35,7 +59,7 @@ def implicit_run(
         Events without end, steps that become too short, a certificate that fails.
     """
     m = len(run.circuit)
-    x, closed = beginning(run, initial, held)
+    x, closed, origin = beginning(run, initial, held)
     voltage, current = np.zeros((2, times.size, m))
 
     def keep(k: int, point: Point) -> None:
@@ -51,17 +75,17 @@ def implicit_run(
     found = run.ledger.certificate(tolerance, BALANCE * run.accuracy)
     if not found.certified:
         raise ConvergenceError(f"the waveforms fail their certificate: {found}; ask for more accuracy")
-    return ImplicitResult(run, times, (voltage, current), found)
+    return ImplicitResult(run, times, (voltage, current), found, origin)
 
 
 def beginning(
     run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """States (q,) and switches (s,) at time 0."""
+) -> tuple[np.ndarray, np.ndarray, ImplicitOrigin]:
+    """States (q,) and switches (s,) at time 0, and where they come from."""
     circuit, storing = run.circuit, run.companion.storing
     kind, own = circuit.arrays().kind, circuit.arrays().value
     closed = np.array([switch.closed for switch in run.switching.switches], dtype=bool)
-    x = np.zeros(storing.size)
+    x, point = np.zeros(storing.size), None
     if initial is None:
         values = {
             circuit.names[k]: value(run.waves[k], 0.0) if k in run.waves else float(own[k])
@@ -75,7 +99,8 @@ def beginning(
         if k not in place:
             raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
         x[place[k]] = level
-    return x, closed
+    begins = Beginning.STATED if point is None else Beginning.HELD if held else Beginning.OPERATING_POINT
+    return x, closed, ImplicitOrigin(begins, point, closed, dict(held))
 
 
 class ImplicitResult(TransientResult):
@@ -87,18 +112,22 @@ class ImplicitResult(TransientResult):
         Largest local error of a step, of the largest values of the state.
     steps : int
         Steps that the run took.
+    run : Implicit
+    begun : ImplicitOrigin
     """
 
     points = 4
     certificate: ImplicitCertificate  # type: ignore[assignment]
 
     def __init__(
-        self, run: Implicit, times: np.ndarray, waves: tuple[np.ndarray, np.ndarray], certificate: ImplicitCertificate
+        self, run: Implicit, times: np.ndarray, waves: tuple[np.ndarray, np.ndarray], certificate: ImplicitCertificate,
+        begun: ImplicitOrigin,
     ) -> None:  # fmt: skip
         self.circuit, self.times, self.stop = run.circuit, times, float(times[-1])
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
         self.accuracy, self.steps = run.accuracy, len(run.stretches)
-        self._run, self._waves = run, waves
+        self.run, self.begun, self.resolution, self._waves = run, begun, BALANCE * run.accuracy, waves
+        self._kept: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self._starts = np.array([stretch.time for stretch in run.stretches])
 
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,24 +142,67 @@ class ImplicitResult(TransientResult):
         if times is self.times:
             return self._waves
         times = self._checked(times)
+        key = times.tobytes()
+        waves = self._kept.pop(key, None) or self._evaluated(times)
+        if len(self._kept) == KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        self._kept[key] = waves
+        return waves
+
+    def _evaluated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`at` for times (n,) within the run."""
         voltage, current = np.zeros((2, times.size, len(self.circuit)))
-        near, stretches, companion = None, self._run.stretches, self._run.companion
+        near, stretches, companion = None, self.run.stretches, self.run.companion
         for k in np.argsort(times, kind="stable").tolist():
-            place = max(int(np.searchsorted(self._starts, times[k], side="right")) - 1, 0)
+            place, time = self.stretch_at(float(times[k])), float(times[k])
             start = stretches[place]
-            if times[k] == start.time and not start.fresh and place > 0:
-                place -= 1
-                start = stretches[place]
-            moving = self._run.moving(start.conduction.switches)
-            length, end = float(times[k]) - start.time, self._ends(place)
-            if length <= BESIDE * (end - start.time):
-                short = max(length, INSTANT * (end - start.time))
+            moving = self.run.moving(start.conduction.switches)
+            if self.beside(place, time):
+                short = self.short(place, time)
                 point = euler_step(companion, moving, start.time + short, start.x, short, near).end
             else:
-                begin = start.time, start.x, start.slope, near
-                point = third_order_step(companion, moving, begin, length, float(times[k])).end
+                begin = start.time + start.instant
+                begun = begin, start.x, start.slope, near
+                point = third_order_step(companion, moving, begun, time - begin, time).end
             voltage[k], current[k], near = point.voltage, point.current, point.solved
+        voltage.setflags(write=False)
+        current.setflags(write=False)
         return voltage, current
+
+    def stretch_at(self, time: float) -> int:
+        """The step that a time, s, is in; between two of which nothing changes the first."""
+        place = max(int(np.searchsorted(self._starts, time, side="right")) - 1, 0)
+        start = self.run.stretches[place]
+        return place - 1 if time == start.time and not start.fresh and place > 0 else place
+
+    def beside(self, place: int, time: float) -> bool:
+        """Whether a time is so near the beginning of a step that the circuit is taken to be there.
+
+        Parameters
+        ----------
+        place : int
+            The step, as `stretch_at` gives it.
+        time : float
+            s.
+        """
+        return time - float(self._starts[place]) <= BESIDE * (self._ends(place) - float(self._starts[place]))
+
+    def short(self, place: int, time: float) -> float:
+        """The length of the step there, s.
+
+        Parameters
+        ----------
+        place : int
+            The step, as `stretch_at` gives it.
+        time : float
+            s.
+        """
+        start = float(self._starts[place])
+        return max(time - start, INSTANT * (self._ends(place) - start))
+
+    def moves_at(self, time: float) -> bool:
+        """Whether an event that moves with the circuit's numbers is at a time, s."""
+        return any(own.time == time and own.late > 0.0 for own in self.run.stretches)
 
     def _ends(self, place: int) -> float:
         return float(self._starts[place + 1]) if place + 1 < self._starts.size else self.stop
@@ -143,7 +215,7 @@ class ImplicitResult(TransientResult):
         ------
         UsageError
         """
-        raise UsageError("only runs of the exact method have derivatives; ask for method='exact'")
+        raise UsageError("only runs of the exact method have segments; ask for method='exact'")
 
     @property
     def origin(self) -> None:  # type: ignore[override]
@@ -156,8 +228,8 @@ class ImplicitResult(TransientResult):
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
         """For each diode and switch its name and the spans of time, s, in which it conducts."""
-        changes = [stretch for stretch in self._run.stretches if stretch.fresh]
-        names = [*self._run.companion.diode_names, *self._run.switching.names]
+        changes = [stretch for stretch in self.run.stretches if stretch.fresh]
+        names = [*self.run.companion.diode_names, *self.run.switching.names]
         sets = np.array([np.concatenate(stretch.conduction) for stretch in changes], dtype=np.int8)
         step = np.diff(sets.reshape(len(changes), len(names)), axis=0, prepend=0, append=0)
         ends = np.append([stretch.time for stretch in changes], self.stop)

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.time_domain.decays import Decays, Parting, series_of_sources
+from circuitsim.time_domain.decays import Decays, series_of_sources
 from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.mode_parts import Parting
 from circuitsim.time_domain.mode_rows import checked, nonzero, parted, taken
 from circuitsim.time_domain.modes import Mode
 from circuitsim.time_domain.roots import POINTS, SHARES
@@ -91,6 +92,7 @@ class Rows(NamedTuple):
     diodes : (d₀,) int array
     storing : (q,) int array
         Capacitors and inductors.
+    resistors : (r,) int array
     control : (switches, 2) int array
         Element whose voltage (0) or current (1) controls, and which.
     on, off : (switches,) float arrays
@@ -101,6 +103,7 @@ class Rows(NamedTuple):
 
     diodes: np.ndarray
     storing: np.ndarray
+    resistors: np.ndarray
     control: np.ndarray
     on: np.ndarray
     off: np.ndarray
@@ -111,8 +114,8 @@ class Library:
     """The modes and windows of one run."""
 
     def __init__(
-        self, rows: Rows, s: int, elements: int, longest: float, system: np.ndarray, decaying: bool
-    ) -> None:  # fmt: skip
+        self, rows: Rows, s: int, elements: int, longest: float, system: np.ndarray, decaying: bool, whole: np.ndarray
+    ) -> None:
         self.rows, self.s, self.elements = rows, s, elements
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
@@ -121,6 +124,7 @@ class Library:
         n = s + rows.storing.size
         self.modes = _Room(ROOM).arrays(n, s, rows, elements, 1)
         self.decays = _Room(ROOM).decays(n if decaying else 0, s if decaying else 0, rows, elements)
+        self.decays.whole[:] = whole
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series.
         self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, n, POINTS, n))
 
@@ -147,7 +151,7 @@ class Library:
             modes.radius[at] = max(radius, float(parting.rate.max(initial=0.0)))
         modes.window[at] = -1
         if parting is not None:
-            parted(parting, modes, self.decays, at, self.s, mode.states.size)
+            parted(mode, self.rows, parting, modes, self.decays, at, self.s)
         self.count += 1
 
     def add_window(self, mode: int, halvings: int) -> None:
@@ -207,9 +211,11 @@ class _Room(NamedTuple):
         def new(*shape: int, kind: Any = float) -> np.ndarray:
             return np.zeros((self.modes, *shape), kind)
 
+        wide = s + n if n else 0
         return Decays(
-            new(kind=np.int64), new(n), new(n, q), new(n, s), new(q, n), new(elements, s + n), new(elements, s + n),
-            new(d, s + n),
+            new(kind=np.int64), new(n), new(n, n), new(n, elements if n else 0), new(elements), new(n, s), new(q, n),
+            new(q, s), new(elements, wide), new(elements, wide), new(d, wide), np.zeros((2, elements), bool),
+            new(d, kind=bool),
         )  # fmt: skip
 
 

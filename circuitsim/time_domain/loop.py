@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.time_domain.decays import decay_stretch, room_of, to_nodes
+from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, germs, joined, select, signs, state_of, weigh
 from circuitsim.time_domain.library import LENGTHS
+from circuitsim.time_domain.part_states import Carried, aged, currents_of, state_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.windows import (
     CURRENT,
@@ -60,6 +61,8 @@ class Walk(NamedTuple):
     order : (d,) int array
     sign : (d,) float array
         Germs.
+    parts : Carried
+        Decaying parts.
     """
 
     number: np.ndarray
@@ -73,11 +76,12 @@ class Walk(NamedTuple):
     found: np.ndarray
     order: np.ndarray
     sign: np.ndarray
+    parts: Carried
 
 
 class Track(NamedTuple):
-    """What a run leaves behind: segments (start, mode, state, cause of the end, halvings of the longest window), events
-    (time, error, energy lost, mode before, after).
+    """What a run leaves behind: segments (start, mode, state, cause of the end, halvings of the longest window,
+    decaying parts), events (time, error, energy lost, mode before, after).
 
     Attributes
     ----------
@@ -85,6 +89,7 @@ class Track(NamedTuple):
     mode : (n,) int array
     state : (n, N) float array
     cause, halvings : (n,) int arrays
+    parts : (n, c) float array
     time, error, lost : (e,) float arrays
     before, after : (e,) int arrays
     """
@@ -94,6 +99,7 @@ class Track(NamedTuple):
     state: np.ndarray
     cause: np.ndarray
     halvings: np.ndarray
+    parts: np.ndarray
     time: np.ndarray
     error: np.ndarray
     lost: np.ndarray
@@ -113,7 +119,7 @@ class Fixed(NamedTuple):
     given : (sources, s) float array
         Absolute weights of source values over the sources' states.
     is_voltage : (sources,) bool array
-    lossy, sources : int arrays
+    lossy, sources, resistors : int arrays
         Elements.
     decays : bool
         Whether the waveforms are those of decaying parts (`circuitsim.time_domain.decays`).
@@ -129,6 +135,7 @@ class Fixed(NamedTuple):
     is_voltage: np.ndarray
     lossy: np.ndarray
     sources: np.ndarray
+    resistors: np.ndarray
     decays: bool
     system: np.ndarray
     radius: float
@@ -156,13 +163,13 @@ def sizes(walk, fixed, size):
 
 
 @jit()
-def enter(modes, count, fixed, walk, track):
+def enter(modes, decays, count, fixed, walk, track):
     """Select the mode from here on; an event is recorded where it differs from the one before."""
     x_size = np.empty(walk.x.size)
     sizes(walk, fixed, x_size)
     outcome, m = select(
-        modes, count, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size, walk.tied, walk.order,
-        walk.sign, walk.found,
+        modes, decays, walk.parts, count, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size, walk.tied,
+        walk.order, walk.sign, walk.found,
     )  # fmt: skip
     if outcome != FOUND:
         return MODE if outcome == UNKNOWN else NO_SET
@@ -210,29 +217,18 @@ def product(row, state):
 
 
 @jit()
-def at_first(modes, m, walk, begin):
-    """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
-    for b in range(begin.shape[1]):
-        v, i = 0.0, 0.0
-        for j in range(walk.z.size):
-            v += modes.voltage[m, b, j] * walk.z[j]
-            i += modes.current[m, b, j] * walk.z[j]
-        begin[0, b], begin[1, b] = v, i
-
-
-@jit()
 def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
     """Go on until the run's end or until something is missing; returns `DONE`, `MODE` …"""
     n, d = walk.z.size, walk.tied.size
-    number, mark = walk.number, walk.mark
+    number, mark, parts = walk.number, walk.mark, walk.parts
     states, slack, slack_size = np.empty((POINTS, n)), np.empty((d, POINTS)), np.empty(d)
     orders, x_size = np.empty(d, np.int64), np.empty(walk.x.size)
-    piece, begin = room_of(decays), np.zeros((2, modes.voltage.shape[1]))
+    piece, begin, later = room_of(decays), np.zeros((2, modes.voltage.shape[1])), np.empty(parts.y.size)
     while True:
         if mark[SEGMENTS] == track.start.size or mark[EVENTS] == track.time.size:
             return ROOM
         if mark[ENTER]:
-            code = enter(modes, count, fixed, walk, track)
+            code = enter(modes, decays, count, fixed, walk, track)
             if code != DONE:
                 return code
         if number[TIME] >= stop:
@@ -255,20 +251,30 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
                 return WINDOW
             if fixed.decays:
                 half = math.ldexp(0.5, power)
-                ready = decay_stretch(inside[w], decays, modes, m, walk.z, z_size, half, piece, slack, slack_size)
+                ready = decay_stretch(
+                    inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, slack, slack_size
+                )
             else:
                 ready = stretch(inside[w], modes, m, walk.z, z_size, states, slack, slack_size)
             power -= not ready
         length = math.ldexp(1.0, power)
         for k in range(d):
             orders[k] = -1 if fixed.decays and piece.clear[k] else max(walk.order[k], 0)
-            if orders[k] > 0 and not walk.tied[k] and product(modes.slack[m, k], walk.z) > ZERO * slack_size[k]:
-                orders[k] = 0
+            if orders[k] > 0 and not walk.tied[k]:
+                if fixed.decays:
+                    many, s = decays.many[m], walk.w.size
+                    value = first_value(
+                        decays.slack_whole[m, k], decays.slack[m, k], modes.slack[m, k], many, s, walk.z, parts.y
+                    )
+                else:
+                    value = product(modes.slack[m, k], walk.z)
+                if value > ZERO * slack_size[k]:
+                    orders[k] = 0
         share, event = first_root(slack, orders, slack_size)
         end, number[ERROR] = min(length, left), 0.0
         if share * length < end:
             end, number[ERROR] = refined(
-                fixed, modes, decays, m, states, piece, length, walk.z, modes.slack[m, event], share * length,
+                fixed, modes, decays, m, states, piece, length, walk.z, parts.y, event, share * length,
                 slack_size[event], number[TIME],
             )  # fmt: skip
         else:
@@ -281,21 +287,33 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
         at = mark[SEGMENTS]
         track.start[at], track.mode[at], track.cause[at], track.halvings[at] = number[TIME], m, event, exponent - power
         put(walk.z, track.state[at])
+        put(parts.y, track.parts[at])
         mark[SEGMENTS] += 1
         until = 2.0 * since / length - 1.0
         if fixed.decays:
-            at_first(modes, m, walk, begin)
+            at_first(decays, modes, m, walk.w.size, walk.z, parts.y, begin)
             many = walk.w.size + decays.many[m]
             to_nodes(many, piece)
             integrate(decays.voltage[m], decays.current[m], begin, many, piece.nodes, fixed, until, length, number)
         else:
             integrate(modes.voltage[m], modes.current[m], begin, n, states.T.copy(), fixed, until, length, number)
-        put(state_at(fixed, modes, decays, m, states, piece, length, since, walk.z), walk.z)
+        put(state_at(fixed, modes, decays, m, states, piece, length, since, walk.z, parts.y, later), walk.z)
         for k in range(walk.x.size):
             walk.x[k] = 0.0
             for j in range(n):
                 walk.x[k] += modes.storing[m, k, j] * walk.z[j]
         put(walk.z, walk.w)
+        if fixed.decays:
+            state_errors(decays, modes, m, walk.w.size, walk.z, track.state[at], parts.y, later, parts.x_error)
+            aged(decays, m, walk.w_size, parts.y, later, parts.error, since)
+            put(later, parts.y)
+            missed = 0.0
+            if event >= 0 and decays.slack_whole[m, event]:
+                missed = abs(first_value(
+                    True, decays.slack[m, event], modes.slack[m, event], decays.many[m], walk.w.size, walk.z, parts.y
+                ))  # fmt: skip
+            currents_of(decays, m, fixed.resistors, walk.w, walk.w_size, parts, missed)
+            parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
         number[TIME] = bound if last else min(number[TIME] + since, bound)
         for k in range(d):
             walk.conducting[k], walk.tied[k] = modes.conducting[m, k], False
@@ -311,7 +329,10 @@ def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track
         sizes(walk, fixed, x_size)
         # A waveform that was zero up to rounding may have left that: its time is known to a window.
         number[ERROR] = since
-        germs(modes, m, walk.w, walk.w_size, walk.x, x_size, walk.tied, VALUE, walk.order, walk.sign)
+        germs(
+            modes, decays, (parts.y, parts.error, parts.x_error), m, walk.w, walk.w_size, walk.x, x_size, walk.tied,
+            VALUE, walk.order, walk.sign,
+        )  # fmt: skip
         for k in range(d):
             if walk.sign[k] < 0.0:
                 mark[ENTER] = 1

@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, moving
+from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value
 from circuitsim.time_domain.gradients import waveform_gradient
 from circuitsim.time_domain.measure import Measurement, Reader, Signal
 from circuitsim.time_domain.result import TransientResult
 
 NEAR = 1e-9
 """Distance from the end of a segment, of the run, up to which an extreme or a crossing lies there."""
-SAME = 1e-9
-"""Share of a signal's size up to which two values are one."""
 
 
 class Terms(NamedTuple):
@@ -141,7 +139,7 @@ class _TermsReader(Reader):
         if abs(start - time) > NEAR * self.result.stop or abs(time - fixed[0]) <= NEAR * self.result.stop:
             return Value(str(signal.probe), time)
         after = float(signal.at(np.array([start]))[0])
-        return EventValue(str(signal.probe), start, abs(after - value) <= SAME * abs(value))
+        return EventValue(str(signal.probe), start, abs(after - value) <= self.result.resolution * abs(value))
 
     def find(self) -> float | None:
         """A value at a time or at a crossing."""
@@ -164,7 +162,7 @@ class _TermsReader(Reader):
         start = float(starts[int(np.abs(starts - time).argmin())])
         if abs(start - time) <= NEAR * self.result.stop and self._jumps(signal, start):
             # It crosses at once: at an event, or at a corner of a source, whose time is fixed.
-            if moving(self.result, start):
+            if self.result.moves_at(start):
                 self.add(1.0, EventTime(start))
         else:
             self.add(-1.0 / signal.slope(time), Value(str(signal.probe), time))
@@ -179,7 +177,7 @@ class _TermsReader(Reader):
         _, c = signal.pieces(float(starts[k - 1]), time)
         before = float(c[-1].sum())
         size = float(np.abs(c[-1]).sum()) + abs(signal.level)
-        return abs(float(signal.at(np.array([time]))[0]) - before) > SAME * size
+        return abs(float(signal.at(np.array([time]))[0]) - before) > self.result.resolution * size
 
     def delay(self) -> float | None:
         """From TRIG to TARG."""

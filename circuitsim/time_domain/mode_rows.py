@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
+from circuitsim.time_domain.part_currents import over_parts
 
 
 @jit()
@@ -76,29 +77,42 @@ def checked(first, second, keep, states, out):
 
 
 @jit()
-def parted(parting, modes, decays, at, s, k):
-    """Fill in number ``at`` of the decaying parts, of a mode of ``k`` states; see `Decays`."""
-    c = parting.rate.size
+def parted(mode, rows, parting, modes, decays, at, s):
+    """Fill in number ``at`` of the decaying parts of a mode; see `circuitsim.time_domain.decays.Decays`."""
+    c, k, d = parting.rate.size, mode.states.size, rows.diodes.size
     decays.many[at] = c
     for p in range(c):
         decays.rate[at, p] = parting.rate[p]
-        for j in range(k):
-            decays.start[at, p, j], decays.shape[at, j, p] = parting.start[p, j], parting.shape[j, p]
+        ordered_row(parting.start[p], k, s, decays.start[at, p])
+        for j in range(parting.resistors.size):
+            decays.lift[at, p, parting.resistors[j]] = parting.lift[p, j]
         for j in range(s):
             decays.drive[at, p, j] = parting.drive[p, j]
-    over_parts(modes.voltage[at], parting.shape, s, decays.voltage[at])
-    over_parts(modes.current[at], parting.shape, s, decays.current[at])
-    over_parts(modes.slack[at], parting.shape, s, decays.slack[at])
-
-
-@jit()
-def over_parts(rows, shape, s, out):
-    """Rows over the state vector as rows over the changes of the sources' states and of the decaying parts."""
-    for e in range(rows.shape[0]):
+    for j in range(parting.resistors.size):
+        decays.weight[at, parting.resistors[j]] = parting.weight[j]
+    for i in range(k):
+        for p in range(c):
+            decays.shape[at, i, p] = parting.shape[i, p]
         for j in range(s):
-            out[e, j] = rows[e, j]
-        for j in range(shape.shape[0]):
-            weight = rows[e, s + j]
-            if weight != 0.0:
-                for p in range(shape.shape[1]):
-                    out[e, s + p] += weight * shape[j, p]
+            decays.along[at, i, j] = parting.along[i, j]
+    over_parts(modes.slack[at], parting, c, decays.slack[at])
+    over_parts(modes.voltage[at], parting, c, decays.voltage[at])
+    if not decays.whole[1].any():
+        over_parts(modes.current[at], parting, c, decays.current[at])
+        return
+    for e in range(parting.current.shape[0]):
+        for j in range(s + c):
+            decays.current[at, e, j] = parting.current[e, j]
+    for e in rows.resistors:
+        for j in range(s + c):
+            decays.voltage[at, e, j] = parting.value[e] * parting.current[e, j]
+    for j in range(mode.conducting.size):
+        on, control = mode.conducting[j], j - d
+        whole = on if control < 0 else rows.control[control, 0] == 1
+        decays.slack_whole[at, j] = whole
+        if whole:
+            e = rows.diodes[j] if control < 0 else rows.control[control, 1]
+            for i in range(s + c):
+                decays.slack[at, j, i] = parting.current[e, i] if on else -parting.current[e, i]
+            if control >= 0:
+                decays.slack[at, j, rows.one] += -rows.off[control] if on else rows.on[control]

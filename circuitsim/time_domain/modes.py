@@ -84,6 +84,8 @@ class Mode(NamedTuple):
         conductances (S times V).
     source_loops, source_cuts : (m, s) float arrays
         The same of loops and cuts without capacitors and inductors, as functions of w.
+    wiring : Wiring
+        The normal tree.
     """
 
     conducting: np.ndarray
@@ -96,6 +98,7 @@ class Mode(NamedTuple):
     cuts: np.ndarray
     source_loops: np.ndarray
     source_cuts: np.ndarray
+    wiring: Wiring
 
 
 def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
@@ -145,10 +148,10 @@ def mode_of(
     (loops, cuts), (own_loops, own_cuts) = np.zeros((2, m, storing.size + s), kind), np.zeros((2, m, s), kind)
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
     of = Given(storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind))
-    shared = _potentials(net, role == Role.BLOCKING), _loop_currents(net, role == Role.CONDUCTING)
+    shared = _potentials(net, role == Role.BLOCKING), loop_currents(net, role == Role.CONDUCTING)
     equations(net, role, ROLES, of, shared, waves, dependent, (loops, cuts, own_loops, own_cuts))
     return Mode(
-        conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, own_loops, own_cuts
+        conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, own_loops, own_cuts, net,
     )  # fmt: skip
 
 
@@ -164,7 +167,7 @@ def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
     return found
 
 
-def _loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
+def loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
     """Currents that conducting diodes share, where voltage sources are outside the tree: of least norm; else empty."""
     twigs, links = net.twigs[: net.tree[C]], net.links[: net.rest[C]]
     own, beside = conducts[twigs], conducts[links]

@@ -14,9 +14,9 @@ from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.couplings import mutual_inductances
-from circuitsim.time_domain.decays import Parting, parting
 from circuitsim.time_domain.library import Rows
 from circuitsim.time_domain.loop import Fixed
+from circuitsim.time_domain.mode_parts import Parting, parting
 from circuitsim.time_domain.modes import Mode, Parts, Role, mode_of
 from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.waveforms import Constant, FrequencyModulation, Waveform
@@ -83,9 +83,21 @@ class Problem:
         """Whether there are no capacitors beside inductors: see `circuitsim.time_domain.decays`."""
         return bool(np.unique(self.parts.role[self.storing]).size <= 1)
 
+    @property
+    def whole(self) -> np.ndarray:
+        """Of which voltages and currents (2, m) the decaying parts are the whole: see `Decays.whole`."""
+        found = np.zeros((2, self.parts.role.size), dtype=bool)
+        if self.decays and (self.parts.role == Role.CAPACITOR).any():
+            found[0, self.resistors], found[1] = True, True
+        return found
+
     def parting(self, mode: Mode) -> Parting | None:
         """The decaying parts of a mode, where the circuit has such."""
-        return parting(self._valued(mode.conducting), mode, self.resistors) if self.decays else None
+        if not self.decays:
+            return None
+        conducts = np.zeros(self.parts.role.size, dtype=bool)
+        conducts[self.diodes] = mode.conducting[: self.diodes.size]
+        return parting(self._valued(mode.conducting), mode, self.resistors, conducts)
 
     def mode(self, conducting: np.ndarray) -> Mode:
         """The linear system of a set of conducting diodes and closed switches."""
@@ -119,7 +131,7 @@ class Problem:
         """What the library adds to each mode."""
         on = np.array([s.threshold + s.hysteresis for s in self.switches])
         off = np.array([s.threshold - s.hysteresis for s in self.switches])
-        return Rows(self.diodes, self.storing, self.control, on, off, self.system.shape[0] - 1)
+        return Rows(self.diodes, self.storing, self.resistors, self.control, on, off, self.system.shape[0] - 1)
 
     def fixed(self) -> Fixed:
         """What the compiled loop needs beside modes."""
@@ -128,7 +140,7 @@ class Problem:
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
             self.diodes.size, role[self.storing] == Role.CAPACITOR, np.abs(self.rows),
-            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.decays, self.system,
+            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.resistors, self.decays, self.system,
             float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)),
         )  # fmt: skip
 
@@ -161,8 +173,8 @@ def _expansion(circuit: Circuit) -> Expansion:
     if other:
         raise UsageError(
             f"{circuit.names[min(other)]} has no exact waveforms: only R, C, L, V, I, switches, ideal and "
-            "piecewise-linear diodes have (--method implicit takes other devices, --diodes ideal makes junction diodes "
-            "ideal)"
+            "piecewise-linear diodes have (circuitsim tran --method implicit takes other devices, not periodic steady "
+            "states; --diodes ideal makes junction diodes ideal)"
         )
     return expanded(circuit)
 
@@ -176,7 +188,8 @@ def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Part
         raise UsageError(f"{circuit.names[int(np.argmin(size))]} is negative: its energy is not bounded below")
     role[(size == 0.0) & ((kind == RESISTOR) | (kind == INDUCTOR))] = Role.VOLTAGE
     role[(size == 0.0) & (kind == CAPACITOR)] = Role.CURRENT
-    return Parts(n_nodes, first, second, role, size, mutual_inductances(circuit, size, couplings))
+    # Copies, which are not read-only: one kind of array, one compilation.
+    return Parts(n_nodes, first.copy(), second.copy(), role, size, mutual_inductances(circuit, size, couplings))
 
 
 def _with_controls(

@@ -61,6 +61,8 @@ class Segments(NamedTuple):
         The diode or switch whose event ends it; −1 for corners, ends of windows and of the run.
     halvings : (n,) int array
         The window by which it was resolved, of the library's.
+    parts : (n, c) float array
+        Decaying parts at the start.
     library : Library
         Modes and windows.
     """
@@ -70,6 +72,7 @@ class Segments(NamedTuple):
     state: np.ndarray
     cause: np.ndarray
     halvings: np.ndarray
+    parts: np.ndarray
     library: Library
 
     @property
@@ -122,7 +125,8 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     if library.decaying:
         evaluate_decays(
             library.inside, modes.window[0], library.exponent, library.decays, modes,
-            (segments.mode, segments.start, segments.state, segments.halvings), where, times, voltage, current,
+            (segments.mode, segments.start, segments.state, segments.parts, segments.halvings), where, times, voltage,
+            current,
         )  # fmt: skip
         return voltage, current, where
     evaluate_states(
@@ -195,6 +199,8 @@ class TransientResult:
 
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
+    resolution = 1e-9
+    """Share of a signal's size up to which two values of interpolants are one."""
 
     def __init__(
         self, terminals: Terminals, times: np.ndarray, segments: Segments, events: tuple[Event, ...],
@@ -237,6 +243,12 @@ class TransientResult:
     def segment_starts(self) -> np.ndarray:
         """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""
         return self._segments.start
+
+    def moves_at(self, time: float) -> bool:
+        """Whether an event that moves with the circuit's numbers is at a time, s."""
+        seg = self.segments
+        after = np.flatnonzero(seg.start == time)
+        return bool((seg.cause[after[after > 0] - 1] >= 0).any())
 
     def voltage(self, first: str, second: str = "0", times: Sequence[float] | np.ndarray | None = None) -> np.ndarray:
         """Voltage between two nodes.

@@ -20,7 +20,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.measure import Signal
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import transient
+from circuitsim.time_domain.run import ACCURACY, Method, transient
 
 if TYPE_CHECKING:
     import pandas
@@ -131,6 +131,8 @@ class StepCircuit:
         Of the largest change of an output, which counts as settled.
     tolerance : float
         Of each run's certificate.
+    method, accuracy
+        See `circuitsim.time_domain.transient`.
 
     Raises
     ------
@@ -142,8 +144,9 @@ class StepCircuit:
         self, circuit: Circuit, inputs: Sequence[str], outputs: Sequence[str],
         capacitances: Mapping[str, float] = MappingProxyType({}), switches: Mapping[str, Switch] = MappingProxyType({}),
         couplings: Mapping[tuple[str, str], float] = MappingProxyType({}), share: float = 0.01,
-        tolerance: float = 1e-9,
+        tolerance: float = 1e-9, method: Method | str | None = None, accuracy: float = ACCURACY,
     ) -> None:  # fmt: skip
+        self.method, self.accuracy = method, accuracy
         self.circuit = with_capacitances(circuit, capacitances)
         kind = self.circuit.arrays().kind
         self.inputs = [self.circuit.names[self.circuit.element_index(name)] for name in inputs]
@@ -181,15 +184,19 @@ class StepCircuit:
         size = float(value[ohms].max(initial=1.0)) * float(value[self.storing[self.capacitor]].sum())
         size += float(value[self.storing[~self.capacitor]].sum()) / float(value[ohms & (value > 0.0)].min(initial=1.0))
         for _ in range(TRIES):
-            found = transient(
-                circuit, size, {}, start, 2, self.tolerance, self.switches, self.couplings
-            )  # fmt: skip
+            found = self._transient(circuit, size, start)
             if self._still(found):
                 return found
             if found.segment_starts().size > LARGEST:
                 break
             size *= LONGER
         raise ConvergenceError(f"the circuit still moves after {size:g} s: it oscillates, or loses too little")
+
+    def _transient(self, circuit: Circuit, stop: float, start: Mapping[str, float]) -> TransientResult:
+        return transient(
+            circuit, stop, {}, start, 2, self.tolerance, self.switches, self.couplings, method=self.method,
+            accuracy=self.accuracy,
+        )  # fmt: skip
 
     def _at_rest(self, inputs: Sequence[float] | np.ndarray) -> dict[str, float]:
         """Voltages and currents of what stores energy, at the operating point of some inputs."""
@@ -235,10 +242,8 @@ class StepCircuit:
                     crossed = Signal(run, probe, {}, edge).crossings(0.0, run.stop)
                     time = max(time, crossed[-1][0] if crossed else 0.0)
         values = dict(zip(self.inputs, map(float, after)))
-        until = transient(
-            self.circuit.with_values(values), max(time, 1e-12 * run.stop), {}, self._at_rest(before), 2, self.tolerance,
-            self.switches, self.couplings,
-        ).energies  # fmt: skip
+        circuit = self.circuit.with_values(values)
+        until = self._transient(circuit, max(time, 1e-12 * run.stop), self._at_rest(before)).energies
         return Settling(
             time, until.delivered, until.dissipated, until.lost, until.stored, tuple(final.tolist())
         )  # fmt: skip

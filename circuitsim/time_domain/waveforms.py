@@ -60,6 +60,13 @@ def value(waveform: Waveform, time: float) -> float:
     return float(waveform.row @ waveform.states(np.array([time]))[0][0])
 
 
+def slope(waveform: Waveform, time: float) -> float:
+    """The derivative at ``time`` (s), V/s or A/s; at a corner that after it."""
+    if isinstance(waveform, FrequencyModulation):
+        return waveform.slope(time)
+    return float(waveform.row @ waveform.system @ waveform.states(np.array([time]))[0][0])
+
+
 LINE = np.array([[0.0, 1.0], [0.0, 0.0]])
 """Generator of straight lines, of value and slope."""
 
@@ -383,6 +390,13 @@ class FrequencyModulation:
         angle = self.carrier * times + self.phases[0] + self.index * np.sin(self.signal * times + self.phases[1])
         state = (self.offset + self.amplitude * np.sin(angle))[:, None]
         return state, np.full_like(state, abs(self.offset) + abs(self.amplitude))
+
+    def slope(self, time: float) -> float:
+        """The derivative at ``time`` (s), V/s or A/s."""
+        within = self.signal * time + self.phases[1]
+        angle = self.carrier * time + self.phases[0] + self.index * math.sin(within)
+        rate = self.carrier + self.index * self.signal * math.cos(within)
+        return self.amplitude * math.cos(angle) * rate
 
 
 class Schedule(NamedTuple):

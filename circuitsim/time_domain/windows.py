@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state
+from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state, first_value
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 
@@ -82,31 +82,27 @@ def near(modes, m, states, length, since, z):
 
 
 @jit()
-def state_at(fixed, modes, decays, m, states, piece, length, since, z):
-    """The state ``since`` s after the beginning of a window."""
+def state_at(fixed, modes, decays, m, states, piece, length, since, z, y, later):
+    """The state ``since`` s after the beginning of a window; the decaying parts there are filled in as ``later``."""
     if not fixed.decays:
         return near(modes, m, states, length, since, z)
     s = fixed.system.shape[0]
-    found = decay_state(decays, m, s, z, piece, since / length)
+    found = decay_state(decays, m, s, z, y, piece, since / length, later)
     put(moved(fixed.system, fixed.radius, since, z[:s]), found[:s])
     return found
 
 
 @jit()
-def refined(fixed, modes, decays, m, states, piece, length, z, row, time, size, now):
-    """A root of row · z by Newton's method from ``time`` s after the beginning, and the estimate of its error, s."""
-    error = 0.0
+def refined(fixed, modes, decays, m, states, piece, length, z, y, event, time, size, now):
+    """A root of a waveform of events by Newton's method from ``time`` s after the beginning, and the estimate of its
+    error, s."""
+    error, later = 0.0, np.empty(y.size)
     for _ in range(3):
-        found = state_at(fixed, modes, decays, m, states, piece, length, time, z)
-        value, slope = 0.0, 0.0
-        for i in range(z.size):
-            if row[i] == 0.0:
-                continue
-            rate = 0.0
-            for j in range(z.size):
-                rate += modes.system[m, i, j] * found[j]
-            value += row[i] * found[i]
-            slope += row[i] * rate
+        found = state_at(fixed, modes, decays, m, states, piece, length, time, z, y, later)
+        if fixed.decays:
+            value, slope = part_slope(decays, modes, m, fixed.system, event, found, later)
+        else:
+            value, slope = state_slope(modes, m, event, found)
         if slope >= 0.0:
             return time, error
         step = -value / slope
@@ -118,6 +114,36 @@ def refined(fixed, modes, decays, m, states, piece, length, z, row, time, size, 
         if abs(step) <= 1e-15 * (now + time) or abs(step) * modes.radius[m] <= QUADRATIC:
             break
     return time, error
+
+
+@jit()
+def state_slope(modes, m, event, z):
+    """A waveform of events and its slope."""
+    value, slope, row = 0.0, 0.0, modes.slack[m, event]
+    for i in range(z.size):
+        if row[i] != 0.0:
+            rate = 0.0
+            for j in range(z.size):
+                rate += modes.system[m, i, j] * z[j]
+            value += row[i] * z[i]
+            slope += row[i] * rate
+    return value, slope
+
+
+@jit()
+def part_slope(decays, modes, m, system, event, z, y):
+    """The same from decaying parts."""
+    s, many, row = system.shape[0], decays.many[m], decays.slack[m, event]
+    value, slope = first_value(decays.slack_whole[m, event], row, modes.slack[m, event], many, s, z, y), 0.0
+    for i in range(s):
+        for j in range(s):
+            slope += row[i] * system[i, j] * z[j]
+    for c in range(many):
+        rate = -decays.rate[m, c] * y[c]
+        for j in range(s):
+            rate += decays.drive[m, c, j] * z[j]
+        slope += row[s + c] * rate
+    return value, slope
 
 
 @jit()

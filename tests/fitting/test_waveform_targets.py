@@ -218,3 +218,19 @@ def test_what_acts_over_time_alone_is_refused_at_rest(tmp_path: Path, capsys: py
     assert "no effect" in capsys.readouterr().err
     with pytest.raises(NetlistError, match="its bounds"):
         read_roles(read_deck_text(LOWPASS.replace("D1.vfwd", "D1.vfwd min=1 max=2")))
+
+
+def test_a_deck_with_a_junction_diode(tmp_path: Path) -> None:
+    """The gradient of the implicit method is that of the loss."""
+    text = LOWPASS.replace("D(Vfwd=0.3 Ron=10 Roff=1Meg)", "D(IS=1n N=1.8 RS=1)").replace("D1.vfwd S1.ron", "D1.n")
+    data = written(tmp_path, "m.csv", "measurement,target\nmean,0.5\ntop,0.3\n")
+    fit = fit_of(text, data)
+    rng = np.random.default_rng(0)
+    gradients, _ = fit.gradient([fit.samples], rng)
+    assert gradients is not None and fit.timed.names == ["R1", "D1.n", "C1"]
+    values, ends = fit.values(), []
+    direction = np.array([0.5, 0.7, -0.3])
+    for share in (-1e-2, 1e-2):
+        run = fit.run(0, values * np.exp(share * direction))
+        ends.append(fit.loss(0, run).value)
+    assert gradients["logarithm"] @ direction == pytest.approx((ends[1] - ends[0]) / 2e-2, rel=2e-3)

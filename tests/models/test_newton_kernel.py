@@ -115,7 +115,8 @@ def test_the_law_by_number_is_that_of_the_model() -> None:
             assert law(row, volts) == type(device).junction(device.row(), volts)
 
 
-def test_threads_and_blocks_of_batches_give_the_same_bits() -> None:
+def test_threads_and_blocks_of_batches_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
     circuit = mesh(5, 0.5, 1)
     solver = circuitsim.batched(circuit, ["V0"], [("n0_0", "n2_2")])
     volts = np.random.default_rng(0).uniform(-20.0, 20.0, (70, 1))

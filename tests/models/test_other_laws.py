@@ -14,6 +14,7 @@ import circuitsim
 from circuitsim import netlist
 from circuitsim.errors import InfeasibleError, NetlistError, UnboundedError
 from circuitsim.models import MODELS
+from circuitsim.models.smooth import SmoothDevice
 
 ROOT = Path(__file__).parents[2]
 Law = Callable[[float], float]
@@ -74,6 +75,16 @@ def test_energy(name: str) -> None:
         steps = np.linspace(0.0, volts, 20_001)
         integral = np.trapezoid([law(v) for v in steps.tolist()], steps)
         assert device.energy(volts) == pytest.approx(integral, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_currents_at_many_voltages(name: str) -> None:
+    model, own, law = LAWS[name]
+    device = netlist.loads(f"t\nV1 in 0 0\nD1 in 0 x {own}\n.model x {model}\n").device_of("D1")
+    if isinstance(device, SmoothDevice):
+        volts = np.linspace(-13.0, 13.0, 522).reshape(2, -1)
+        expected = np.array([law(v) for v in volts.ravel().tolist()]).reshape(2, -1)
+        np.testing.assert_allclose(device.junction_currents(volts), expected, rtol=1e-12)
 
 
 def test_the_limiter() -> None:

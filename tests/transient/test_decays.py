@@ -66,7 +66,8 @@ def _pairs(circuit: Circuit) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_parts_make_up_the_system(seed: int) -> None:
-    """A = −shape λ start and B = shape drive + what no resistor moves, of capacitors alone."""
+    """Of capacitors alone: slopes of the states from those of the parts and of the sources; branch currents from parts
+    and sources as from states and sources."""
     circuit, waves, _, switches = draw_switched(seed)
     kept = Circuit()
     arrays, names = circuit.arrays(), circuit.node_names
@@ -81,11 +82,22 @@ def test_parts_make_up_the_system(seed: int) -> None:
         assert found is not None
         assert (found.rate >= 0.0).all()
         size = max(1.0, np.abs(mode.system).max())
-        off = found.shape @ (found.rate[:, None] * found.start) + mode.system[:k, :k]
+        start, drift = found.start[:, :k], mode.system[k:, k:]
+        off = found.shape @ (found.rate[:, None] * start) + mode.system[:k, :k]
         assert np.abs(off).max(initial=0.0) < 1e-12 * size
-        free = found.start.any(axis=1)
-        assert np.abs(found.start[free] @ found.shape[:, free] - np.eye(int(free.sum()))).max(initial=0.0) < 1e-12
-        assert np.abs(found.shape @ found.drive - mode.system[:k, k:]).max(initial=0.0) < 1e-12 * size
+        free = start.any(axis=1)
+        assert np.abs(start[free] @ found.shape[:, free] - np.eye(int(free.sum()))).max(initial=0.0) < 1e-12
+        driven = found.shape @ (found.drive - found.rate[:, None] * found.start[:, k:]) + found.along @ drift
+        assert np.abs(driven - mode.system[:k, k:]).max(initial=0.0) < 1e-12 * size
+        if found.resistors.size:
+            large = max(1.0, np.abs(mode.current).max())
+            s = len(drift)
+            over_states = found.current[:, s:] @ found.start
+            assert np.abs(over_states[:, :k] - mode.current[:, :k]).max(initial=0.0) < 1e-12 * large
+            by_source = over_states[:, k:] + found.current[:, :s]
+            assert np.abs(by_source - mode.current[:, k:]).max(initial=0.0) < 1e-12 * large
+            by_current = found.lift @ mode.current[found.resistors]
+            assert np.abs((by_current - found.start)[found.rate > 0.0]).max(initial=0.0) < 1e-12 * large
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-9, 1e-3, 1.0, 7.0])

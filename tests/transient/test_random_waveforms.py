@@ -145,3 +145,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ladder.resistor("R1", lower, "0", 1e6)
     with pytest.raises(ConvergenceError, match=r"sets of conducting diodes .* --method implicit"):
         transient(ladder, 0.1, {"V1": Sine(0.0, 10.0, 50.0)}, {})
+    monkeypatch.setattr("circuitsim.time_domain.library.LARGEST", 2_000_000_000)
+    monkeypatch.setattr("circuitsim.time_domain.course.MEMORY", 100_000)
+    with pytest.raises(ConvergenceError, match=r"events do not fit into memory"):
+        transient(ladder, 10.0, {"V1": Sine(0.0, 10.0, 50.0)}, {}, points=11)

@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.time_domain import StepCircuit, Switch, settling_energy
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
@@ -150,3 +151,56 @@ def test_what_never_settles() -> None:
         settling_energy(step, np.array([[5.0]]))
     with pytest.raises(UsageError, match="samples are"):
         settling_energy(StepCircuit(low_pass(), ["V1"], ["v(out)"]), np.zeros((2, 3)))
+
+
+def clipped(smooth: bool) -> Circuit:
+    """Two inputs, two nodes with diodes to ground, an output."""
+    circuit = Circuit("clipped")
+    for source, node in (("V1", "a"), ("V2", "b")):
+        circuit.voltage_source(source, node, "0", 0.0)
+    ohms = {"ah": 1e3, "bh": 2e3, "ag": 3e3, "bg": 1e3, "ho": 2e3, "go": 1e3, "o0": 1e4}
+    for (first, second), value in ohms.items():
+        circuit.resistor(f"R{first}{second}", first, second, value)
+    for k, node in enumerate("hg"):
+        if smooth:
+            circuit.device(f"D{k}", node, "0", JunctionDiode(**{"is": 1e-9, "n": 1.8}))
+        else:
+            circuit.diode(f"D{k}", node, "0")
+    return circuit
+
+
+CAPACITANCES = {"h": 1e-12, "g": 2e-12, "o": 1e-12}
+
+
+def test_the_implicit_method_as_the_exact_one() -> None:
+    samples = [[1.0, -2.0], [-1.0, 0.4]]
+    rows = [
+        settling_energy(StepCircuit(clipped(False), ["V1", "V2"], ["v(o)"], CAPACITANCES, method=method), samples).rows
+        for method in ("implicit", "exact")
+    ]
+    for ours, exact in zip(*rows):
+        assert ours.time == pytest.approx(exact.time, rel=1e-3)
+        assert ours.delivered == pytest.approx(exact.delivered, rel=1e-4)
+        assert ours.final == pytest.approx(exact.final, abs=1e-6)
+
+
+def test_junction_diodes_against_an_integrator() -> None:
+    """scipy's Radau method on the three nodes."""
+    row = settling_energy(StepCircuit(clipped(True), ["V1", "V2"], ["v(o)"], CAPACITANCES), [[2.0, 1.0]]).rows[0]
+    thermal = 1.8 * 1.38064852e-23 * 300.15 / 1.6021766208e-19
+
+    def rate(_: float, y: np.ndarray) -> list[float]:
+        h, g, o, _ = y
+        diodes = [1e-9 * math.expm1(min(v / thermal, 100.0)) for v in (h, g)]
+        sources = (2.0 - h) / 1e3 + (2.0 - g) / 3e3, (1.0 - h) / 2e3 + (1.0 - g) / 1e3
+        at_h = (2.0 - h) / 1e3 + (1.0 - h) / 2e3 - (h - o) / 2e3 - diodes[0]
+        at_g = (2.0 - g) / 3e3 + (1.0 - g) / 1e3 - (g - o) / 1e3 - diodes[1]
+        at_o = (h - o) / 2e3 + (g - o) / 1e3 - o / 1e4
+        return [at_h / 1e-12, at_g / 2e-12, at_o / 1e-12, 2.0 * sources[0] + sources[1]]
+
+    found = solve_ivp(rate, (0.0, 1e-7), [0.0] * 4, "Radau", dense_output=True, rtol=1e-10, atol=1e-22)
+    times = np.linspace(0.0, 1e-8, 200_001)
+    off = np.abs(found.sol(times)[2] - found.y[2, -1]) > 0.01 * found.y[2, -1]
+    expected = times[np.flatnonzero(off)[-1]]
+    assert row.time == pytest.approx(expected, rel=1e-3)
+    assert row.delivered == pytest.approx(float(found.sol(row.time)[3]), rel=1e-4)

@@ -1,0 +1,216 @@
+"""Kernels: decaying parts at a time, with their errors: where a mode begins, what they become, which signs follow.
+
+A part follows from the states, where errors are those of the voltages, or from the resistors' currents, which do not
+jump while the states do not: the one with the smaller error counts. So a small current beside large voltages keeps its
+digits from one mode to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim._jit import jit
+from circuitsim.time_domain.roots import ORDERS, VALUE
+
+STATE = 1e-14
+"""Error of a state against its scale."""
+DERIVATIVE = 100.0
+"""A derivative counts as zero up to so many times what the states' errors can make of it."""
+ROUNDING = 3e-16
+"""Of the singular vectors by which parts follow from currents."""
+AGREE = 10.0
+"""Currents that are off the states' by more than so many errors have jumped."""
+
+
+class Carried(NamedTuple):
+    """The decaying parts of a run where it is; empty where a circuit has none.
+
+    Attributes
+    ----------
+    y, error : (c,) float arrays
+        Of the mode, and their errors.
+    current, current_error : (e,) float arrays
+        Of the resistors at the end of the window before, A.
+    x_error : (q,) float array
+        Errors of capacitor voltages and inductor currents: each has its own, not that of the largest.
+    holds : (1,) bool array
+        Whether these hold still: neither states nor sources have jumped.
+    mode : (1,) int array
+    """
+
+    y: np.ndarray
+    error: np.ndarray
+    current: np.ndarray
+    current_error: np.ndarray
+    x_error: np.ndarray
+    holds: np.ndarray
+    mode: np.ndarray
+
+
+def nothing_carried(parts: int, elements: int, storing: int) -> Carried:
+    """Room for so many parts, elements and storing elements."""
+    (y, error), (current, off) = np.zeros((2, parts)), np.zeros((2, elements))
+    return Carried(y, error, current, off, np.zeros(storing), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64))
+
+
+@jit()
+def begun(decays, m, z, z_error, before, carried, y, error, of_states):
+    """Fill in the parts (c,) of mode ``m`` at its beginning, and their errors.
+
+    Returns whether the currents before hold.
+
+    Parameters
+    ----------
+    decays : Decays
+    m : int
+    z, z_error : (N,) float arrays
+        State vector and its errors.
+    before : Carried
+    carried : bool
+        Whether its currents hold still where states do not jump.
+    y, error, of_states : (c,) float arrays
+        Parts, their errors, and the errors that they have where they follow from the states.
+    """
+    carrying = 0.0
+    for e in range(before.current.size):
+        carrying += decays.weight[m, e] * abs(before.current[e])
+    many, by_current, of_current = decays.many[m], np.zeros(y.size), np.zeros(y.size)
+    for p in range(many):
+        y[p], error[p] = 0.0, 0.0
+        for j in range(z.size):
+            y[p] += decays.start[m, p, j] * z[j]
+            error[p] += abs(decays.start[m, p, j]) * z_error[j]
+        of_states[p] = error[p]
+        if not carried:
+            continue
+        of_current[p] = ROUNDING * carrying / math.sqrt(decays.rate[m, p]) if decays.rate[m, p] > 0.0 else 0.0
+        for e in range(before.current.size):
+            flow = before.current[e]
+            by_current[p] += decays.lift[m, p, e] * flow
+            of_current[p] += abs(decays.lift[m, p, e]) * (before.current_error[e] + STATE * abs(flow))
+        if decays.rate[m, p] > 0.0 and abs(by_current[p] - y[p]) > AGREE * (error[p] + of_current[p]):
+            carried = False
+    if carried:
+        for p in range(many):
+            if decays.rate[m, p] > 0.0 and of_current[p] < error[p]:
+                y[p], error[p] = by_current[p], of_current[p]
+    return carried
+
+
+@jit()
+def stays_zero(row, w, w_size, many, y, error, of_states):
+    """Whether a current that was zero is so but for errors of the states; what it misses goes into the errors of the
+    parts, by its least change of them."""
+    s, value, size, off = w.size, 0.0, 0.0, 0.0
+    for j in range(s):
+        value += row[j] * w[j]
+        off += abs(row[j]) * STATE * w_size[j]
+    for p in range(many):
+        value += row[s + p] * y[p]
+        off += abs(row[s + p]) * of_states[p]
+        size += row[s + p] * row[s + p]
+    if abs(value) > AGREE * off:
+        return False
+    if size > 0.0:
+        for p in range(many):
+            error[p] += abs(value * row[s + p]) / size
+    return True
+
+
+@jit()
+def aged(decays, m, w_size, before, y, error, time):
+    """Errors (c,) of the parts ``time`` s later, when they are no more ``before`` but ``y``."""
+    for p in range(decays.many[m]):
+        pushed = 0.0
+        for j in range(w_size.size):
+            pushed += abs(decays.drive[m, p, j]) * STATE * w_size[j]
+        rate = decays.rate[m, p]
+        left = math.exp(-rate * time)
+        error[p] *= left
+        error[p] += STATE * max(abs(before[p]), abs(y[p])) + pushed * ((1.0 - left) / rate if rate > 0.0 else time)
+
+
+@jit()
+def state_errors(decays, modes, m, s, z, w, before, y, x_error):
+    """Take the errors (q,) of the states ``z``: shares of all that a window added up for them."""
+    for i in range(modes.size[m]):
+        size = abs(z[s + i])
+        for j in range(s):
+            size += abs(decays.along[m, i, j] * (z[j] - w[j]))
+        for p in range(decays.many[m]):
+            size += abs(decays.shape[m, i, p] * (y[p] - before[p]))
+        place = modes.place[m, i]
+        x_error[place] = max(x_error[place], STATE * size)
+
+
+@jit()
+def currents_of(decays, m, resistors, w, w_size, before, missed):
+    """Fill in the currents of all resistors, and their errors; ``missed`` is what the current of a diode that turns off
+    is off zero."""
+    s = w.size
+    for e in resistors:
+        flow, off = 0.0, missed
+        for j in range(s):
+            flow += decays.current[m, e, j] * w[j]
+            off += abs(decays.current[m, e, j]) * STATE * w_size[j]
+        for p in range(decays.many[m]):
+            flow += decays.current[m, e, s + p] * before.y[p]
+            off += abs(decays.current[m, e, s + p]) * before.error[p]
+        before.current[e], before.current_error[e] = flow, off
+
+
+@jit()
+def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, sign):
+    """As `circuitsim.time_domain.germs.signs`, from the decaying parts: their derivatives come one by one."""
+    many, system, n = decays.many[m], modes.system[m], s + decays.many[m]
+    change, wrong = np.empty(n), np.empty(n)
+    for j in range(s):
+        change[j], wrong[j] = z[j], z_error[j]
+    for p in range(many):
+        change[s + p], wrong[s + p] = y[p], error[p]
+    reach = np.zeros(s)
+    for p in range(many):
+        for j in range(s):
+            reach[j] = max(reach[j], abs(decays.drive[m, p, j]) * math.sqrt(decays.rate[m, p]))
+    for k in range(ORDERS + 1):
+        share, all_known, moving = (noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)), True, False
+        for j in range(n):
+            moving |= change[j] != 0.0 or wrong[j] != 0.0
+        for d in range(sign.size):
+            if sign[d] != 0.0:
+                continue
+            found, magnitude = 0.0, 0.0
+            if k > 0 or decays.slack_whole[m, d]:
+                for j in range(n):
+                    found += decays.slack[m, d, j] * change[j]
+                    magnitude += abs(decays.slack[m, d, j]) * wrong[j]
+            else:
+                for j in range(z.size):
+                    found += modes.slack[m, d, j] * z[j]
+                    magnitude += abs(modes.slack[m, d, j]) * z_error[j]
+            if abs(found) > share * magnitude and not (k == 0 and zero[d]):
+                order[d], sign[d] = k, math.copysign(1.0, found)
+            else:
+                all_known = False
+        if all_known or k == ORDERS or not moving:
+            return
+        later, off = np.zeros(n), np.zeros(n)
+        for j in range(n):
+            wrong[j] += STATE * abs(change[j])
+        for i in range(s):
+            for j in range(s):
+                later[i] += system[i, j] * change[j]
+                off[i] += abs(system[i, j]) * wrong[j]
+        for p in range(many):
+            later[s + p] = -decays.rate[m, p] * change[s + p]
+            off[s + p] = decays.rate[m, p] * wrong[s + p]
+            for j in range(s):
+                later[s + p] += decays.drive[m, p, j] * change[j]
+                off[s + p] += abs(decays.drive[m, p, j]) * wrong[j]
+                # What drives a part is a share of what drives all: their relative errors are equal.
+                if decays.rate[m, p] > 0.0:
+                    off[s + p] += reach[j] / math.sqrt(decays.rate[m, p]) * STATE * abs(change[j])
+        change, wrong = later, off
