@@ -151,7 +151,7 @@ class DeepHopfieldNetwork:
         free = self.block.relax(x, None, self._start(size))
         distance = free.output - target
         metrics = {
-            "cost": 0.5 * float((distance**2).sum()) / size,
+            "loss": 0.5 * float((distance**2).sum()) / size,
             "error": float((free.output.argmax(axis=1) != labels).mean()),
             "residual": float(free.residual.max()),
         }

@@ -95,12 +95,16 @@ class Engine:
         self.samples = -(-batch // 4) * 4
         self.layout = lay_out(architecture.units)
         self.memory = allocate(self.layout, self.samples, self.dtype)
+        # Small matrices of one hidden layer are never shared: nothing more to compile for them.
+        shared = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.update_parts.size > 2
+        self.shared = threads > 1 and (shared or self.layout.several is not None)
         self.pending, self.changed = False, True
         nudges = strengths(learning.variant, learning.beta)
         lower, upper = min(nudges) < 0, max(nudges) > 0
+        # Whole numbers are of another type: the kernels would be compiled again.
         self.rule = steps.Rule(
-            self.samples, learning.sweeps, learning.nudged_sweeps, learning.tolerance, learning.beta, lower, upper,
-            architecture.input_gain,
+            self.samples, learning.sweeps, learning.nudged_sweeps, float(learning.tolerance), float(learning.beta),
+            lower, upper, float(architecture.input_gain),
         )  # fmt: skip
 
     def set(self, parameters: Mapping[str, np.ndarray]) -> None:
@@ -282,7 +286,7 @@ class Engine:
         return Images(np.empty(none, np.uint8), images), rows
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
-        if self.threads == 1:
+        if not self.shared:
             return kernel(*arguments, None)
         from circuitsim._jit import with_threads
 

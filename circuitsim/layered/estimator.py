@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,10 +19,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
-from circuitsim.training import SGD, Callback, Constant, Exponential, Schedule, Trainer, TrainingPlan
+from circuitsim.training import SGD, Callback, Constant, EarlyStopping, Exponential, Schedule, Trainer, TrainingPlan
 from circuitsim.training.class_codes import class_codes
 from circuitsim.training.sample_weight import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
+
+GAIN, PIXELS = 100.0, 784
+"""The published gain, of MNIST's pixels."""
 
 
 class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -29,8 +35,9 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     ----------
     hidden : sequence of int
         Units of the hidden layers.
-    input_gain : float
-        A: volts for an input of one.
+    input_gain : float, optional
+        A: volts for an input of one. 100 √(features / 784) if not given: a hidden unit is a mean of its inputs, and
+        MNIST is learnt with 100.
     scale_inputs : bool
         Map each feature linearly from its range in ``fit`` to [−1, 1], unless all features lie in [−1, 1] already.
     learning_rate_init : float or sequence of float
@@ -42,7 +49,10 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     method : {"ep", "bp", "implicit"}
         How gradients are found.
     batch_size, max_iter : int
-        Samples in a step; passes over the data.
+        Samples in a step; most passes over the data.
+    tol, n_iter_no_change : float, int
+        `fit` ends when the loss, V², has not fallen by ``tol`` in so many passes, and warns (ConvergenceWarning) if
+        ``max_iter`` passes do not get there. With a ``tol`` of 0 there are ``max_iter`` passes, without a warning.
     rate_decay : float
         Factor on the learning rates after each epoch.
     dtype : {"float32", "float64"}
@@ -78,14 +88,16 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self,
         hidden: Sequence[int] = (100,),
         *,
-        input_gain: float = 100.0,
+        input_gain: float | None = None,
         scale_inputs: bool = True,
         learning_rate_init: float | Sequence[float] = 0.006,
         beta: float = 0.1,
         sweeps: int = 4,
         method: str = "ep",
         batch_size: int = 4,
-        max_iter: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        n_iter_no_change: int = 10,
         rate_decay: float = 0.99,
         dtype: str = "float32",
         random_state: Any = None,
@@ -101,6 +113,8 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.method = method
         self.batch_size = batch_size
         self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
         self.rate_decay = rate_decay
         self.dtype = dtype
         self.random_state = random_state
@@ -149,7 +163,16 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             )
         if not continues:
             self._measure(X)
-        self._train(X, labels, weight, self.max_iter, Exponential(self.rate_decay), continues)
+        level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if self.tol else None
+        callbacks = list[Callback](self.callbacks) + ([] if level is None else [level])
+        self._train(X, labels, weight, self.max_iter, Exponential(self.rate_decay), continues, callbacks)
+        if level is not None and self.n_iter_ == self.max_iter and not level(self.history_):
+            warnings.warn(
+                f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
+                f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "
+                "raise max_iter or tol; tol=0 makes all passes without this warning",
+                ConvergenceWarning, stacklevel=2,
+            )  # fmt: skip
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> DRNClassifier:
@@ -184,19 +207,19 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         passes = 0 if first else self.n_iter_
         if first:
             self._measure(X)
-        self._train(X, labels, weight, 1, Constant(), not first, passes)
+        self._train(X, labels, weight, 1, Constant(), not first, self.callbacks, passes)
         self.n_iter_ = passes + 1
         return self
 
     def _train(
         self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, passes: int, schedule: Schedule,
-        continues: bool, made: int = 0,
+        continues: bool, callbacks: Sequence[Callback], made: int = 0,
     ) -> None:
         """Some passes, after those already made."""
         seed = int(check_random_state(self.random_state).randint(2**31)) + made
         units = (X.shape[1], *self.hidden, len(self.classes_))
         learner = LayeredLearner(
-            Architecture(self.network_.architecture.units if continues else units, self.input_gain),
+            Architecture(self.network_.architecture.units if continues else units, self._gain(X.shape[1])),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
         )  # fmt: skip
@@ -204,7 +227,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
         plan = TrainingPlan(passes, self.batch_size, seed, SGD(self._rates()), schedule)
         data = (self._scaled(X), labels) if weight is None else (self._scaled(X), labels, weight)
-        outcome = Trainer(learner, data, plan, callbacks=self.callbacks).train()
+        outcome = Trainer(learner, data, plan, callbacks=callbacks).train()
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         self.network_ = DeepResistiveNetwork(
             learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
@@ -233,8 +256,15 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                                           "sweeps": self.network_.sweeps.free}  # fmt: skip
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
-        architecture = Architecture(tuple(facts["units"]), self.input_gain)
+        architecture = Architecture(tuple(facts["units"]), self._gain(facts["units"][0]))
         self.network_ = DeepResistiveNetwork(architecture, arrays, sweeps=facts["sweeps"], tolerance=0.0)
+
+    def _gain(self, features: int) -> float:
+        if self.input_gain is None:
+            return GAIN * math.sqrt(features / PIXELS)
+        if not isinstance(self.input_gain, Real):
+            raise ValueError(f"input_gain must be a finite number above zero or None, not {self.input_gain!r}")
+        return float(self.input_gain)
 
     def _measure(self, X: np.ndarray) -> None:
         """Set centre and scale of the inputs."""

@@ -10,7 +10,7 @@ from circuitsim.layered.learner import LayeredLearner
 
 
 class Evaluation:
-    """Test error and cost for the history, with the seconds they took.
+    """Test error and loss for the history, with the seconds they took.
 
     Parameters
     ----------
@@ -23,13 +23,13 @@ class Evaluation:
         self.learner, self.images, self.labels = learner, images, labels
 
     def __call__(self, rng: np.random.Generator) -> dict[str, float]:
-        """``test_error`` (share of wrong answers), ``test_cost`` (mean ½‖v − y‖²), ``test_seconds``."""
+        """``test_error`` (share of wrong answers), ``test_loss`` (mean ½‖v − y‖²), ``test_seconds``."""
         begun = time.perf_counter()
         outputs = self.learner.outputs(self.images).astype(float)
         wrong = outputs.argmax(axis=1) != self.labels
         outputs[np.arange(len(outputs)), self.labels] -= 1
         return {
             "test_error": float(wrong.mean()),
-            "test_cost": float(0.5 * (outputs**2).sum() / len(outputs)),
+            "test_loss": float(0.5 * (outputs**2).sum() / len(outputs)),
             "test_seconds": round(time.perf_counter() - begun, 3),
         }

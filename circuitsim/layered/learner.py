@@ -77,7 +77,7 @@ class LayeredLearner:
     ) -> dict[str, np.ndarray]:
         """Train on images (bytes, 255 for one, or floats) and labels (int64).
 
-        The metrics are ``cost``, ``train_error`` and ``residual``, all at the free state before each step, and with
+        The metrics are ``loss``, ``error`` and ``residual``, all at the free state before each step, and with
         equilibrium propagation ``kink_share``, the share of hidden units whose diode changes between the phases.
 
         Parameters
@@ -116,7 +116,7 @@ class LayeredLearner:
         else:
             some = [rows[start : start + batch] for start in range(0, len(rows), batch)]
             metrics = np.array([self._step(images, labels, weight, part, weights, biases) for part in some])
-        return dict(zip(("cost", "train_error", "residual", "kink_share"), metrics.T))
+        return dict(zip(("loss", "error", "residual", "kink_share"), metrics.T))
 
     def _checked_in_turn(self, rows: int, samples: int) -> None:
         """Once an epoch: hold β against the least conductance that the outputs have with all hidden units free."""
@@ -205,7 +205,7 @@ class LayeredLearner:
         target[np.arange(count), labels[rows]] = 1
         error = output - target
         factor = np.ones((count, 1)) if weight is None else weight[rows][:, None]
-        cost = float(0.5 * (factor * error.astype(float) ** 2).sum() / count)
+        loss = float(0.5 * (factor * error.astype(float) ** 2).sum() / count)
         wrong = float((output.argmax(axis=1) != labels[rows]).mean())
         residual = float(energy.residual(constants, free).max())
         share = (factor / count).astype(dtype)
@@ -217,7 +217,7 @@ class LayeredLearner:
             gradient = baselines.implicit(energy, free, error * share)
         engine.apply(gradient, rates, bias_rates)
         engine.set_states(free.layers)
-        return cost, wrong, residual
+        return loss, wrong, residual
 
     def _upper(self, given: Drive) -> tuple[LayeredEnergy, list[np.ndarray], list[np.ndarray]]:
         """The energy of all layers with these inputs, matrices of layers 2..L, linear terms of the layers."""

@@ -20,6 +20,15 @@ Value = float | int | bool
 Row = dict[str, Value]
 
 
+FORMER = {"cost": "loss", "train_error": "error", "test_cost": "test_loss"}
+"""Columns of layered networks in runs and models of earlier versions, and their names today."""
+
+
+def current_names(row: Mapping[str, Value]) -> Row:
+    """A row with today's names of columns."""
+    return dict(row) if "loss" in row else {FORMER.get(name, name): value for name, value in row.items()}
+
+
 class History:
     """Rows with the same columns, appended one at a time.
 
@@ -51,8 +60,8 @@ class History:
             _append(self.directory / self.CSV, _csv_text([row], header=len(self.rows) == 1))
 
     def restart(self, rows: list[Row]) -> None:
-        """Replace all rows by ``rows``: the history of a checkpoint (or none)."""
-        self.rows = [dict(row) for row in rows]
+        """Replace all rows by ``rows``: the history of a checkpoint (or none), former names of columns replaced."""
+        self.rows = [current_names(row) for row in rows]
         if self.directory is not None:
             atomic_write(self.directory / self.LINES, "".join(map(_json_line, self.rows)).encode())
             atomic_write(self.directory / self.CSV, _csv_text(self.rows, header=bool(self.rows)).encode())

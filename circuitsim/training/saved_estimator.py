@@ -28,11 +28,14 @@ OTHER_NAMES = {
 """Names of other classes and libraries, and scikit-learn's or this package's."""
 
 
-WHOLE = {"max_iter": 0, "batch_size": 1, "n_components": 1}
+WHOLE = {"max_iter": 0, "batch_size": 1, "n_components": 1, "n_iter_no_change": 1}
 """Parameters that are whole numbers, and their least values."""
 
 POSITIVE = ("gain", "swing")
 """Parameters that are finite and above zero."""
+
+TOLERANCE = "tol"
+"""A parameter that is finite and not negative."""
 
 
 class SavedEstimator:
@@ -115,6 +118,9 @@ class SavedEstimator:
             value = parameters.get(name, 1.0)
             if not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
                 raise ValueError(f"{name} must be a finite number above zero, not {value!r}")
+        tolerance = parameters.get(TOLERANCE, 0.0)
+        if not isinstance(tolerance, Real) or not 0.0 <= float(tolerance) < math.inf:
+            raise ValueError(f"{TOLERANCE} must be a finite number of at least zero, not {tolerance!r}")
         callbacks = parameters.get("callbacks", ())
         if not isinstance(callbacks, (list, tuple)) or not all(callable(one) for one in callbacks):
             raise ValueError(f"callbacks is a list of functions of the history, such as [callback], not {callbacks!r}")

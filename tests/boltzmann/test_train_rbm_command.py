@@ -50,7 +50,7 @@ def test_without_out_nothing_is_written(tmp_path, monkeypatch, capsys):
 def test_adaptive_k_persistent_chains_and_grey_images(tmp_path, capsys):
     write_mnist(tmp_path)
     words = ["train", "rbm", "--data-dir", str(tmp_path), "--epochs", "1", "--hidden", "8", "--grey"]
-    assert main([*words, "--persistent", "4", "--k-max", "3", "--out", str(tmp_path / "o")]) == 0
+    assert main([*words, "--persistent", "4", "--k-max", "3", "--no-pictures", "--out", str(tmp_path / "o")]) == 0
     printed = capsys.readouterr()
     assert "784 visible and 8 hidden units, persistent CD, k from 1 to 3, 12 samples" in printed.out
     assert "vacuous: no gradient exceeds 1" in printed.out
@@ -126,7 +126,7 @@ def test_a_number_that_is_none_is_bad_usage(capsys):
 
 
 def test_an_occupied_directory_and_a_contradicting_resumption(tmp_path, capsys):
-    out = ["--out", str(tmp_path / "run")]
+    out = ["--out", str(tmp_path / "run"), "--no-pictures"]
     assert main([*SMALL, "--epochs", "1", *out]) == 0
     capsys.readouterr()
     assert main([*SMALL, "--epochs", "1", *out]) == 2
@@ -146,7 +146,7 @@ def test_an_occupied_directory_and_a_contradicting_resumption(tmp_path, capsys):
 
 def test_a_corrupted_checkpoint_is_named(tmp_path, capsys):
     out = tmp_path / "run"
-    assert main([*SMALL, "--epochs", "1", "--out", str(out)]) == 0
+    assert main([*SMALL, "--epochs", "1", "--no-pictures", "--out", str(out)]) == 0
     capsys.readouterr()
     whole = (out / "checkpoint.npz").read_bytes()
     (out / "checkpoint.npz").write_bytes(whole[: len(whole) // 2])
@@ -164,7 +164,8 @@ def test_divergence_is_an_answer_not_a_traceback(tmp_path, capsys):
     assert message.startswith("error: training diverged: ") and message.count("\n") == 1
 
 
-LONG = [*SMALL, "--epochs", "6000", "--evaluate-every", "500", "--k-max", "4", "--momentum", "0.5", "--persistent", "3"]
+LONG = [*SMALL, "--epochs", "3600", "--evaluate-every", "300", "--k-max", "4", "--momentum", "0.5", "--persistent", "3"]
+LONG += ["--no-pictures"]
 
 
 def _start(out, *more):
@@ -208,7 +209,7 @@ def test_interrupted_by_hand_and_resumed_it_is_the_same_run_bit_for_bit(tmp_path
     assert errors.startswith("interrupted after ")
     assert errors.endswith(f"saved in {out}; continue with circuitsim train resume --out {out}\n")
     assert 0 < len(_rows(out)) < 12
-    assert main(["train", "resume", "--out", str(out)]) == 0
+    assert main(["train", "resume", "--out", str(out), "--no-pictures"]) == 0
     _same(out, uninterrupted)
 
 
@@ -221,6 +222,6 @@ def test_killed_and_resumed_it_is_the_same_run_bit_for_bit(tmp_path, uninterrupt
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert not (out / "model.npz").exists()
-    assert main(["train", "resume", "--out", str(out)]) == 0
+    assert main(["train", "resume", "--out", str(out), "--no-pictures"]) == 0
     _same(out, uninterrupted)
     assert not list(out.glob("*.part"))

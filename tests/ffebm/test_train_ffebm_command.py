@@ -73,11 +73,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_chain_from_toml_trains_and_resumes_bit_for_bit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "ffebm", "--config", "ffebm.toml", "--out", "whole", "--epochs", "3"]) == 0
     assert "test error" in capsys.readouterr().out
-    assert main(["train", "ffebm", "--config", "ffebm.toml", "--out", "parts", "--epochs", "1"]) == 0
+    assert main(["train", "ffebm", "--config", "ffebm.toml", "--out", "parts", "--epochs", "1", "--no-pictures"]) == 0
     (folder / "block.cir").unlink()  # the run holds its deck
     (folder / "ffebm.toml").unlink()
     capsys.readouterr()
-    assert main(["train", "resume", "--out", "parts", "--epochs", "3"]) == 0
+    assert main(["train", "resume", "--out", "parts", "--epochs", "3", "--no-pictures"]) == 0
     assert "cosine" not in capsys.readouterr().err  # from lr to lr-final, which are the same
     for name in ("model.npz", "learning.png", "history.csv", "checkpoint.npz"):
         assert (folder / "whole" / name).is_file(), name
@@ -88,7 +88,8 @@ def test_a_chain_from_toml_trains_and_resumes_bit_for_bit(folder: Path, capsys: 
 
 
 def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "ffebm", "--dataset", "digits", "--epochs", "3", "--out", str(tmp_path)]) == 0
+    words = ["--dataset", "digits", "--epochs", "3", "--no-pictures", "--out", str(tmp_path)]
+    assert main(["train", "ffebm", *words]) == 0
     rows = (tmp_path / "history.csv").read_text().splitlines()
     names, last = rows[0].split(","), rows[-1].split(",")
     assert float(last[names.index("test_error")]) < 0.15
@@ -170,10 +171,10 @@ def test_blocks_that_do_not_add_up_are_refused() -> None:
 
 
 def test_a_cosine_over_more_epochs_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["train", "ffebm", "--dataset", "digits", "--samples", "64", "--out", str(tmp_path)]
+    words = ["train", "ffebm", "--dataset", "digits", "--samples", "64", "--no-pictures", "--out", str(tmp_path)]
     assert main([*words, "--epochs", "2"]) == 0
     capsys.readouterr()
-    assert main(["train", "resume", "--epochs", "4", "--out", str(tmp_path)]) == 0
+    assert main(["train", "resume", "--epochs", "4", "--no-pictures", "--out", str(tmp_path)]) == 0
     # cos² of half the angle: π/2 · 2/4 in place of π/2 · 2/2.
     note = "the cosine schedule now ends at epoch 4, before at 2: the factor on the learning rate in epoch 3 is 0.5 in "
     assert note + "place of 0" in capsys.readouterr().err

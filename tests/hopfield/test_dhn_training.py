@@ -187,8 +187,8 @@ def test_the_command(tmp_path, capsys):
     ]  # fmt: skip
     assert json.loads((whole / "config.json").read_text())["options"]["beta"] == 0.2
     # Stopped after an epoch and resumed, it is the same run: the states at which batches start are in the checkpoint.
-    assert main([*SMALL, "--sweeps", "12", "--epochs", "1", "--out", str(halves)]) == 0
-    assert main(["train", "resume", "--epochs", "2", "--out", str(halves)]) == 0
+    assert main([*SMALL, "--sweeps", "12", "--epochs", "1", "--no-pictures", "--out", str(halves)]) == 0
+    assert main(["train", "resume", "--epochs", "2", "--no-pictures", "--out", str(halves)]) == 0
     assert _rows(halves) == _rows(whole)
     assert (halves / "model.npz").read_bytes() == (whole / "model.npz").read_bytes()
     net = DeepHopfieldNetwork.load(whole / "model.npz")

@@ -50,7 +50,7 @@ def test_a_run_that_was_stopped_continues_bit_for_bit(tmp_path, method: str) -> 
     again = trainer.train().history
     assert all((bits(whole)[name] == array).all() for name, array in bits(second).items())
     for a, b in zip(history.rows, again.rows):
-        assert all(a[name] == b[name] for name in ("cost", "train_error", "residual", "updates"))
+        assert all(a[name] == b[name] for name in ("loss", "error", "residual", "updates"))
 
 
 def _directory(tmp_path) -> RunDirectory:
@@ -80,7 +80,7 @@ def test_all_methods_learn() -> None:
     for method in ("ep", "bp", "implicit"):
         one = learner(method)
         rows = Trainer(one, (x[:80], y[:80]), plan(12, 3e-3)).train().history.rows
-        assert rows[-1]["cost"] < 0.9 * rows[0]["cost"]
+        assert rows[-1]["loss"] < 0.9 * rows[0]["loss"]
         assert rows[-1]["train_seconds"] > 0
 
 
@@ -113,7 +113,7 @@ def test_the_command_trains_and_resumes(tmp_path, capsys) -> None:
     printed = capsys.readouterr()
     assert printed.out.startswith("DRN-XS: layers 64-100-10, inputs doubled and times 30, ep, digits, 1437 samples\n")
     assert "test error" in printed.out and "learning.png" in printed.out
-    assert main(["train", "resume", "--out", str(out), "--epochs", "3", "--threads", "2"]) == 0
+    assert main(["train", "resume", "--out", str(out), "--epochs", "3", "--threads", "2", "--no-pictures"]) == 0
     rows = [json.loads(line) for line in (out / "history.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert rows[-1]["test_error"] < 0.2 and rows[-1]["rate_factor"] == pytest.approx(0.99**2)
@@ -121,7 +121,7 @@ def test_the_command_trains_and_resumes(tmp_path, capsys) -> None:
     network = DeepResistiveNetwork.load(out / "model.npz")
     assert network.architecture.units == (64, 100, 10) and network.sweeps.free == 4
     straight = tmp_path / "straight"
-    assert main([*COMMAND, "--epochs", "3", "--out", str(straight)]) == 0
+    assert main([*COMMAND, "--epochs", "3", "--no-pictures", "--out", str(straight)]) == 0
     other = DeepResistiveNetwork.load(straight / "model.npz")
     assert all((other.parameters[name] == array).all() for name, array in network.parameters.items())
 

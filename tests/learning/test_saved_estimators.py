@@ -81,7 +81,7 @@ def test_weights_of_a_deep_resistive_network(method: str) -> None:
     expected = repeated.decision_function(x)
     np.testing.assert_allclose(model.decision_function(x), expected, rtol=0, atol=1e-8)
     assert np.abs(plain.fit(x, classes).decision_function(x) - expected).max() > 1e-4
-    assert model.history_.column("cost") == pytest.approx(repeated.history_.column("cost"), rel=1e-9)
+    assert model.history_.column("loss") == pytest.approx(repeated.history_.column("loss"), rel=1e-9)
     with pytest.raises(ValueError, match="weight"):
         plain.partial_fit(x, classes, sample_weight=-weight)
 

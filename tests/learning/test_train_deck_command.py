@@ -51,7 +51,8 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-TRAIN = ["train", "circuit", "net.cir", "--data", "data.csv", "--batch", "4", "--split", "0.25"]
+DRAWN = ["train", "circuit", "net.cir", "--data", "data.csv", "--batch", "4", "--split", "0.25"]
+TRAIN = [*DRAWN, "--no-pictures"]
 
 
 def rows_of(directory) -> list[dict]:
@@ -61,7 +62,7 @@ def rows_of(directory) -> list[dict]:
 
 
 def test_from_a_deck_to_a_trained_deck(here, capsys) -> None:
-    assert main([*TRAIN, "--epochs", "30", "--out", "run"]) == 0
+    assert main([*DRAWN, "--epochs", "30", "--out", "run"]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith(
         "a network with a diode between free nodes: 2 inputs, 2 outputs, 8 trainable elements; "
@@ -125,7 +126,7 @@ def test_classes_and_cross_entropy(here, capsys) -> None:
     rows = [f"{a},{b},{'up' if a > b else 'down'}\n" for a, b, *_ in values]
     (here / "c.csv").write_text("V1,V2,class\n" + "".join(rows))
     words = ["train", "circuit", "net.cir", "--data", "c.csv", "--epochs", "30", "--out", "run"]
-    words += ["--outputs", "v(p) v(out,q)"]
+    words += ["--no-pictures", "--outputs", "v(p) v(out,q)"]
     assert main(words) == 0
     rows = rows_of(here / "run")
     assert rows[-1]["loss"] < rows[0]["loss"] and 0 <= rows[-1]["error"] <= 1
@@ -137,7 +138,7 @@ def test_classes_and_cross_entropy(here, capsys) -> None:
 def test_a_configuration_file(here, capsys) -> None:
     text = 'deck = "net.cir"\ndata = "data.csv"\nepochs = 3\nbatch = 5\noptimizer = "sgd"\nlr = 1e-7\n'
     (here / "my.toml").write_text(text)
-    assert main(["train", "circuit", "--config", "my.toml", "--epochs", "2", "--out", "run"]) == 0
+    assert main(["train", "circuit", "--config", "my.toml", "--epochs", "2", "--out", "run", "--no-pictures"]) == 0
     options = json.loads((here / "run/config.json").read_text())["options"]
     assert (options["epochs"], options["batch"], options["optimizer"], options["lr"]) == (2, 5, "sgd", 1e-7)
     (here / "bad.toml").write_text("epochs = = 3\n")
@@ -178,7 +179,7 @@ def test_refusals(here, words, message, capsys) -> None:
 
 def test_uncertified_states_are_never_used(here, capsys) -> None:
     impossible = ["--tolerance", "1e-300", "--epochs", "2", "--out"]
-    assert main([*TRAIN[:7], *impossible, "run"]) == 3
+    assert main([*DRAWN[:7], *impossible, "run"]) == 3
     told = capsys.readouterr().err
     assert "steps were skipped" in told and "nothing was learned: all 6 steps" in told
     rows = rows_of(here / "run")
@@ -186,7 +187,7 @@ def test_uncertified_states_are_never_used(here, capsys) -> None:
     before, after = (netlist.load(here / name) for name in ("net.cir", "run/trained.cir"))
     assert rows[-1]["updates"] == 0
     assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
-    assert main([*TRAIN[:7], *impossible, "other", "--uncertified", "stop"]) == 3
+    assert main([*DRAWN[:7], *impossible, "other", "--uncertified", "stop"]) == 3
     assert "have no state certified to the tolerance" in capsys.readouterr().err
 
 
@@ -230,7 +231,7 @@ def test_killed_or_interrupted_and_resumed_it_is_the_same_run_bit_for_bit(here, 
     assert process.returncode == 130 and errors.startswith("interrupted after ")
     for out in ("killed", "stopped"):
         assert 0 < len(rows_of(here / out)) < 20
-        assert main(["train", "resume", "--out", out]) == 0
+        assert main(["train", "resume", "--out", out, "--no-pictures"]) == 0
         same_run(here, out)
 
 

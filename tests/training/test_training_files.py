@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from circuitsim.training import CheckpointError, History, ProgressLine, RunDirec
 from circuitsim.training import checkpoint as checkpoint_module
 from circuitsim.training import history as history_module
 from circuitsim.training.checkpoint import copy_into, pack, unpack
+from circuitsim.training.counters import Counters
 from circuitsim.training.curves import uncertified_line
 
 
@@ -286,3 +288,17 @@ def test_a_summary_names_samples_without_a_certified_state() -> None:
     line = "not certified   50.7 % of the samples of the last epoch"
     assert uncertified_line({"uncertified_fraction": 0.507}, 16) == [line]
     assert uncertified_line({"uncertified_fraction": 0.0}, 16) == uncertified_line({}, 16) == []
+
+
+def test_former_names_of_columns_are_replaced():
+    row = {"epoch": 1, "cost": 0.5, "train_error": 0.25, "test_error": 0.3, "test_cost": 0.6}
+    today = {"epoch": 1, "loss": 0.5, "error": 0.25, "test_error": 0.3, "test_loss": 0.6}
+    history = History()
+    history.restart([row])
+    assert history.rows == [today] and list(history.rows[0]) == list(today)
+    history.restart([today, {"loss": 1.0, "cost": 2.0}])  # a measured quantity of a user
+    assert history.rows == [today, {"loss": 1.0, "cost": 2.0}]
+    saved = {"epoch": 1, "batch": 2, "update": 2, "skipped": 0, "summed": 2, "sums": {"cost": 1.0, "train_error": 0.5}}
+    usual = {item.name: getattr(Counters(), item.name) for item in fields(Counters)}
+    known = {name: value for name, value in saved.items() if name in usual}
+    assert Counters.read({**usual, **known}).sums == {"loss": 1.0, "error": 0.5}

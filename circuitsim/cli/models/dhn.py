@@ -144,7 +144,7 @@ def _draw(directory: Path, history: History) -> list[Path]:
         return []
     panels = {
         "error": ["error", "test_error"],
-        "cost": ["cost"],
+        "loss": ["loss"],
         "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
         KINKS: ["kink_share"],
         UNCERTIFIED: ["uncertified_fraction"],

@@ -137,8 +137,8 @@ def _draw(directory: Path, history: History) -> list[Path]:
     if not history.rows:
         return []
     panels = {
-        "error, share of samples": ["train_error", "test_error"],
-        "cost, V²": ["cost", "test_cost"],
+        "error, share of samples": ["error", "test_error"],
+        "loss, V²": ["loss", "test_loss"],
         "relative residual": ["residual"],
         **({KINKS: ["kink_share"]} if "kink_share" in history.rows[0] else {}),
     }
@@ -152,8 +152,8 @@ def _summary(history: History) -> list[str]:
     row = history.rows[-1]
     return [
         f"test error      {100 * row['test_error']:.2f} %",
-        f"training error  {100 * row['train_error']:.2f} % (as it went, before each step)",
-        f"cost            {row['cost']:.5f} V² (mean of ½‖v − y‖² before each step)",
+        f"training error  {100 * row['error']:.2f} % (as it went, before each step)",
+        f"loss            {row['loss']:.5f} V² (mean of ½‖v − y‖² before each step)",
         f"residual        {row['residual']:.1e} (relative, of hidden units at the free state)",
         f"training        {row['train_seconds']:.3g} s for the last row's epochs, test {row['test_seconds']:.2g} s",
     ]

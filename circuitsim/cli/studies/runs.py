@@ -15,6 +15,12 @@ from circuitsim.training.history import Row
 
 R = TypeVar("R")
 
+COMPILED = (
+    "those of a run's first epoch include the compilation of kernels where no cache holds them (circuitsim warm-up "
+    "makes it ahead)"
+)
+"""What pages say of seconds."""
+
 
 class Case(NamedTuple):
     """One run of a study, for any process.

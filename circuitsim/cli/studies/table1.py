@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from circuitsim.cli.studies.runs import Case, run_cases, train_run, write_results
+from circuitsim.cli.studies.runs import COMPILED, Case, run_cases, train_run, write_results
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
@@ -113,7 +113,8 @@ def page_of(results: list[DrnRun]) -> str:
         "",
         "± is the deviation between runs. Errors are those after the last epoch trained; the training error is taken "
         "as it goes, before each step. Seconds per epoch are of training alone, the median over epochs and runs, "
-        "on whatever else the machine was doing; the paper's are its wall clock over its epochs, tests included.",
+        f"on whatever else the machine was doing, and {COMPILED}; the paper's are its wall clock over its epochs, "
+        "tests included.",
         "",
     ]
     return "\n".join(lines)
@@ -136,7 +137,7 @@ def _line(runs: list[DrnRun]) -> str:
         f"{epochs[0] if len(epochs) == 1 else f'{epochs[0]}–{epochs[-1]}'} of {preset.epochs}",
         f"{paper['error']:.2f} ± {paper['spread']:.2f}",
         _spread([100 * run.history[-1]["test_error"] for run in runs]),
-        _spread([100 * run.history[-1]["train_error"] for run in runs]),
+        _spread([100 * run.history[-1]["error"] for run in runs]),
         f"{theirs:.0f}", f"{ours:.3g}", f"{theirs / ours:.3g}" if runs[0].dataset == PUBLISHED else "–",
         f"{statistics.median(float(row['test_seconds']) for run in runs for row in run.history):.2g}",
     ]  # fmt: skip
@@ -163,7 +164,7 @@ def _table(results: list[DrnRun]) -> str:
     """One row a run and epoch."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = ("epoch", "test_error", "test_cost", "train_error", "cost", "residual", "train_seconds", "test_seconds")
+    columns = ("epoch", "test_error", "test_loss", "error", "loss", "residual", "train_seconds", "test_seconds")
     writer.writerow(["network", "method", "seed", "dataset", *columns])
     for run in results:
         for row in run.history:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from circuitsim.cli.studies.runs import Case, run_cases, train_run, write_results
+from circuitsim.cli.studies.runs import COMPILED, Case, run_cases, train_run, write_results
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
@@ -134,7 +134,7 @@ def page_of(results: Sequence[TrainedRun], size: str, samples: int | None = None
             paper.time, _clock(sum(row["seconds"] for row in last) / len(last)),
         ]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", f"Times here are those of whole runs; {COMPILED}.", ""])
 
 
 def _spread(values: Sequence[float]) -> str:

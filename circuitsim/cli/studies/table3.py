@@ -176,8 +176,7 @@ def _title(model: str) -> str:
 
 def _training_error(run: DhnRun) -> float:
     """Share of wrong answers on the training data during the last epoch."""
-    row = run.history[-1]
-    return float(row["error"] if "error" in row else row["train_error"])
+    return float(run.history[-1]["error"])
 
 
 def _spread(values: list[float]) -> str:
@@ -197,14 +196,13 @@ def _table(results: list[DhnRun]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = [f"convergence_sweeps_{state}_{of}" for state in ("free", "nudged") for of in ("median", "max")]
-    writer.writerow(["model", "seed", "epoch", "test_error", "train_error", "residual", "seconds", *names])
+    writer.writerow(["model", "seed", "epoch", "test_error", "error", "residual", "seconds", *names])
     for run in results:
         for row in run.history:
             last = row is run.history[-1]
             counts = [f(x) for x in (run.free, run.nudged) for f in (np.median, np.max)] if last else [""] * 4
-            error = row["error"] if "error" in row else row["train_error"]
             writer.writerow(
-                [run.model, run.seed, row["epoch"], row["test_error"], f"{error:.9g}", f"{row['residual']:.4g}",
+                [run.model, run.seed, row["epoch"], row["test_error"], f"{row['error']:.9g}", f"{row['residual']:.4g}",
                  row["seconds"], *counts]
             )  # fmt: skip
     return text.getvalue()
