@@ -15,7 +15,8 @@ on one thread (`version_worker.py`; time on the wall tells of the machine's othe
 
 The ratio is old / new, above one where new is faster: the median over rounds of neighbouring processes, and the least
 and the largest of them beside it; *of the fastest* compares the fastest process of each (for loaded machines). A
-version compiles its kernels in a first process, which is told, not timed. Whatever fails is a row with its text.
+version compiles its kernels before, by ``circuitsim warm-up`` where it has that, and in a first process of each group;
+that is reported, not compared. Whatever fails is a row with its text.
 """
 
 from __future__ import annotations
@@ -71,14 +72,26 @@ def groups(asked: str, sizes: list[int]) -> list[list[str]]:
     return [cases for cases in found if cases]
 
 
+def environment(tree: Path) -> dict[str, str]:
+    """The environment of a process of one version, on one thread."""
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    return {**os.environ, "PYTHONPATH": str(tree), **threads}
+
+
+def compile_kernels(tree: Path) -> None:
+    """Compile all kernels of a version: otherwise one process may run interpreted what the next one runs compiled."""
+    if (tree / "circuitsim" / "cli" / "warm_up.py").exists():
+        command = [sys.executable, "-m", "circuitsim", "warm-up", "-q"]
+        subprocess.run(command, env=environment(tree), check=True, cwd=tree)
+
+
 def measured(tree: Path, cases: list[str], budget: float) -> tuple[Times, dict[str, str]]:
     """Times of the cases in a process of one version, and what failed."""
-    environment = os.environ | {"PYTHONPATH": str(tree)} | dict.fromkeys(
-        ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
-    )  # fmt: skip
     command = [sys.executable, str(HERE / "version_worker.py"), str(tree), str(budget), *cases]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT)
+        done = subprocess.run(
+            command, env=environment(tree), capture_output=True, text=True, check=False, timeout=LIMIT
+        )  # fmt: skip
         out, said = done.stdout, done.stderr
     except subprocess.TimeoutExpired as error:
         out = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
@@ -155,6 +168,7 @@ def compare(names: list[str], trees: list[Path], options: argparse.Namespace) ->
     before, compiling = load(), []
     for tree in trees:
         began = time.perf_counter()
+        compile_kernels(tree)
         for cases in wanted:
             measured(tree, cases, 0.0)
         compiling.append(f"{time.perf_counter() - began:.0f} s")

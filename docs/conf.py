@@ -7,6 +7,7 @@ Pages are the Markdown files of this folder and the notebooks in `notebooks`. Th
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import io
 import os
@@ -142,8 +143,32 @@ def escape_marks(app: object, what: str, name: str, of: object, options: object,
             lines[k] = _MARKS.sub(lambda found: found[1] or f"\\{found[2] or found[3]}", line)
 
 
+def keep_templates() -> None:
+    """Have templates of docstrings compiled once: numpydoc makes an environment of its own for each docstring."""
+    from jinja2.bccache import Bucket, BytecodeCache
+    from jinja2.sandbox import SandboxedEnvironment
+    from numpydoc import docscrape_sphinx
+
+    kept: dict[str, bytes] = {}
+
+    class Compiled(BytecodeCache):
+        """In memory."""
+
+        def load_bytecode(self, bucket: Bucket) -> None:
+            """Take what was compiled before."""
+            if bucket.key in kept:
+                bucket.bytecode_from_string(kept[bucket.key])
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            """Keep what was compiled."""
+            kept[bucket.key] = bucket.bytecode_to_string()
+
+    docscrape_sphinx.SandboxedEnvironment = functools.partial(SandboxedEnvironment, bytecode_cache=Compiled())
+
+
 def setup(app: Any) -> None:
     """Write the reference before the pages are read."""
+    keep_templates()
     app.connect("autodoc-process-docstring", escape_marks, priority=100)
     write_reference(Path(__file__).parent / "reference")
     write_commands(Path(__file__).parent / "reference")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from circuitsim.netlist import limits
@@ -34,6 +35,14 @@ class Points(Sequence[float]):
             return [self[k] for k in range(*item.indices(self._count))]
         k = range(self._count)[item]
         return self._stop if k == self._count - 1 else self._at(k)
+
+    def __iter__(self) -> Iterator[float]:
+        # A value in a row costs a third of one at an index.
+        start, step, digits = self._start / 4, self._step / 4, self._digits
+        if abs(digits) >= 290 or self._count < 2:
+            return (self[k] for k in range(self._count))
+        inner = (round(4 * (start + k * step), digits) + 0.0 for k in range(1, self._count - 1))
+        return chain((self._at(0),), inner, (self._stop,))
 
     def __repr__(self) -> str:
         return f"<{self._count} points from {exact(self[0])} to {exact(self[-1])}>"

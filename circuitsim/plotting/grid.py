@@ -137,18 +137,21 @@ class Grid:
         starts, ends = points[self.edges[:, 0]], points[self.edges[:, 1]]
         middle = (starts + ends) / 2
         p, q = starts[own], ends[own]
-        of_starts, of_ends = _turn(p, q, starts), _turn(p, q, ends)
-        of_first, of_second = _turn(starts, ends, p), _turn(starts, ends, q)
+        m, k = len(starts), own.size
+        of = _turn(p, q, np.concatenate([starts, ends, points]))
+        of_starts, of_ends = of[:, :m], of[:, m : 2 * m]
+        far = _turn(starts, ends, np.concatenate([p, q, points[list(moved)]]))
+        of_first, of_second = far[:, :k], far[:, k : 2 * k]
         crossings = np.count_nonzero((of_starts * of_ends < 0) & (of_first * of_second < 0).T)
         # The turn of a middle is the mean of those of the ends.
-        struck = _between(p, q, middle, of_starts + of_ends == 0) - own.size
-        covered = _between(p, q, points, _turn(p, q, points) == 0)
-        others = np.ones(len(self.edges), dtype=bool)
-        others[own] = False
-        if own.size < len(self.edges):
-            starts, ends, under = starts[others], ends[others], points[list(moved)]
-            struck += _between(starts, ends, middle[own], (of_first + of_second == 0)[others])
-            covered += _between(starts, ends, under, _turn(starts, ends, under) == 0)
+        struck = _between(p, q, middle, of_starts + of_ends == 0) - k
+        covered = _between(p, q, points, of[:, 2 * m :] == 0)
+        if k < m:
+            others = np.ones(m, dtype=bool)
+            others[own] = False
+            starts, ends, far = starts[others], ends[others], far[others]
+            struck += _between(starts, ends, middle[own], far[:, :k] + far[:, k : 2 * k] == 0)
+            covered += _between(starts, ends, points[list(moved)], far[:, 2 * k :] == 0)
         return CROSSING * crossings + COVERED * covered + STRUCK * struck
 
     def improve(self) -> None:
@@ -285,12 +288,15 @@ class Grid:
 
 def _turn(p: np.ndarray, q: np.ndarray, r: np.ndarray) -> np.ndarray:
     """On which side of the lines p→q the points r lie: (lines, points), 0 on the line."""
-    (x, y), (u, v) = p.T, (q - p).T
-    turn: np.ndarray = np.multiply.outer(u, r[:, 1]) - np.multiply.outer(v, r[:, 0])
-    return turn - (u * y - v * x)[:, None]
+    x, y, u, v = p[:, :1], p[:, 1:], q[:, :1] - p[:, :1], q[:, 1:] - p[:, 1:]
+    turn: np.ndarray = u * r[:, 1] - v * r[:, 0]
+    turn -= u * y - v * x
+    return turn
 
 
 def _between(p: np.ndarray, q: np.ndarray, r: np.ndarray, on_line: np.ndarray) -> int:
     """How many of the points r that are on a line p–q lie strictly between its ends."""
     line, point = on_line.nonzero()
-    return int(np.count_nonzero(((r[point] - p[line]) * (r[point] - q[line])).sum(1) < 0))
+    r = r[point]
+    away = (r - p[line]) * (r - q[line])
+    return int(np.count_nonzero(away[:, 0] + away[:, 1] < 0))
