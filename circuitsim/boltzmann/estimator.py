@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from circuitsim._scikit import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
 from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood

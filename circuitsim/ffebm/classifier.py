@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from circuitsim._arrays import to_numpy
+from circuitsim._scikit import (
+    BaseEstimator,
+    ClassifierMixin,
+    check_classification_targets,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining
 from circuitsim.ffebm.description import build, chain_arrays, describe_chain, restored_chain

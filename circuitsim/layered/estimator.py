@@ -9,13 +9,17 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import LabelEncoder
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from circuitsim._scikit import (
+    BaseEstimator,
+    ClassifierMixin,
+    ConvergenceWarning,
+    LabelEncoder,
+    check_classification_targets,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork

@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from circuitsim._scikit import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    check_classification_targets,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -66,3 +69,24 @@ def test_the_network_has_its_diodes_between_free_nodes() -> None:
     sources = {element.first for element in circuit if element.kind == "voltage source"} | {"0"}
     diodes = [element for element in circuit if element.kind == "ideal diode"]
     assert len(diodes) == 4 and all({d.first, d.second}.isdisjoint(sources) for d in diodes)
+
+
+@pytest.mark.parametrize(
+    ("package", "estimator"),
+    [
+        ("circuitsim.boltzmann", "ContrastiveDivergenceRBM"),
+        ("circuitsim.ffebm", "ChainClassifier"),
+        ("circuitsim.layered", "DRNClassifier"),
+        ("circuitsim.learning", "CircuitRegressor"),
+    ],
+)
+def test_without_scikit_learn_the_installation_command_is_named(monkeypatch, package, estimator) -> None:
+    parent = importlib.import_module(package)
+    home = getattr(parent, estimator).__module__
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "circuitsim._scikit")
+    monkeypatch.delitem(sys.modules, home)
+    monkeypatch.delattr(parent, home.split(".")[-1])
+    with pytest.raises(ImportError, match=r"need scikit-learn: pip install 'circuitsim-exact\[learn\]'"):
+        getattr(parent, estimator)

@@ -1,0 +1,37 @@
+"""The parts of scikit-learn that estimators are made of: an optional dependency, imported in this one place.
+
+Raises
+------
+ImportError
+    With the installation command, where scikit-learn is missing.
+"""
+
+try:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.preprocessing import LabelEncoder
+    from sklearn.utils import check_random_state
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise ImportError("estimators need scikit-learn: pip install 'circuitsim-exact[learn]'") from error
+
+__all__ = [
+    "BaseEstimator",
+    "ClassNamePrefixFeaturesOutMixin",
+    "ClassifierMixin",
+    "ConvergenceWarning",
+    "LabelEncoder",
+    "RegressorMixin",
+    "TransformerMixin",
+    "check_classification_targets",
+    "check_is_fitted",
+    "check_random_state",
+    "validate_data",
+]
