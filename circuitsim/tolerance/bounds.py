@@ -207,7 +207,8 @@ class Search:
             if only and left is None:
                 return high, None
         score[box.high <= box.low] = -1.0
-        return upper, (int(score.argmax()), only) if score.max() > 0.0 else None
+        # All derivatives can be zero at the centre alone.
+        return upper, (int(score.argmax()), only) if score.max() > 0.0 else self._widest(box)
 
     def _centre(self, state: State, g: np.ndarray, half: np.ndarray, s: np.ndarray, s_half: np.ndarray) -> Centre:
         self.systems += 1

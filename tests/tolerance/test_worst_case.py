@@ -98,6 +98,15 @@ def test_two_solves_take_all_resistances_up_or_down() -> None:
         circuitsim.worst_case(opposite, [], "dissipation")
 
 
+def test_a_derivative_of_exactly_zero_at_the_centre_ends_no_search() -> None:
+    """All numbers are sums of powers of two and both resistors are equal at the centre: nothing is rounded there."""
+    deck = read_deck_text("t\n.param d={flat(256)}\nV1 in 0 8\nR1 in 0 {1024+d}\nR2 in 0 {1024-d}\n")
+    current = circuitsim.worst_case(deck, [], "i(V1)")["i(V1)"]
+    assert current.least.value == pytest.approx(-8 / 512 / (1 - 0.25**2))
+    assert current.most.value == pytest.approx(-8 / 512)
+    assert current.most.value <= current.most.bound < 0.9999 * current.most.value
+
+
 def test_braess_bridge_is_not_rayleigh() -> None:
     """With drops, more conductance may mean less current: ANALYSES' bridge."""
     deck = "t\nV1 a 0 3\nR1 a b 1\nR4 c 0 1\nD1 a c d\nD2 b 0 d\nR5 b c 1k\n.model d D(ron=1m vfwd=1)\n"
