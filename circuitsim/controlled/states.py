@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.controlled.lemke import lemke
-from circuitsim.controlled.matrices import is_p_matrix
+from circuitsim.controlled.matrices import ROUNDING, is_p_matrix
 
 ALL = 12
 """Most diodes whose states are tried one by one."""
@@ -41,10 +41,21 @@ class Found(NamedTuple):
 def values(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """The basic variables (y where z is not basic), and the sizes of their terms; None for a singular basis."""
     table = np.where(basic, -m, np.eye(q.size))
-    if not np.linalg.cond(table) < 1.0 / CLEAR:
+    if _singular(np.linalg.svd(table, compute_uv=False)):
         return None
     found = np.linalg.solve(table, q)
     return found, sizes(q, m, basic, found)
+
+
+def _singular(singular_values: np.ndarray) -> np.ndarray:
+    """Whether matrices (…, d, d) with these singular values (…, d) are singular to rounding.
+
+    A single port has a condition of one whatever its entry is: entries are held against their rounding, too.
+    """
+    if not singular_values.shape[-1]:
+        return np.zeros(singular_values.shape[:-1], dtype=bool)
+    largest, least = singular_values[..., 0], singular_values[..., -1]
+    return np.asarray(~((least > CLEAR * largest) & (least > ROUNDING)))
 
 
 def sizes(q: np.ndarray, m: np.ndarray, basic: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -71,8 +82,8 @@ def enumerated(
     d = q.size
     basic = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
     tables = np.where(basic[:, None, :], -m, np.eye(d))
-    condition = np.linalg.cond(tables) if d else np.ones(1)
-    singular = ~(condition < 1.0 / CLEAR)
+    spectrum = np.linalg.svd(tables, compute_uv=False)
+    singular = _singular(spectrum)
     found: list[np.ndarray] = []
     regular = np.flatnonzero(~singular)
     solved = np.linalg.solve(tables[regular], np.broadcast_to(q, (regular.size, d))[..., None])[..., 0]
@@ -80,7 +91,8 @@ def enumerated(
     scale = np.abs(q) + z @ np.abs(m).T
     largest = np.abs(solved).max(axis=1, initial=0.0)
     scale = np.where(basic[regular], largest[:, None], scale)
-    rounding = 1e-15 * condition[regular] * largest
+    condition = spectrum[regular, 0] / spectrum[regular, -1] if d else np.ones(1)
+    rounding = 1e-15 * condition * largest
     good = (solved >= -CLEAR * scale - rounding[:, None]).all(axis=1)
     points: list[np.ndarray] = []
     for k in np.flatnonzero(good).tolist():
