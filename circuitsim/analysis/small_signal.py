@@ -24,6 +24,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Law
 from circuitsim.errors import ConvergenceError, UsageError
 
@@ -294,7 +295,7 @@ def _with_laws(circuit: Circuit, laws: Mapping[int, Law]) -> Circuit:
 
 
 def elementary_point(point: OperatingPoint) -> OperatingPoint:
-    """The operating point of the elementary elements.
+    """The operating point of the elementary elements, smooth devices as their tangents at this point.
 
     Raises
     ------
@@ -306,7 +307,34 @@ def elementary_point(point: OperatingPoint) -> OperatingPoint:
             "sensitivities of circuits with bidirectional amplifiers are not computed; circuitsim gradient has the "
             "derivatives of a loss"
         )
-    return point if point.elementary is None else point.elementary
+    inner = point.elementary
+    if inner is None or not point.junctions:
+        return point if inner is None else inner
+    return _touching(point, inner)
+
+
+def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
+    """The elementary point with tangents at the devices' own voltages and currents, in place of those of the last step
+    of Newton's method, which touch at the step before."""
+    from circuitsim.analysis.newton import smooth_devices, tangents
+
+    smooth = smooth_devices(point.circuit, expanded(point.circuit))
+    assert smooth is not None
+    _, first, second, value, _ = inner.circuit.arrays()
+    column, voltages = value.copy(), inner.voltages.copy()
+    currents, drops = inner.currents.copy(), inner.drops.copy()
+    tangents(smooth.start(point, inner).state(smooth), column, smooth)
+    for array, devices in ((currents, point.currents), (drops, point.drops)):
+        array[smooth.slope], array[smooth.touch] = 0.0, 0.0
+        array[smooth.rest] = devices[smooth.elements]
+    drops[smooth.touch] = drops[smooth.rest]
+    voltages[first[smooth.touch]] = voltages[second[smooth.touch]] + drops[smooth.touch]
+    made = OperatingPoint(
+        inner.circuit.with_column(column), voltages, currents, inner.intervals, inner.unique.copy(), inner.certificate,
+        inner.solver, inner.warnings, drops,
+    )  # fmt: skip
+    made.low = inner.low
+    return made
 
 
 __all__ = ["Adjoint", "Change", "SmallSignal", "Weights", "elementary_point"]

@@ -18,7 +18,7 @@ from circuitsim.controlled.elements import (
     voltage_by_voltage,
 )
 from circuitsim.errors import UsageError
-from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.models.junction_diode import BOLTZMANN, JunctionDiode
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
 from circuitsim.models.varistor import Varistor
 
@@ -248,3 +248,22 @@ def test_parameters_of_a_steep_law() -> None:
         value = circuit.device_of("D1").values()[name]
         ends = [circuitsim.solve(circuit.with_values({f"D1.{name}": value + sign * step}))["a"] for sign in (1, -1)]
         assert rows[f"D1.{name}"] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-7)
+
+
+@pytest.mark.parametrize("volts", [0.3, 1.0, 5.0, 40.0])
+def test_tangents_touch_at_the_operating_point(volts: float) -> None:
+    """Against the nodal equations' own derivative: the last step of Newton's method has tangents 1e-7 away."""
+    deck = (
+        f"t\nV1 in 0 {volts}\nR1 in a 1k\nD1 a b d\nR2 b 0 2k\nD2 a 0 d\nE1 e 0 b 0 2\nR3 e a 5k\n"
+        ".model d D(is=1e-14 n=1.2)\n"
+    )
+    point = circuitsim.solve(circuitsim.loads(deck))
+    a, b = point["a"], point["b"]
+    thermal = 1.2 * BOLTZMANN * 300.15
+    g1, g2 = (1e-14 / thermal * np.exp(u / thermal) for u in (a - b, a))
+    nodal = np.array([[1e-3 + g1 + g2 + 2e-4, -g1 - 4e-4], [-g1, g1 + 5e-4]])
+    by_source, by_load = np.linalg.solve(nodal, np.array([[1e-3, 0.0], [0.0, b / 4e6]]).T).T
+    found = circuitsim.sensitivity(point, "v(a) v(b)")
+    for k, output in enumerate(("v(a)", "v(b)")):
+        assert found[output, "V1"] == pytest.approx(by_source[k], rel=1e-10)
+        assert found[output, "R2"] == pytest.approx(by_load[k], rel=1e-10)
