@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, getcontext
+
 import numpy as np
 import pytest
 
 import circuitsim
 from circuitsim.analysis import small_circuit
+from circuitsim.certificate import current_scale, net_currents
+from circuitsim.engine.small.active_set import take_conductances
+from circuitsim.engine.small.currents import branch_currents, error_bound
+from circuitsim.engine.small.plan import plan
+from circuitsim.engine.small.workspace import fresh
+from circuitsim.engine.steps import contract_diodes
 
 
 @pytest.fixture
@@ -84,3 +92,98 @@ def test_batches_take_the_same_currents() -> None:
     assert batch.certified.all()
     for name in ("R1", "R5", "R6", "R7", "R8", "R9", "D1"):
         assert (batch.current(name) == 0.0).all()
+
+
+def decimal_ladder(series: np.ndarray, shunt: np.ndarray, fed: np.ndarray) -> tuple[list[Decimal], list[Decimal]]:
+    """Currents in the resistors between the nodes of a ladder and in those to ground, A, in sixty digits."""
+    getcontext().prec = 60
+    g, h = [1 / Decimal(r) for r in series.tolist()], [1 / Decimal(r) for r in shunt.tolist()]
+    pivot, right = [], []
+    for k, into in enumerate(fed.tolist()):
+        left = g[k - 1] if k else Decimal(0)
+        pivot.append(h[k] + left + (g[k] if k < len(g) else 0) - (left * left / pivot[-1] if k else 0))
+        right.append(Decimal(into) + (left * right[-1] / pivot[-2] if k else 0))
+    v = [right[-1] / pivot[-1]]
+    for k in range(len(g) - 1, -1, -1):
+        v.append((right[k] + g[k] * v[-1]) / pivot[k])
+    v.reverse()
+    return [c * (a - b) for c, a, b in zip(g, v, v[1:])], [c * a for c, a in zip(h, v)]
+
+
+def test_currents_of_long_ladders_are_proven_where_they_are(calls: list[str]) -> None:
+    n, rng = 4000, np.random.default_rng(6)
+    series, shunt = np.exp(0.5 * rng.standard_normal(n - 1)), 20.0 * np.exp(0.5 * rng.standard_normal(n))
+    fed = np.where(rng.random(n) < 0.1, rng.uniform(-0.1, 0.1, n), 0.0)
+    lines = ["ladder", *(f"R{k} {k + 1} {k + 2} {r!r}" for k, r in enumerate(series.tolist()))]
+    lines += [f"RS{k} {k + 1} 0 {r!r}" for k, r in enumerate(shunt.tolist())]
+    lines += [f"I{k} 0 {k + 1} {i!r}" for k, i in enumerate(fed.tolist()) if i]
+    point = circuitsim.solve(circuitsim.loads("\n".join(lines)))
+    assert "refine_once" not in calls
+    along, down = decimal_ladder(series, shunt, fed)
+    at_node = np.abs(np.array(down, dtype=float))
+    for k, i in enumerate(along):
+        at_node[k : k + 2] = np.maximum(at_node[k : k + 2], abs(float(i)))
+    for k, i in enumerate(along):
+        assert abs(point.current(f"R{k}") - float(i)) <= 1e-9 * max(at_node[k], at_node[k + 1])
+    for k, i in enumerate(down):
+        assert point.current(f"RS{k}") == pytest.approx(float(i), rel=1e-9)
+
+
+FLOATING = """sources off ground, diodes that conduct, weak and strong ties
+V1 a 0 3
+R1 a b 2
+V2 c b 1.5
+R2 c d 0.7
+D1 d e ideal
+R3 e 0 5
+R4 b e 11
+R5 d f 1e3
+R6 f 0 1e-3
+V3 g f -2
+R7 g e 40
+.model ideal D
+"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bound_on_errors_holds_and_is_near(seed: int) -> None:
+    circuit = circuitsim.loads(FLOATING)
+    kind, first, second, value, n = circuit.arrays()
+    exact = circuitsim.solve(circuit)
+    assert exact.current("D1") > 0.0
+    made = plan(kind, first, second, value, n, np.zeros(n, dtype=bool), 10_000)
+    space = fresh(made)
+    take_conductances(made, value, space)
+    closed, rng = np.ones(1, dtype=bool), np.random.default_rng(seed)
+    v = exact.voltages * (1.0 + 1e-7 * rng.standard_normal(n))
+    node = {name: k for k, name in enumerate(circuit.node_names)}
+    v[node["a"]], v[node["e"]] = 3.0, v[node["d"]]
+    v[node["c"]] = v[node["b"]] + 1.5 * (1.0 + 1e-8 * rng.standard_normal())
+    v[node["g"]] = v[node["f"]] - 2.0
+    space.low[:] = 0.0
+    contract_diodes(made, space, closed)
+    space.flow[0] = exact.current("D1") * (1.0 + 1e-7 * rng.standard_normal())
+    current = np.empty(kind.size)
+    branch_currents(made, kind, first, second, value, v, space.low, space.flow, space.need, current)
+    net_currents(first, second, current, space.at_node)
+    bound = error_bound(made, space, kind, first, second, value, closed, v, current)
+    local = np.maximum(space.at_node[1][first], space.at_node[1][second])
+    scale = [current_scale(abs(c), size) for c, size in zip(current.tolist(), local.tolist())]
+    of_currents = (np.abs(current - exact.currents) / scale).max()
+    of_potentials = np.abs((v - exact.voltages)[1:] / v[1:]).max()
+    worst = max(of_currents, of_potentials)
+    assert worst <= bound <= 100.0 * worst
+
+
+def test_bound_on_errors_is_infinite_where_it_says_nothing() -> None:
+    circuit = circuitsim.loads("one node\nI1 0 a 1\nR1 a 0 2\nR2 a b 1\nR3 b 0 3\n")
+    kind, first, second, value, n = circuit.arrays()
+    made = plan(kind, first, second, value, n, np.zeros(n, dtype=bool), 10_000)
+    space, none = fresh(made), np.zeros(0, dtype=bool)
+    v, current = np.array([0.0, 4.0 / 3.0, 1.0]), np.array([1.0, 2.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0])
+    for changed, finite in ((3.0, True), (-30.0, False)):
+        ohms = np.where(value == 3.0, changed, value)
+        take_conductances(made, ohms, space)
+        space.low[:] = 0.0
+        net_currents(first, second, current, space.at_node)
+        assert np.isfinite(error_bound(made, space, kind, first, second, ohms, none, v, current)) == finite

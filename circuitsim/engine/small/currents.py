@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.certificate import ROUNDING, branch_violations, current_scale, net_currents
-from circuitsim.circuit.elements import CURRENT, RESISTOR
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.double_double import SPLIT, add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.linear import substitute
@@ -172,11 +172,94 @@ def bounded(plan, space, first, second, current, v, left, total, least, ohms):
         if j < plan.n and left * ohms[j] > abs(v[k]) and largest[k] > 0.0:
             return False
     if not total < ACCURATE * least:
-        least = np.inf
-        for e in range(current.size):
-            if current[e] != 0.0:
-                least = min(least, current_scale(abs(current[e]), max(largest[first[e]], largest[second[e]])))
+        least = least_scale(first, second, current, largest)
     return total <= ACCURATE * least
+
+
+def least_scale(first, second, current, largest):
+    """The least `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node."""
+    least = np.inf
+    for e in range(current.size):
+        if current[e] != 0.0:
+            least = min(least, current_scale(abs(current[e]), max(largest[first[e]], largest[second[e]])))
+    return least
+
+
+def many(first, second, current, largest):
+    """Whether the rounding of the net currents alone is, in all, too much for the least current to be proven by it."""
+    total = 0.0
+    for k in range(largest.size):
+        total += ROUNDING * largest[k]
+    return total > ACCURATE * least_scale(first, second, current, largest)
+
+
+def error_bound(plan, space, kind, first, second, value, closed, v, current):
+    """Bound on the error of any current against its `circuitsim.certificate.current_scale`, and of any potential
+    against itself, from the net current of each node (``space.at_node``) where it is.
+
+    What is left over at the nodes, with one sign, leads to potentials that are bounds on the errors of all of them: no
+    entry of the inverse is negative. A resistor's current is off by at most its conductance times those of its ends, by
+    at most what is left over in all, and by at most √(P/R) where that has the power P. Errors of conducting diodes and
+    voltage constraints are sums of those beyond them. Infinite where some potential is not held, or a conductance
+    negative.
+    """
+    factor = refactor(plan, space, closed)
+    if factor < 0 or not space.held[factor]:
+        return np.inf
+    change, each, apart, error = space.change, space.work, space.w, space.need
+    forest, low, largest = contract_diodes(plan, space, closed), space.low, space.at_node[1]
+    last, total, power, bound = forest.last, 0.0, 0.0, 0.0
+    apart[:] = 0.0
+    for k in range(plan.tree_edge.size):  # voltages of sources that rounded potentials miss move all nodes they hold
+        e = plan.tree_edge[k]
+        a, b = first[e], second[e]
+        drop, rest = add(v[a], low[a], -v[b], -low[b])
+        apart[last[plan.coordinate[a]]] += abs(drop - (value[e] if kind[e] == VOLTAGE else 0.0) + rest)
+    for k in range(v.size):
+        error[k] = abs(space.at_node[0, k]) + ROUNDING * largest[k]
+    gather(plan, error, change)
+    change[plan.n] = 0.0
+    for j in range(plan.n):
+        change[j] += space.strength[j] * apart[last[j]]
+        each[j] = change[j]
+        total += change[j]
+    substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
+    for j in range(plan.n):
+        power += each[j] * change[j]
+    if not power < np.inf:
+        return np.inf
+    for k in range(v.size):
+        j = last[plan.coordinate[k]]
+        off = change[j] + apart[j]
+        if off > bound * abs(v[k]) and largest[k] > 0.0:
+            bound = off / abs(v[k]) if v[k] != 0.0 else np.inf
+    for r in range(space.g.size):
+        a, b, g, c = plan.resistor_first[r], plan.resistor_second[r], space.g[r], abs(current[plan.resistor[r]])
+        if g < 0.0:
+            return np.inf
+        i, j = last[plan.coordinate[a]], last[plan.coordinate[b]]
+        off = min(total, g * (change[i] + change[j]), np.sqrt(g * power)) if i != j else 0.0
+        off += g * (apart[i] + apart[j])
+        error[a] += off
+        error[b] += off
+        if c > 0.0 and off > bound * c:
+            bound = max(bound, off / current_scale(c, max(largest[a], largest[b])))
+    gather(plan, error, change)
+    for k in range(forest.node.size - 1, -1, -1):
+        d, u, w = forest.diode[k], forest.parent[k], forest.node[k]
+        a, b, off, c = plan.anode[d], plan.cathode[d], min(2.0 * total, change[w]), abs(space.flow[d])
+        error[a] += off
+        error[b] += off
+        change[u] += change[w]
+        if c > 0.0 and off > bound * c:
+            bound = max(bound, off / current_scale(c, max(largest[a], largest[b])))
+    for k in range(plan.tree_node.size - 1, -1, -1):
+        u, w, c = plan.tree_parent[k], plan.tree_node[k], abs(current[plan.tree_edge[k]])
+        off = min(2.0 * total, error[w])
+        error[u] += error[w]
+        if c > 0.0 and off > bound * c:
+            bound = max(bound, off / current_scale(c, max(largest[u], largest[w])))
+    return bound
 
 
 def measure(plan, space, kind, first, second, value, closed, ohms, v, current, worst, relative):
@@ -193,6 +276,7 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
         Potentials, V; improved where they are too coarse.
     """
     space.low[:] = 0.0
+    bound = np.inf
     least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     if total < np.inf and not (
@@ -202,11 +286,17 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
         if level(space.stubs, v):
             least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-        if not bounded(plan, space, first, second, current, v, worst[0], total, least, ohms) and correct(
-            plan, space, kind, first, second, value, closed, v, current
-        ):
-            worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    return branch_violations(
+        if not bounded(plan, space, first, second, current, v, worst[0], total, least, ohms):
+            if many(first, second, current, space.at_node[1]):  # a correction would not do: one may not be needed
+                bound = error_bound(plan, space, kind, first, second, value, closed, v, current)
+            if not bound <= ACCURATE and correct(plan, space, kind, first, second, value, closed, v, current):
+                worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
+    sharp = branch_violations(
         kind, first, second, value, value, v, space.low, space.stubs.still, current, space.at_node, total, worst,
         relative,
     )  # fmt: skip
+    if ACCURATE < sharp < np.inf:
+        if not bound <= ACCURATE:
+            bound = error_bound(plan, space, kind, first, second, value, closed, v, current)
+        sharp = min(sharp, bound)
+    return sharp
