@@ -68,8 +68,9 @@ def net_currents(branches, x, offset, net, size, at_net, at_size):
             at_size[q, c] += abs(flow)
 
 
-def rounded_residuals(injected, net, size, rounding, left, largest):
-    """What net currents leave of the injected ones with the rounding of both, A, and the largest magnitudes.
+def weighted_residuals(injected, net, size, rounding, weight, x, bound, largest):
+    """Weighted sums of what net currents leave of the injected ones with the rounding of both, A, and the largest
+    magnitudes.
 
     Parameters
     ----------
@@ -77,18 +78,29 @@ def rounded_residuals(injected, net, size, rounding, left, largest):
         Currents into the super-nodes, what resistors take from them, and sums of magnitudes, A.
     rounding : (n + 1,) float array
         Share of the magnitudes.
-    left : (n, c) float array
+    weight : (n, k) float array
+    x : (n + 1, c) float array
+        Potentials, V.
+    bound : (k, c) float array
         Filled.
-    largest : (c,) float array
-        Filled: of ``size``.
+    largest : (2, c) float array
+        Filled: of ``size``, A, and of ``x``, V.
     """
+    bound[:] = 0.0
     largest[:] = 0.0
+    left = np.empty(size.shape[1])
     for k in range(size.shape[0]):
-        for c in range(size.shape[1]):
-            largest[c] = max(largest[c], size[k, c])
-            if k < left.shape[0]:
+        for c in range(left.size):
+            largest[0, c] = max(largest[0, c], size[k, c])
+            largest[1, c] = max(largest[1, c], abs(x[k, c]))
+        if k < weight.shape[0]:
+            for c in range(left.size):
                 given = injected[k, c]
-                left[k, c] = abs(given - net[k, c]) + rounding[k] * (size[k, c] + abs(given))
+                left[c] = abs(given - net[k, c]) + rounding[k] * (size[k, c] + abs(given))
+            for j in range(weight.shape[1]):
+                share = weight[k, j]
+                for c in range(left.size):
+                    bound[j, c] += share * left[c]
 
 
 def drop_products(branches, x, offset, y, y_offset, found):

@@ -23,8 +23,12 @@ from circuitsim.engine.network import Wiring
 from circuitsim.program.structure import Structure
 from circuitsim.solvers.linear import Factored, LinearSolver
 
-ENTRIES = 3_000_000
-"""Entries of one block of responses: so many nodes times columns."""
+GROUP = 8
+"""Right-hand sides of one pass of a substitution (`circuitsim.solvers.laplacian.substitute`)."""
+
+ENTRIES = 1_000_000
+"""Entries of one block of responses: so many nodes times columns. Blocks of 3,000,000 take 1.3 times as long: each of
+their arrays is new memory."""
 EPSILON = 2.0**-52
 SAFETY = 1.01
 """For rounding in bounds: sums of positive numbers, right to many digits."""
@@ -63,7 +67,7 @@ class Reading(NamedTuple):
     size : (ports, c) float array
         Sum of the magnitudes that each is a sum of, at least `WEAK` times the largest voltage or current.
     bound : (k, c) float array
-        For each row of weights: bound on the sum of the errors of its ports' responses, for exact reading.
+        For each column of weights: bound on the sum of the errors of its ports' responses, for exact reading.
     """
 
     value: np.ndarray
@@ -110,8 +114,8 @@ class PortNetwork:
 
     @property
     def width(self) -> int:
-        """Responses to find side by side."""
-        return min(32, max(8, ENTRIES // (self.structure.n + 1)))
+        """Responses to find side by side: a multiple of those of one pass of a substitution."""
+        return GROUP * min(4, max(1, ENTRIES // GROUP // (self.structure.n + 1)))
 
     @cached_property
     def is_voltage(self) -> np.ndarray:
@@ -191,23 +195,22 @@ class PortNetwork:
         """Responses of all ports, with a bound on their errors from the residuals of Kirchhoff's current law.
 
         An error δ of the potentials with residual currents r changes the response of port p by φ_p · r, where φ_p are
-        the potentials at a unit drive of p (reciprocity): Σ_p |φ_p · r| ≤ ``weight`` · |r| for `weights` of the ports.
+        the potentials at a unit drive of p (reciprocity): Σ_p |φ_p · r| ≤ |r| · ``weight`` for `weights` of the ports.
         """
         drive, x, offset, injected = response
         net, size = np.zeros_like(x), np.zeros_like(x)
         at_net, at_size = np.zeros_like(offset), np.zeros_like(offset)
         count = self.branches.a.size * x.shape[1]
         kernel(flows.net_currents, count)(self.branches, x, offset, net, size, at_net, at_size)
-        left, flow = np.empty((self.structure.n, x.shape[1])), np.empty(x.shape[1])
-        kernel(flows.rounded_residuals, left.size)(injected, net, size, self._rounding, left, flow)
-        bound = SAFETY * (weight @ left)
+        bound, largest = np.empty((weight.shape[1], x.shape[1])), np.empty((2, x.shape[1]))
+        kernel(flows.weighted_residuals, x.size)(injected, net, size, self._rounding, weight, x, bound, largest)
         self._add_currents(drive, at_net, at_size)
         value, magnitude = np.zeros((2, *drive.shape))
         self._voltages(x, offset, value, magnitude)
         self._delivered(at_net, at_size, value, magnitude)
-        largest = np.abs(x).max(axis=0) + np.abs(offset).max(axis=0)
-        magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], flow, largest))
-        return Reading(value, magnitude, bound)
+        flow, volts = largest[0], largest[1] + np.abs(offset).max(axis=0)
+        magnitude = np.maximum(magnitude, WEAK * np.where(self.is_voltage[:, None], flow, volts))
+        return Reading(value, magnitude, SAFETY * bound)
 
     def products(self, one: Response, other: Response, found: np.ndarray) -> None:
         """Add Σ over columns of Δv Δv' of each resistor to ``found`` (resistors,), V²."""
@@ -216,7 +219,7 @@ class PortNetwork:
         )
 
     def weights(self, share: np.ndarray) -> np.ndarray:
-        """(k, n) bounds on Σ_p share_p |φ_p| at each super-node, each from one response to shares ≥ 0 (ports, k).
+        """(n, k) bounds on Σ_p share_p |φ_p| at each super-node, each from one response to shares ≥ 0 (ports, k).
 
         Potentials at a unit drive of a source at ground lie between 0 and 1 V, and add up; those of a current are at
         most those of its two ends, as currents from ground, together; those of a voltage source within a part that
@@ -228,8 +231,7 @@ class PortNetwork:
         driven = ~self.is_voltage & (first != second)
         for end in (first, second):
             np.add.at(injected, end[driven], share[driven])
-        found = self._solved(injected)[:-1] + share[self.is_voltage & ~fixed].sum(axis=0)
-        return np.ascontiguousarray(found.T)
+        return self._solved(injected)[:-1] + share[self.is_voltage & ~fixed].sum(axis=0)
 
     # ------------------------------------------------------------------ parts of a response
     def _solved(self, injected: np.ndarray) -> np.ndarray:
