@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/learning/layers.py > results/learning/layers.md
 
-Meshes of random resistors (conductances within e^±1) with diodes across a third of their cells, four sources, eight
+Meshes of random resistors (conductances within e^±1) with diodes across a share of their cells, four sources, eight
 outputs. Inputs of both layers are the sources' voltages, parameters the conductances; both are differentiated with
 respect to both. cvxpylayers has the same program: potentials in least squares over √g, sources and diodes as
 constraints. Needs the packages torch and cvxpylayers.
@@ -29,6 +29,7 @@ from circuitsim.engine.small.kernels import load
 from circuitsim.torch import CircuitLayer
 
 SOURCES, OUTPUTS = 4, 8
+THIRD = 1.0 / 3.0
 ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
@@ -43,15 +44,15 @@ class Mesh(NamedTuple):
     conductances: np.ndarray
 
 
-def mesh(side: int, seed: int = 0) -> Mesh:
-    """A square mesh; the last node has a resistor to ground (node 0)."""
+def mesh(side: int, share: float = THIRD, seed: int = 0) -> Mesh:
+    """A square mesh with diodes across a share of its cells; the last node has a resistor to ground (node 0)."""
     rng = np.random.default_rng(seed)
     node = 1 + np.arange(side * side).reshape(side, side)
     down, right = (node[:-1], node[1:]), (node[:, :-1], node[:, 1:])
     edges = [np.stack([a.ravel(), b.ravel()], axis=1) for a, b in (down, right)]
     across = np.concatenate([*edges, [[node[-1, -1], 0]]])
     cells = np.stack([node[:-1, :-1].ravel(), node[1:, 1:].ravel()], axis=1)
-    chosen = cells[rng.permutation(len(cells))[: len(cells) // 3]]
+    chosen = cells[rng.permutation(len(cells))[: int(share * len(cells))]]
     diodes = np.where(rng.random((len(chosen), 1)) < 0.5, chosen, chosen[:, ::-1])
     places = 1 + rng.permutation(side * side - 1)[: SOURCES + OUTPUTS]
     driven, read = places[:SOURCES], places[SOURCES:]
@@ -93,11 +94,13 @@ def theirs(made: Mesh) -> tuple[Callable[[torch.Tensor, torch.Tensor], torch.Ten
 
 
 class Times(NamedTuple):
-    """Seconds, medians of the repetitions, and the last output and derivatives."""
+    """Seconds, medians of the repetitions (``processor`` that of both passes, on all threads), and the last output and
+    derivatives."""
 
     construct: float
     forward: float
     backward: float
+    processor: float
     results: list[np.ndarray]
 
 
@@ -108,16 +111,17 @@ def measure(make: Callable[[Mesh], Any], made: Mesh, batch: int, repetitions: in
     construct = time.perf_counter() - begin
     x = torch.tensor(np.random.default_rng(1).normal(size=(batch, SOURCES)), requires_grad=True)
     cotangent = torch.tensor(np.random.default_rng(2).normal(size=(batch, OUTPUTS)))
-    there, back = [], []
+    there, back, used = [], [], []
     for _ in range(repetitions + 1):  # the first loads kernels and caches
-        begin = time.perf_counter()
+        begin, processor = time.perf_counter(), time.process_time()
         output = function(x, g)
         middle = time.perf_counter()
         gradients = torch.autograd.grad(output, (x, g), cotangent)
         there.append(middle - begin)
         back.append(time.perf_counter() - middle)
+        used.append(time.process_time() - processor)
     results = [tensor.detach().numpy() for tensor in (output, *gradients)]
-    return Times(construct, statistics.median(there[1:]), statistics.median(back[1:]), results)
+    return Times(construct, *(statistics.median(column[1:]) for column in (there, back, used)), results)
 
 
 def main() -> None:
@@ -126,6 +130,7 @@ def main() -> None:
     parser.add_argument("--sides", type=int, nargs="+", default=[5, 10, 20, 40, 60, 71], help="sides of the meshes")
     parser.add_argument("--largest", type=int, default=20, help="largest side for cvxpylayers (default: 20)")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 64], help="samples of a batch (default: 1 64)")
+    parser.add_argument("--share", type=float, default=THIRD, help="share of the cells with diodes (default: 1/3)")
     parser.add_argument("--repetitions", type=int, default=5)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
@@ -133,11 +138,12 @@ def main() -> None:
     tree_kernel.load()
     measure(ours, mesh(5), 1, 1)  # imports and kernels
     print("# Layers of PyTorch: the circuit beside cvxpylayers\n")
-    print(f"Seconds; load {os.getloadavg()[0]:.1f}. Difference: of outputs and derivatives, relative to the largest.\n")
-    print("| nodes | diodes | batch | layer | construct | forward | backward | difference |")
-    print("|---:|---:|---:|---|---:|---:|---:|---:|")
+    print(f"Seconds; load {os.getloadavg()[0]:.1f}. Processor: time of both passes, on all threads.")
+    print("Difference: of outputs and derivatives, relative to the largest.\n")
+    print("| nodes | diodes | batch | layer | construct | forward | backward | processor | difference |")
+    print("|---:|---:|---:|---|---:|---:|---:|---:|---:|")
     for side in chosen.sides:
-        made = mesh(side)
+        made = mesh(side, chosen.share)
         for batch in chosen.batch:
             rows = [("circuitsim", measure(ours, made, batch, chosen.repetitions))]
             if side <= chosen.largest:
@@ -145,7 +151,7 @@ def main() -> None:
             for name, times in rows:
                 pairs = zip(times.results, rows[0][1].results, strict=True)
                 off = max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in pairs)
-                seconds = " | ".join(f"{value:.3g}" for value in times[:3])
+                seconds = " | ".join(f"{value:.3g}" for value in times[:4])
                 print(f"| {side * side} | {len(made.diodes)} | {batch} | {name} | {seconds} | {off:.0e} |", flush=True)
 
 

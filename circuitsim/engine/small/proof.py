@@ -21,10 +21,11 @@ AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
 
 
-def loop_scale(walk, by, drop, a, b):
-    """The largest |drop| on the tree path from a to b, V; ``by`` is the element from each node to the one above."""
+def loop_scale(walk, by, drop, a, b, left, relative):
+    """The largest |drop| on the tree path from a to b, V; one of which ``left``, V, is at most the share ``relative``
+    suffices. ``by`` is the element from each node to the one above."""
     most = 0.0
-    while a != b:
+    while a != b and not left <= relative * most:
         if walk.depth[a] < walk.depth[b]:
             a, b = b, a
         most = max(most, abs(drop[by[a]]))
@@ -46,9 +47,11 @@ def error_bound(first, second, ohms, current, largest, by, total, power):
     bound = 0.0
     for e in range(ohms.size):
         if current[e] != 0.0:
-            error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
             local = max(largest[first[e]], largest[second[e]])
-            bound = max(bound, error / tied_scale(e, abs(current[e]), local, by[first[e]], by[second[e]]))
+            scale = tied_scale(e, abs(current[e]), local, by[first[e]], by[second[e]])
+            if not total <= bound * scale:
+                error = min(total, np.sqrt(power / abs(ohms[e]))) if ohms[e] != 0.0 else total
+                bound = max(bound, error / scale)
     return bound
 
 
@@ -62,9 +65,10 @@ def potential_bound(walk, ohms, drop, v, total, power):
     for j in range(1, v.size):
         u, p, e = walk.order[j], walk.parent[j], walk.edge[j]
         path[u], largest[u] = path[p] + abs(ohms[e]), max(largest[p], abs(drop[e]))
-        error = min(path[u] * total, np.sqrt(path[u] * power))
-        if error > 0.0:
-            bound = max(bound, error / max(abs(v[u]), CANCELS * largest[u]))
+        scale = max(abs(v[u]), CANCELS * largest[u])
+        if path[u] * total > bound * scale:
+            error = min(path[u] * total, np.sqrt(path[u] * power))
+            bound = max(bound, error / scale)
     return bound
 
 
@@ -114,13 +118,13 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
         a, b, c = first[e], second[e], current[e]
         between, between_low = add(v[a], v_low[a], -v[b], -v_low[b])
         local = max(at_node[1, a], at_node[1, b])
-        if c != 0.0:
+        if c != 0.0 and abs(c) < least:  # its scale is not less
             least = min(least, tied_scale(e, abs(c), local, by[a], by[b]))
         if kind[e] == DIODE and c == 0.0:
             drop[e] = between
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
             if between > 0.0:
-                scale = max(between, loop_scale(walk, by, drop, a, b))
+                scale = max(between, loop_scale(walk, by, drop, a, b, between, forward_relative))
                 forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
         elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
             drop[e] = between
@@ -129,10 +133,16 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
             if ohms[e] != 0.0:
                 d, d_low = multiply(ohms[e], c, low[e])
                 rest = abs(add(d, d_low, -between, -between_low)[0])
-                total += rest / abs(ohms[e])
-                power += rest * rest / abs(ohms[e])
-            scale = size if left <= AGREES * size else max(size, loop_scale(walk, by, drop, a, b))
-            kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
+                driven = rest / abs(ohms[e])
+                total += driven
+                power += rest * driven
+            if left <= kvl_relative * size:  # the scale of its loop is not less
+                kvl = max(kvl, left)
+            else:
+                scale = size
+                if not left <= AGREES * size:
+                    scale = max(size, loop_scale(walk, by, drop, a, b, left, kvl_relative))
+                kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
         if kind[e] == DIODE:
             reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
         printed, size = abs(drop[e] - (v[a] - v[b])), abs(drop[e])
