@@ -241,13 +241,13 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws else 0.0
     for k, device in circuit.devices.items():
         places = list(expansion.parts[k])
+        unique[k] = point.unique[places].all()
+        if isinstance(device, SmoothDevice):
+            continue  # its voltage, current and region are those that Newton's method has found
         a, b = float(voltages[first[k]]), float(voltages[second[k]])
         amperes = point.currents[places].tolist()
         currents[k], regions[k] = device.collapse(amperes)
-        unique[k] = point.unique[places].all()
         drops[k] = a - b
-        if isinstance(device, SmoothDevice):
-            continue
         largest = max(around, *map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}

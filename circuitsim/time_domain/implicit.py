@@ -17,7 +17,9 @@ from circuitsim.time_domain.implicit_events import Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import ORDER, Moving, Point, Step, euler_step, third_order_step
 from circuitsim.time_domain.result import Event
-from circuitsim.time_domain.waveforms import Waveform, value
+from circuitsim.time_domain.source_switches import SourceSwitches
+from circuitsim.time_domain.source_values import SourceValues
+from circuitsim.time_domain.waveforms import Waveform
 
 INSTANT = 1e-9
 """Length of the first steps after a discontinuity, of the time to the next output time or corner."""
@@ -108,7 +110,8 @@ class Implicit:
         for k in self.waves:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
-        self._moved = np.array([*self.waves], dtype=np.int64)
+        self._moved, self._levels = np.array([*self.waves], dtype=np.int64), SourceValues([*self.waves.values()])
+        self._turning = SourceSwitches(circuit, self.switching, self.waves)
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
         self.stretches: list[Stretch] = []
@@ -119,10 +122,9 @@ class Implicit:
     def moving(self, closed: np.ndarray) -> Moving:
         """Values of sources at a time, and of switches in these states."""
         fixed = [(self.switching.places, self.switching.ohms(closed))] if closed.size else []
-        waves = [*self.waves.values()]
 
         def values(time: float) -> list[tuple[np.ndarray, np.ndarray]]:
-            return [(self._moved, np.array([value(wave, time) for wave in waves])), *fixed]
+            return [(self._moved, self._levels(time)), *fixed]
 
         return values
 
@@ -245,17 +247,25 @@ class Implicit:
         def attempt(length: float, end: float | None = None) -> Step:
             return third_order_step(self.companion, moving, begin, length, at.time + length if end is None else end)
 
+        turn = self._turning.next(at.time, now.switches)
         while True:
             left = target - at.time
+            # Steps that a known event ends are as long as it is late at most.
+            beyond = SHARP * self.accuracy * min(want, left)
+            turns = turn + beyond < target
+            if turns:
+                left = turn + beyond - at.time
             count = max(math.ceil(left / want - 1e-9), 1)
             length = left / count
             if length < SHORTEST * (at.time + self._grain):
                 raise ConvergenceError(f"steps of {length:.1e} s at {at.time:g} s are too short; accept less accuracy")
-            last = count == 1
+            last = count == 1 and not turns
             end = math.nextafter(target, 0.0) if last else None
             step, late = attempt(length, end), 0.0
             off, after = self._off(step), self.watch.changed(step.end, now)
-            if after is not None and off <= ROUGH:
+            if after is not None and turns and count == 1 and (after.diodes == now.diodes).all():
+                late = beyond
+            elif after is not None and off <= ROUGH:
                 length, late, step = self._located(attempt, at, now, step, target)
                 off, after = self._off(step), self.watch.changed(step.end, now)
                 last = last and step.length == left

@@ -1,0 +1,97 @@
+"""Values of all sources at one time after the other, as the steps of a run ask for them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from circuitsim.time_domain.waveforms import LINE, Sine, Waveform, value
+
+BATCH = 1024
+"""Corners that are asked for at a time."""
+
+
+class Line:
+    """A waveform of straight lines (PULSE, PWL): the line of the last time that was asked for is kept until its end.
+
+    Parameters
+    ----------
+    wave : Waveform
+        Whose system is `LINE`.
+    """
+
+    def __init__(self, wave: Waveform) -> None:
+        self.wave = wave
+        self._ends: list[float] = []
+        self._begin, self._end = math.inf, -math.inf
+        self._level = self._slope = 0.0
+
+    def __call__(self, time: float) -> float:
+        return self.at(time)[0]
+
+    def at(self, time: float) -> tuple[float, float]:
+        """Value and slope, V or A and V/s or A/s."""
+        if not self._begin <= time < self._end:
+            self._take(time)
+        return self._level + self._slope * (time - self._begin), self._slope
+
+    def _take(self, time: float) -> None:
+        """The line at a time, from the corner before it or, where that is not known, from the time itself."""
+        k = bisect_right(self._ends, time)
+        if k in (0, len(self._ends)):
+            corners = self.wave.corners(time, math.inf, BATCH).tolist()
+            self._ends, k = [time, *corners], 1
+            if len(corners) < BATCH:
+                self._ends.append(math.inf)
+        self._begin, self._end = self._ends[k - 1], self._ends[k]
+        self._level, self._slope = self.wave.states(np.array([self._begin]))[0][0].tolist()
+
+
+class SineValue:
+    """A sine, in scalars."""
+
+    def __init__(self, wave: Sine) -> None:
+        self.wave = wave
+
+    def __call__(self, time: float) -> float:
+        wave, since = self.wave, max(time - self.wave.delay, 0.0)
+        size = wave.amplitude * math.exp(-wave.damping * since)
+        return wave.offset + size * math.sin(2.0 * math.pi * wave.frequency * since + wave.phase)
+
+
+class Other:
+    """Any other waveform."""
+
+    def __init__(self, wave: Waveform) -> None:
+        self.wave = wave
+
+    def __call__(self, time: float) -> float:
+        return value(self.wave, time)
+
+
+class SourceValues:
+    """Values of sources, V or A, at a step those after it.
+
+    Parameters
+    ----------
+    waves : sequence of Waveform
+    """
+
+    def __init__(self, waves: Sequence[Waveform]) -> None:
+        self._of = [_scalar(wave) for wave in waves]
+
+    def __call__(self, time: float) -> np.ndarray:
+        """(n,) values at ``time`` (s)."""
+        return np.array([one(time) for one in self._of])
+
+
+def _scalar(wave: Waveform) -> Line | SineValue | Other:
+    if wave.system is LINE:
+        return Line(wave)
+    return SineValue(wave) if isinstance(wave, Sine) else Other(wave)
+
+
+__all__ = ["SourceValues"]

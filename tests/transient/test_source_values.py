@@ -1,0 +1,97 @@
+"""Values of sources one time after the other, and the times at which they turn switches."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from circuitsim import Circuit
+from circuitsim.analysis.switching import Switch, switching_of
+from circuitsim.netlist import read_deck_text
+from circuitsim.time_domain import implicit, transient
+from circuitsim.time_domain.source_switches import SourceSwitches
+from circuitsim.time_domain.source_values import SourceValues
+from circuitsim.time_domain.waveforms import (
+    AmplitudeModulation,
+    Constant,
+    Exponential,
+    PiecewiseLinear,
+    Pulse,
+    Sine,
+    value,
+)
+
+WAVES = [
+    Pulse(-1.0, 2.0, 0.3e-3, 1e-5, 2e-5, 0.2e-3, 0.7e-3, 5),
+    Pulse(0.0, 1.0, 0.0, 0.0, 0.0, 1e-3, 2e-3),
+    PiecewiseLinear([0.0, 1e-3, 1e-3, 3e-3], [0.0, 1.0, -1.0, 2.0]),
+    PiecewiseLinear([0.5e-3, 1e-3, 1.7e-3], [0.0, 1.0, 0.0], 0.5e-3),
+    Sine(1.0, 3.0, 1e3, 0.4e-3, 200.0, 30.0),
+    Exponential(0.0, 5.0, 1e-3, 1e-4, 3e-3, 2e-4),
+    AmplitudeModulation(1.0, 1.0, 100.0, 2e3, 1e-3),
+    Constant(4.0),
+]
+
+
+@pytest.mark.parametrize("order", ["ascending", "any"])
+def test_values_are_those_of_the_waveforms(order: str) -> None:
+    rng = np.random.default_rng(3)
+    corners = np.concatenate([wave.corners(0.0, 6e-3, 100) for wave in WAVES])
+    times = np.concatenate([rng.uniform(0.0, 6e-3, 400), corners, np.nextafter(corners, 0.0)])
+    if order == "ascending":
+        times.sort()
+    values = SourceValues(WAVES)
+    for time in times.tolist():
+        expected = [value(wave, time) for wave in WAVES]
+        np.testing.assert_allclose(values(time), expected, rtol=0.0, atol=2e-11 if time in corners else 2e-13)
+
+
+def test_many_corners_are_asked_for_in_parts() -> None:
+    rng = np.random.default_rng(4)
+    at = np.sort(rng.uniform(0.0, 1.0, 5000))
+    wave = PiecewiseLinear(at, rng.standard_normal(at.size))
+    values = SourceValues([wave])
+    times = np.linspace(0.0, 1.0, 7001)
+    np.testing.assert_allclose([values(t)[0] for t in times.tolist()], np.interp(times, at, wave.values), atol=1e-9)
+
+
+def test_turns_are_crossings_of_the_thresholds() -> None:
+    c = Circuit("two switches")
+    c.voltage_source("V1", "g", "0", 0.0)
+    c.voltage_source("V2", "h", "g", 0.5)
+    c.resistor("R1", "h", "x", 1e3)
+    for name in ("S1", "S2", "S3"):
+        c.resistor(name, "x", "0", 1.0)
+    switches = {
+        "S1": Switch(("h", "0"), 1.0, 0.2, 1.0, 1e6),
+        "S2": Switch(("0", "g"), -0.25, 0.0, 1.0, 1e6, closed=True),
+        "S3": Switch(("x", "0"), 0.1, 0.0, 1.0, 1e6),
+    }
+    ramp = PiecewiseLinear([0.0, 1.0, 3.0], [0.0, 2.0, 0.0])
+    turns = SourceSwitches(c, switching_of(c, switches), {c.element_index("V1"): ramp})
+    none, first = np.array([False, True, False]), np.array([True, False, False])
+    assert turns.next(0.0, none) == pytest.approx(0.125)  # −v(g) falls below −0.25
+    assert turns.next(0.2, np.array([False, False, True])) == pytest.approx(0.35)  # v(g) + 0.5 above 1.2
+    assert turns.next(0.5, first) == math.inf  # not before the corner
+    assert turns.next(1.0, first) == pytest.approx(2.7)  # v(g) + 0.5 below 0.8
+
+
+def test_a_converter_takes_no_attempts_to_find_its_turns(monkeypatch) -> None:
+    """Each event by the gate is where the ramp crosses the threshold; steps are counted, not seconds."""
+    deck = (
+        "boost\nV1 in 0 5\nL1 in x 100u\nS1 x 0 g 0 SW\nD1 x out DI\nC1 out 0 47u IC=5\nR1 out 0 50\n"
+        "Vg g 0 PULSE(0 1 0 10n 10n 5u 10u)\n.model SW SW(VT=0.5 VH=0.1 RON=10m ROFF=1Meg)\n"
+        ".model DI D(IS=1e-9 N=0.5)\n.tran 1u 100u UIC\n"
+    )
+    attempts = []
+    step = implicit.third_order_step
+    monkeypatch.setattr(implicit, "third_order_step", lambda *given: attempts.append(1) or step(*given))
+    run = transient(read_deck_text(deck))
+    turned = [event for event in run.events if event.changed[0][1:] == "S1"]
+    assert len(turned) == 20
+    for number, event in enumerate(turned):
+        edge = 1e-5 * (number // 2) + (6e-9 if number % 2 == 0 else 5.01e-6 + 6e-9)
+        assert event.time == pytest.approx(edge, abs=2e-14) and event.error < 2e-14
+    assert len(attempts) < 1.3 * run.steps
