@@ -22,7 +22,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import dispatcher, event, types
+from numba.core import dispatcher, errors, event, types
 from numba.core import ir as numba_ir
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -33,6 +33,7 @@ from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.targetconfig import TargetConfig
+from numba.core.types.functions import BaseFunction
 from numba.np import arrayobj
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
@@ -117,6 +118,9 @@ def _link(module: Any, library: Any) -> None:
 
 _fix_integer_index = arrayobj.fix_integer_index
 _equal_flags = TargetConfig.__eq__
+_call_type = BaseFunction.get_call_type
+_BUILT_IN = ("_operator", "builtins")
+_resolved: dict[tuple[int, Any], tuple[Any, Any]] = {}
 _list_variables = numba_ir.Inst._rec_list_vars
 _WITHOUT_VARIABLES = frozenset(
     (str, int, float, bool, type(None), numba_ir.Loc, numba_ir.Const, numba_ir.Global, numba_ir.FreeVar, numba_ir.Arg)
@@ -163,6 +167,25 @@ def _variables(statement: Any, value: Any) -> list[Any]:
     return found
 
 
+def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a function for types of arguments: of Python's operators and built-in functions looked for once.
+
+    Numba tries all implementations in turn for each expression, again in each pass over the function's types. New
+    implementations make another function of its own.
+    """
+    if kws or getattr(function.key[0], "__module__", None) not in _BUILT_IN:
+        return _call_type(function, context, args, kws)
+    key = id(function), args
+    if key not in _resolved:
+        _resolved[key] = function, _call_type(function, context, args, kws)
+    return _resolved[key][1]
+
+
+def _plain(colours: Any, message: str) -> str:
+    """A message without colours, of which numba makes one for each expression (slowly, where colorama is installed)."""
+    return message
+
+
 def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
     """An index into an array, as numba makes it, without the test whether it counts from the end.
 
@@ -192,6 +215,8 @@ _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index), (TargetConfig, "__hash__", _flags_hash),
     (TargetConfig, "__eq__", _same_flags), (numba_ir.Inst, "_rec_list_vars", _variables),
     (dispatcher, "ev", _Untimed()),
+    (BaseFunction, "get_call_type", _known_call_type),
+    (type(errors.termcolor()), "errmsg", _plain),
     (CPUContext, "create_cfunc_wrapper", _no_wrapper),
 )  # fmt: skip
 """What stands for attributes of numba's while it compiles parts."""

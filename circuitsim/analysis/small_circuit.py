@@ -19,12 +19,12 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
-from circuitsim.engine.small.least_norm import NO_GUESS, REFINED, carry_away
+from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
-from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.outcome import REFINED, Outcome
 from circuitsim.engine.small.plan import UPDATES
 from circuitsim.engine.small.samples import CLEAN
-from circuitsim.engine.small.single import MEMORY, NUMBERS, part
+from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, part
 from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem
 from circuitsim.program.circulation import unchangeable
@@ -39,7 +39,7 @@ FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURC
 """Outcomes with a set of conducting diodes and potentials."""
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
-LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of least norm"
+WHY_LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of least norm"
 TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
 TOO_DENSE = f"active-set engine: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
@@ -90,34 +90,44 @@ class SmallCircuitSolver:
         """
         guess = NO_GUESS if currents is None else currents.view()
         guess.flags.writeable = False
-        memory, out, drops = self.take(), np.empty(self.size), np.empty(value.size)
+        memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
         certified = status == Outcome.CONVERGED and worst <= self.tolerance
-        loops, refined = status == Outcome.NONUNIQUE_CURRENTS, False
+        loops = status == Outcome.NONUNIQUE_CURRENTS
         if loops:
-            certified = self._share(memory, out, drops, refined) <= CLEAN
+            certified = self._share(memory, out, None) <= CLEAN
         if not certified and status in REFINED:
-            refined = True
-            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, loops)
+            drops = np.empty(value.size)
+            what = REST if loops else ALL
+            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, what, NO_GUESS)
             if loops and worst < np.inf:
-                worst = self._share(memory, out, drops, refined)
+                worst = self._share(memory, out, drops)
             certified = worst <= self.tolerance
         self.give(memory)
         if certified:
             if loops:
                 self._mark_carrying(out)
             out.setflags(write=False)
-            return LazyOperatingPoint(self, out, drops if refined else None)
+            return LazyOperatingPoint(self, out, drops)
         return self._uncertified(out, status)
 
-    def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray, refined: bool) -> float:
-        """Choose the currents in loops of diodes; the largest relative violation, infinite where that fails."""
+    def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
+        """Choose the currents in loops of diodes, after a refinement if there are ``drops``; the largest relative
+        violation, infinite where that fails."""
         good, chosen, ends, noise, need = small_kernel("loops_once", self._nodes)(*memory, out)
         carried = carry_away(ends[0], ends[1], np.ones(chosen.size, dtype=bool), need) if good else None
         if carried is None:
             return np.inf
-        worst: float = small_kernel("share_once", self._nodes)(*memory, out, drops, refined, chosen, noise, carried)
+        out[self.iterations + 1 :][chosen] = ON_LOOP + np.where(carried > noise, CARRIES, IDLE)
+        shares = np.zeros(self.value.size)
+        shares[self._diode[chosen]] = carried
+        shares.flags.writeable = False
+        worst: float
+        if drops is None:
+            _, worst = small_kernel("solve_once", self._nodes)(*memory, shares, PROVE, out)
+        else:
+            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, LOOPS, shares)
         return worst
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
@@ -243,7 +253,7 @@ class LazyOperatingPoint(OperatingPoint):
 
     @Deferred
     def solver(self) -> dict[str, object]:
-        return self._solver.info(self.out, LOOPS if self._solver.loops(self.out)[0].size else WHY)
+        return self._solver.info(self.out, WHY_LOOPS if self._solver.loops(self.out)[0].size else WHY)
 
     @Deferred
     def warnings(self) -> tuple[Problem, ...]:

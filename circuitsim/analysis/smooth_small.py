@@ -14,6 +14,7 @@ from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.engine.small.active_set import FEW
+from circuitsim.engine.small.single import NO_GUESS
 from circuitsim.errors import Problem
 from circuitsim.models import Region
 from circuitsim.models.smooth import SmoothDevice
@@ -23,8 +24,6 @@ from circuitsim.newton.steps import CURRENT, DISTANCE, INNER, KEPT, NEAR, NO_DEV
 LOOSE = 4.0
 """Ratio of the resistance that a device sees to its estimate, above which estimates are not used."""
 
-_NO_GUESS = np.zeros(0)
-_NO_GUESS.flags.writeable = False  # as currents are: one kind of array, one compilation
 
 
 class SmallNewton:
@@ -60,10 +59,10 @@ class SmallNewton:
             Whether the kernel takes circuits of few nodes too: all within the tolerance, not all digits.
         """
         if start is not None:
-            guess = _NO_GUESS if start.point is None else start.point.currents
+            guess = NO_GUESS if start.point is None else start.point.currents
             found = self._run(smooth, column, start.state(smooth), guess, 0)
         else:
-            found = self._run(smooth, column, self._zero(smooth), _NO_GUESS, 1 if self._loose else 0)
+            found = self._run(smooth, column, self._zero(smooth), NO_GUESS, 1 if self._loose else 0)
         if isinstance(found, Solved) and self._nodes <= FEW and not few:
             return Start(found.point, found.own[VOLTAGE], found.own[CURRENT], found.steps)
         return found
@@ -106,7 +105,7 @@ class SmallNewton:
         own, out = np.empty((KEPT, self._smooth.rest.size)), np.empty(self.small.size)
         put_state(own, self._at_zero)
         out[: self.small.value.size] = self.small.value
-        return bool(self._kernel(self._smooth, _NO_GUESS, own, -1, out)[1] > LOOSE)
+        return bool(self._kernel(self._smooth, NO_GUESS, own, -1, out)[1] > LOOSE)
 
 
 def tangent_places(smooth: Smooth, elements: int) -> tuple[np.ndarray, np.ndarray]:

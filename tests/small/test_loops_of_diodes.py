@@ -9,7 +9,7 @@ import pytest
 
 import circuitsim
 from circuitsim._graphs import Tracks, grow_forest
-from circuitsim.analysis.small_circuit import LOOPS, LazyOperatingPoint
+from circuitsim.analysis.small_circuit import WHY_LOOPS, LazyOperatingPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
 from circuitsim.engine.small.least_norm import carry_away
@@ -40,7 +40,7 @@ def check(point: circuitsim.OperatingPoint) -> int:
     assert np.abs(point.currents - engine.currents).max() <= 1e-11 * size
     assert np.array_equal(point.unique, engine.unique)
     assert point.certificate.worst < 1e-12
-    assert (point.solver["why"] == LOOPS) >= (not point.unique.all())
+    assert (point.solver["why"] == WHY_LOOPS) >= (not point.unique.all())
     assert [w.kind for w in point.warnings].count("nonunique-current") == (not point.unique.all())
     return int((~point.unique).sum())
 

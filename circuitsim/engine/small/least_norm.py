@@ -11,20 +11,14 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.active_set import MAX_ITERATIONS, NOISE
 from circuitsim.engine.small.kernels import small_kernel
-from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.outcome import REFINED
 from circuitsim.engine.small.plan import UPDATES
-from circuitsim.engine.small.single import NUMBERS, part
+from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, part
 
 PASSES = 8
 """Most passes over the currents of loops; each resolves twelve decades more."""
 ACCURATE = 1e-9
 """A pass counts if its certificate holds to this; what is left over is the next one's business."""
-
-NO_GUESS = np.zeros(0)
-NO_GUESS.flags.writeable = False  # as currents of operating points are: one kind of array, one compilation
-
-REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
-"""Outcomes whose branch currents `refine_once` can refine."""
 
 
 def carry_away(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
@@ -83,9 +77,6 @@ def _least_norm(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need
     status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, out)
     # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
-        worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), False)
+        worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
     found: np.ndarray = out[end : end + m]
     return found if worst <= ACCURATE else None
-
-
-__all__ = ["NO_GUESS", "REFINED", "carry_away"]

@@ -144,9 +144,8 @@ def find_loops(made, space, state):
     return good, chosen, ends, noise, left
 
 
-def give(space, state, chosen, noise, carried):
-    """Give the diodes ``chosen`` by `find_loops` the currents ``carried``, A, and say so in their ``state``."""
-    for p in range(chosen.size):
-        d = chosen[p]
-        space.flow[d] = carried[p]
-        state[d] = ON_LOOP + (CARRIES if carried[p] > noise[p] else IDLE)
+def give(made, space, state, shares):
+    """Give the diodes on loops, as their ``state`` says, their ``shares`` (m,), A."""
+    for d in range(state.size):
+        if state[d] >= ON_LOOP:
+            space.flow[d] = shares[made.diode[d]]

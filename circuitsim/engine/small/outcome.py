@@ -26,3 +26,7 @@ class Outcome(enum.IntEnum):
     """As `CONVERGED`, but current sources cancel at a node, whose sum needs refinement."""
     CANCELLING_NONUNIQUE = 8
     """As `NONUNIQUE_CURRENTS`, with such sources."""
+
+
+REFINED = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES)
+"""Outcomes whose branch currents `circuitsim.engine.small.single.refine_once` can refine."""

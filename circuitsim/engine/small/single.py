@@ -34,6 +34,15 @@ N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, AR
 """Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
 factor, where the memory of a `circuitsim.engine.small.workspace.Workspace` begins, and how much it takes."""
 
+PROVE = -1
+"""Iterations of `solve_once` that proves what it has found before, with currents in loops of diodes chosen since."""
+ALL, REST, LOOPS = range(3)
+"""What `refine_once` refines and proves: all currents; those that are no matter of choice, before currents in loops of
+diodes are chosen; what results from these."""
+
+NO_GUESS = np.zeros(0)
+NO_GUESS.flags.writeable = False  # as currents of operating points are: one kind of array, one compilation
+
 
 def prepare(kind, first, second, value, n_nodes, late_node, limit):
     """The plan of a circuit (see `circuitsim.engine.small.plan.plan`) and its columns in one stretch of memory.
@@ -125,6 +134,13 @@ def take_values(plan, kind, values, ohms):
     return Outcome.CONVERGED, changed
 
 
+def views(out, m, n):
+    """Of the block of `solve_once`: element values, potentials, branch currents, worst absolute and relative
+    violations."""
+    at = 2 * m + n
+    return out[:m], out[m : m + n], out[m + n : at], out[at : at + 7], out[at + 7 : at + 14]
+
+
 def solve_once(packed, numbers, guess, max_iterations, out):
     """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
 
@@ -136,8 +152,9 @@ def solve_once(packed, numbers, guess, max_iterations, out):
         Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the first guess; nothing: no diode conducts.
+        With `PROVE`: currents of the diodes on loops, A.
     max_iterations : int
-        Most linear circuits to solve; 0: one, since the guess is right.
+        Most linear circuits to solve; 0: one, since the guess is right; `PROVE`.
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where no diode's current is one
         of several, branch currents, A, and worst absolute and relative violations, 7 each
@@ -155,15 +172,24 @@ def solve_once(packed, numbers, guess, max_iterations, out):
     plan = pointer(unpack(packed))
     places, marks = work_memory(packed)
     space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
-    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
-    ohms, stamp = numbers[: plan.resistor.size], space.stamp
-    m = kind.size
-    tail = 2 * m + plan.coordinate.size + 14
-    values, v = out[:m], out[m : m + plan.coordinate.size]
+    status = Outcome.CONVERGED
+    if max_iterations == PROVE:
+        give(plan, space, out[out.size - plan.diode.size :], guess)
+    else:
+        status = found(plan, packed, space, numbers[: plan.resistor.size], guess, max_iterations, out)
+    proven = status == Outcome.CONVERGED or status == Outcome.SINGULAR
+    return status.value, prove(plan, packed, space, out) if proven else np.inf
+
+
+def found(plan, packed, space, ohms, guess, max_iterations, out):
+    """The potentials and conducting diodes of `solve_once`; how it ended."""
+    kind, first, second, stamp = part(packed, 15), part(packed, 16), part(packed, 17), space.stamp
+    values, v, _, _, _ = views(out, kind.size, plan.coordinate.size)
+    tail = out.size - plan.diode.size
     status, changed = take_values(plan, kind, values, ohms)
     if status != Outcome.CONVERGED:
         stamp[:] = 0
-        return status.value, np.inf
+        return status
     if changed or stamp[-1] == 0:
         take_conductances(plan, values, space)
     closed = space.closed
@@ -172,16 +198,15 @@ def solve_once(packed, numbers, guess, max_iterations, out):
     offsets(plan, kind, first, values, space.offset)
     clear = injections(kind, first, second, values, space.injected)
     status, count = solve_sample(plan, max_iterations, space, closed, v, True)
-    out[tail] = count
+    out[tail - 1] = count
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
-        out[tail + 1 + d] = CARRIES if carries else IDLE
+        out[tail + d] = CARRIES if carries else IDLE
     if not clear and status == Outcome.CONVERGED:
-        status = Outcome.CANCELLING_SOURCES
-    elif not clear and status == Outcome.NONUNIQUE_CURRENTS:
-        status = Outcome.CANCELLING_NONUNIQUE
-    proven = status == Outcome.CONVERGED or status == Outcome.SINGULAR
-    return status.value, prove(plan, packed, space, out) if proven else np.inf
+        return Outcome.CANCELLING_SOURCES
+    if not clear and status == Outcome.NONUNIQUE_CURRENTS:
+        return Outcome.CANCELLING_NONUNIQUE
+    return status
 
 
 def prove(plan, packed, space, out):
@@ -189,21 +214,13 @@ def prove(plan, packed, space, out):
 
     Returns the largest relative one, infinite where the currents may be off by more than `ACCURATE`.
     """
-    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
-    m = kind.size
-    i = m + plan.coordinate.size
-    at = i + m
-    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
-    ohms = reach(plan, space, space.closed)
-    bound = measure(
-        plan, space, kind, first, second, out[:m], space.closed, ohms, out[m:i], out[i:at], worst, relative
-    )
-    for k in range(m, at):
-        out[k] += 0.0  # no −0.0
-    error = 0.0 if bound <= ACCURATE else np.inf
-    for k in range(7):
-        error = max(error, relative[k])
-    return error
+    kind, first, second, closed = part(packed, 15), part(packed, 16), part(packed, 17), space.closed
+    values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
+    ohms = reach(plan, space, closed)
+    bound = measure(plan, space, kind, first, second, values, closed, ohms, v, current, worst, relative)
+    for k in range(current.size):
+        current[k] += 0.0  # no −0.0
+    return largest(relative) if bound <= ACCURATE else np.inf
 
 
 def loops_once(packed, numbers, out):
@@ -222,62 +239,17 @@ def loops_once(packed, numbers, out):
     return find_loops(plan, space, out[out.size - plan.diode.size :])
 
 
-def share_once(packed, numbers, out, drop, refined, chosen, noise, carried):
-    """Give the diodes on loops, found by `loops_once`, the currents ``carried``, A, and prove what results.
-
-    Parameters
-    ----------
-    packed, numbers, out
-        As in `solve_once`.
-    drop : (m,) float array
-        If ``refined``: branch voltages, V, as `refine_once` left them; filled.
-    refined : bool
-        Whether `refine_once` has been called.
-    chosen, noise
-        See `circuitsim.engine.small.loops.find_loops`.
-
-    Returns
-    -------
-    float
-        Largest relative violation; infinite where the engine has to step in.
-    """
-    packed, numbers, out, drop = kept(packed), kept(numbers), kept(out), kept(drop)
-    plan = pointer(unpack(packed))
-    places, marks = work_memory(packed)
-    space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
-    give(space, out[out.size - plan.diode.size :], chosen, noise, carried)
-    if not refined:
-        return prove(plan, packed, space, out)
-    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
-    m, n = kind.size, plan.coordinate.size
-    values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
-    at = 2 * m + n
-    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
-    for d in range(plan.diode.size):
-        space.carries[d] = space.flow[d] > 0.0
-        current[plan.diode[d]] = max(space.flow[d], 0.0)
-    factor = refactor(plan, space, space.carries)
-    if factor < 0 or not space.held[factor]:  # some potentials may be free
-        return np.inf
-    for k in range(plan.tree_edge.size):
-        current[plan.tree_edge[k]] = 0.0
-    space.need[:] = 0.0
-    constraint_currents(plan, first, second, space.need, current)
-    low = np.zeros(m)
-    prove_branches(space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
-    return largest(relative, out, m, at)
-
-
-def refine_once(packed, numbers, out, drop, shared):
+def refine_once(packed, numbers, out, drop, what, shares):
     """Refine the currents and potentials that `solve_once` has just found; the same arguments.
 
     Parameters
     ----------
     drop : (m,) float array
-        Filled: branch voltages, V.
-    shared : bool
-        Whether it ended with `Outcome.NONUNIQUE_CURRENTS`: currents in loops of diodes are chosen anew afterwards
-        (`loops_once`, `share_once`).
+        Branch voltages, V: filled, or with `LOOPS` as they were left.
+    what : int
+        `ALL`, or where `solve_once` ended with `Outcome.NONUNIQUE_CURRENTS` `REST`, and after `loops_once` `LOOPS`.
+    shares : (m,) float array
+        With `LOOPS`: currents of the diodes on loops, A.
 
     Returns
     -------
@@ -288,26 +260,48 @@ def refine_once(packed, numbers, out, drop, shared):
     plan = pointer(unpack(packed))
     places, marks = work_memory(packed)
     space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
-    kind, first, second = part(packed, 15), part(packed, 16), part(packed, 17)
-    m, n = kind.size, plan.coordinate.size
-    values, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
-    at = 2 * m + n
-    worst, relative = out[at : at + 7], out[at + 7 : at + 14]
-    if not refine(
-        plan, space, kind, first, second, values, space.closed, not shared, v, current, drop, worst, relative
-    ):
-        return np.inf
-    if shared:
-        if not forward(plan, space.closed, out[out.size - plan.diode.size :], current):
-            return np.inf
-        node_demands(plan, kind, first, second, current, space.need, space.size)
-    return largest(relative, out, m, at)
+    kind, first, second, state = part(packed, 15), part(packed, 16), part(packed, 17), out[out.size - plan.diode.size :]
+    values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
+    if what == LOOPS:
+        give(plan, space, state, shares)
+        good = share(plan, space, first, second, current)
+        if good:
+            low = np.zeros(kind.size)
+            prove_branches(
+                space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative
+            )
+    else:
+        good = refine(
+            plan, space, kind, first, second, values, space.closed, what == ALL, v, current, drop, worst, relative
+        )
+        if good and what == REST:
+            good = forward(plan, space.closed, state, current)
+            node_demands(plan, kind, first, second, current, space.need, space.size)
+    for k in range(v.size):
+        v[k] += 0.0  # no −0.0
+    for k in range(current.size):
+        current[k] += 0.0
+    return largest(relative) if good else np.inf
 
 
-def largest(relative, out, begin, end):
-    """The largest of 7 violations; potentials and currents, ``out[begin:end]``, lose the sign of −0."""
-    for k in range(begin, end):
-        out[k] += 0.0
+def share(plan, space, first, second, current):
+    """Fill in the currents of diodes, given those on loops, and of voltage constraints, A; whether these hold all
+    potentials."""
+    for d in range(plan.diode.size):
+        space.carries[d] = space.flow[d] > 0.0
+        current[plan.diode[d]] = max(space.flow[d], 0.0)
+    factor = refactor(plan, space, space.carries)
+    if factor < 0 or not space.held[factor]:  # some potentials may be free
+        return False
+    for k in range(plan.tree_edge.size):
+        current[plan.tree_edge[k]] = 0.0
+    space.need[:] = 0.0
+    constraint_currents(plan, first, second, space.need, current)
+    return True
+
+
+def largest(relative):
+    """The largest of 7 violations."""
     error = 0.0
     for k in range(7):
         error = max(error, relative[k])
