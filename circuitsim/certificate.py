@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.certificate_loops import largest_in_block, loop_violations
+from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.kernels import kernel
@@ -236,7 +236,7 @@ def update_maximum(worst, relative, amount, scale):
 
 def certify(
     arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    tolerance: float = TOLERANCE, low: np.ndarray | None = None,
+    tolerance: float = TOLERANCE, low: np.ndarray | None = None, tied: Tied | None = None,
 ) -> Certificate:  # fmt: skip
     """The certificate of one operating point.
 
@@ -253,17 +253,22 @@ def certify(
     low : (n_nodes,) float array, optional
         What rounding the potentials to doubles leaves over, V: where the sum of both resolves all drops, no loop needs
         to be walked.
+    tied : tuple of two (t,) int arrays, optional
+        Elements and others whose currents control them: their components share the scale of small currents, and
+        potentials are printed to the same share of the largest one.
     """
     low = np.zeros(voltages.size) if low is None else low
     clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
     if clear is not None:
         return clear
     carried = np.where(arrays.kind == CURRENT, value, currents)
-    found = _certificate(arrays, value, voltages, currents, drops, carried, np.zeros(value.size), low, tolerance)
+    least = np.zeros(value.size), 0.0
+    found = _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
     if found.certified or not np.isfinite(carried).all():
         return found
-    resolved = RESOLUTION * largest_in_block(arrays, carried)
-    return _certificate(arrays, value, voltages, currents, drops, carried, resolved, low, tolerance)
+    printed = 0.0 if tied is None else RESOLUTION * float(np.abs(voltages).max())
+    least = RESOLUTION * largest_in_block(arrays, carried, tied), printed
+    return _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
 
 
 def _resolved(
@@ -343,9 +348,11 @@ def resolved_violations(
 
 def _certificate(
     arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    carried: np.ndarray, resolved: np.ndarray, low: np.ndarray, tolerance: float,
+    carried: np.ndarray, least: tuple[np.ndarray, float], low: np.ndarray, tolerance: float,
 ) -> Certificate:  # fmt: skip
-    """`certify` with the currents ``carried``, A, and the least scale ``resolved`` of each current (m,), A."""
+    """`certify` with the currents ``carried``, A, and the ``least`` scales of each current (m,), A, and of printed
+    potentials, V."""
+    resolved, printed_least = least
     kind, first, second, resistance_pattern, n_nodes = arrays
     resistor = (kind == RESISTOR) & (resistance_pattern != 0.0)
     fixed = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & ~resistor)
@@ -366,7 +373,7 @@ def _certificate(
         "kcl": (np.append(np.abs(net), np.abs(carried - currents)), np.append(largest, np.abs(carried))),
         "kvl": (
             np.concatenate([loops.violation, ohmic, loops.printed]),
-            np.concatenate([loops.scale, reach[resistor], loops.printed_scale]),
+            np.concatenate([loops.scale, reach[resistor], np.maximum(loops.printed_scale, printed_least)]),
         ),
         "source": (np.abs(drops - target)[fixed], np.abs(target[fixed])),
         "diode_drop": (np.maximum(d, 0.0), across),

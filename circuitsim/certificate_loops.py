@@ -14,10 +14,15 @@ import numpy as np
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import DIODE
 
+Tied = tuple[np.ndarray, np.ndarray]
+"""Elements, and others whose currents control them (t,)."""
 
-def largest_in_block(arrays: CircuitArrays, carried: np.ndarray) -> np.ndarray:
-    """Largest |current| in the biconnected component of each element (m,), A."""
+
+def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | None = None) -> np.ndarray:
+    """Largest |current| in the biconnected component of each element (m,), A, and in those that are ``tied`` to it."""
     label = _blocks(arrays.first.tobytes(), arrays.second.tobytes())
+    if tied is not None:
+        label = _joined(label, tied)
     largest = np.zeros(label.max(initial=-1) + 2)
     np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
     return largest[label]
@@ -40,6 +45,18 @@ def _blocks(first: bytes, second: bytes) -> np.ndarray:
     label = np.array([block.get(pair, -1) for pair in ends], dtype=np.int64)
     label.setflags(write=False)
     return label
+
+
+def _joined(label: np.ndarray, tied: Tied) -> np.ndarray:
+    """Labels of components (m,) that are equal where elements are tied."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, (one, other) = int(label.max(initial=-1)) + 1, (label[elements] for elements in tied)
+    inside = (one >= 0) & (other >= 0)
+    links = csr_array((np.ones(inside.sum()), (one[inside], other[inside])), shape=(count, count))
+    groups = np.append(connected_components(links, directed=False)[1], -1)
+    return np.asarray(groups[label])
 
 
 class LoopViolations(NamedTuple):

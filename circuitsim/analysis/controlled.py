@@ -19,8 +19,8 @@ from circuitsim.controlled.block_plan import BlockPlan, block_plan, swept
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
 from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
-from circuitsim.controlled.equations import Equations, equations, least_conductance, right_side
-from circuitsim.controlled.law_arrays import LawArrays, law_arrays
+from circuitsim.controlled.equations import Equations, equations, least_conductance, of_resistances, right_side
+from circuitsim.controlled.law_arrays import LawArrays, demanded_of_currents, law_arrays
 from circuitsim.controlled.linear import FINE, Factor, Pair, Pattern
 from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
@@ -45,11 +45,14 @@ CHANGES = 8
 class _System:
     """Equations and blocks of a circuit, for one set of values other than those of sources."""
 
-    def __init__(self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays) -> None:
+    def __init__(
+        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, before: _System | None = None
+    ) -> None:  # fmt: skip
         self.circuit, self.arrays, self.laws = circuit, arrays, laws
-        self.eq: Equations = equations(arrays, circuit.laws)
-        self.pattern = Pattern(self.eq)
-        self.factors: dict[bytes, Factor] = {}
+        known = None if before is None else of_resistances(before.eq, arrays, before.arrays.value, laws)
+        self.eq: Equations = equations(arrays, circuit.laws) if known is None else known
+        self.pattern: Pattern = Pattern(self.eq) if before is None or known is None else before.pattern.of(known)
+        self.factors: dict[tuple[bytes, bool], Factor] = {}
 
     @cached_property
     def raw(self) -> list[RawBlock]:
@@ -92,13 +95,13 @@ class _System:
             return None  # sections may name the reason
         return block_plan(self.eq, self.pattern.terms(None), self.raw, self.dense)
 
-    def factor(self, conducting: np.ndarray | None) -> Factor:
-        """Factors of the matrix for these diodes, kept for the next time."""
-        key = b"" if conducting is None else conducting.tobytes()
+    def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
+        """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""
+        key = b"" if conducting is None else conducting.tobytes(), quick
         if key not in self.factors:
             if len(self.factors) >= KEPT:
                 self.factors.pop(next(iter(self.factors)))
-            self.factors[key] = Factor(self.pattern.terms(conducting))
+            self.factors[key] = Factor(self.pattern.terms(conducting), quick)
         return self.factors[key]
 
     def singular(self, rows: np.ndarray) -> NoOperatingPointError:
@@ -180,6 +183,7 @@ class PreparedControlled:
             if found is None and system.regular:
                 found = _changed(system, circuit, right, start, self.tolerance)
                 if found is not None and found.certificate.certified:
+                    found.solver["blocks"] = len(system.raw)
                     found.uniqueness = Uniqueness.UNIQUE
             if found is not None and found.certificate.certified:
                 return found
@@ -201,7 +205,7 @@ class PreparedControlled:
         system = self.system(circuit.arrays())
         right = right_side(circuit.arrays(), system.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            found = _changed(system, circuit, right, start, self.tolerance)
+            found = _changed(system, circuit, right, start, self.tolerance, quick=True)
         return self.solve(column, start) if found is None else found
 
     @cached_property
@@ -233,9 +237,8 @@ class PreparedControlled:
         source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
         key = np.where(source, 0.0, arrays.value).tobytes()
         if key not in self._known:
-            if self._known:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = _System(self.circuit, arrays, self.laws)
+            before = self._known.popitem()[1] if self._known else None
+            self._known[key] = _System(self.circuit, arrays, self.laws, before)
         return self._known[key]
 
 
@@ -330,6 +333,7 @@ def _point(
         for share in (0.0, NOISE):
             point = _measured(system, circuit, x, conducting, (tolerance, share))
             if point.certificate.certified:
+                point.solver["blocks"] = len(system.raw)
                 return point
         # At a kink, rounding may have chosen the states: those with a wrong sign change.
         i, v = point.currents[system.eq.diode], point.drops[system.eq.diode]
@@ -354,21 +358,22 @@ def _swept(
             return None
         point = _measured(system, circuit, *found, (tolerance, share))
         if point.certificate.certified:
-            point.solver |= {"linear": "small blocks", "name": "block-sweep"}
+            point.solver |= {"blocks": len(system.raw), "linear": "small blocks", "name": "block-sweep"}
             point.uniqueness = Uniqueness.UNIQUE
             return point
     return None
 
 
 def _changed(
-    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
-) -> OperatingPoint | None:
+    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float,
+    quick: bool = False,
+) -> OperatingPoint | None:  # fmt: skip
     """An operating point, by changing all diodes in a wrong state at once; None where that does not end."""
     diode = system.eq.diode
     conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
     for _ in range(CHANGES):
         try:
-            x = system.factor(conducting).solve(right)
+            x = system.factor(conducting, quick).solve(right)
         except ArithmeticError:
             return None
         v, i = port_values(system.eq, np.arange(diode.size), x.high)
@@ -433,10 +438,12 @@ def _measured(
         currents[np.abs(currents) < least] = 0.0
     ohmic = (kind == RESISTOR) & inside
     drops[ohmic] = value[ohmic] * currents[ohmic]
+    transfer = system.laws.of_currents()
+    drops[system.laws.element[transfer]] = demanded_of_currents(system.laws, value, currents)[transfer]
     certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
     info: dict[str, object] = {
         "name": "complementary-pivoting", "why": "controlled sources have no energy function",
-        "blocks": len(system.raw), "iterations": 1, "linear": "sparse LU",
+        "iterations": 1, "linear": "LU",
     }  # fmt: skip
     pinned = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
     warnings = (*circuit.notes, *pinned)

@@ -120,7 +120,8 @@ class PreparedExpanded:
 
     def solve_next(self, value: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """`solve` for the values of all elements (m,), beside an operating point of this circuit: one of many that
-        follow each other, each within the tolerance. The result's own circuit keeps its former values.
+        follow each other, each within the tolerance. The result's own circuit keeps its former values; beside
+        controlled sources there is no verdict.
         """
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
         np.copyto(column[: own.size], value, where=own == own)
@@ -129,7 +130,7 @@ class PreparedExpanded:
             if smooth is None:
                 return collapsed(self.circuit, self.expansion, self.inner.solve(column, inner), self.tolerance)
             if self.controlled is not None:
-                return self.controlled.solve(self.circuit, smooth, column, start)
+                return self.controlled.certified(self.circuit, smooth, column, start)
             near = None if start is None or inner is None else smooth.start(start, inner)
             return self._smooth_point(self.circuit, smooth, column, near, few=True)
         except NoSteadyStateError as error:

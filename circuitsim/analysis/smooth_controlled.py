@@ -107,9 +107,11 @@ class SmoothControlled:
             point.warnings = (*point.warnings, _jump(circuit, smooth))
         return point
 
-    def certified(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> OperatingPoint:
-        """A certified operating point without a verdict; see `solve`."""
-        return _Search(self, circuit, smooth).first(column, None)
+    def certified(
+        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None = None
+    ) -> OperatingPoint:
+        """A certified operating point without a verdict, the one that a start leads to; see `solve`."""
+        return _Search(self, circuit, smooth).first(column, start)
 
     def _one(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> bool:
         """Whether it is proven that there is at most one operating point, whatever sources and laws are."""
@@ -348,7 +350,7 @@ class _Search:
         first, second = (ends[smooth.rest] - 1 for ends in (arrays.first, arrays.second))
         with np.errstate(all="ignore"):
             try:
-                factor = system.factor(point.currents[system.eq.diode] > 0.0)
+                factor = system.factor(point.currents[system.eq.diode] > 0.0, quick=True)
             except ArithmeticError:
                 return np.asarray(1.0 / conductance)
             total = np.empty(first.size)

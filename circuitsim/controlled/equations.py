@@ -47,6 +47,8 @@ class Equations(NamedTuple):
         Triplets without those of the diodes' rows.
     ohm : (nnz,) float array
         Where a value is ±1/R, the resistance R, Ω; infinite where it is another quotient; nan elsewhere.
+    resistor : (nnz,) int array
+        Resistor whose resistance is in a value; −1 elsewhere.
     own : (m,) int array
         Unknown that is the current of an element, or −1.
     diode : (d,) int array
@@ -64,6 +66,7 @@ class Equations(NamedTuple):
     column: np.ndarray
     value: np.ndarray
     ohm: np.ndarray
+    resistor: np.ndarray
     own: np.ndarray
     diode: np.ndarray
     plus: np.ndarray
@@ -78,16 +81,20 @@ class _Triplets:
     def __init__(self) -> None:
         self.parts: list[tuple[np.ndarray, ...]] = []
 
-    def add(self, row: object, column: object, value: object, ohm: object = np.nan) -> None:
+    def add(
+        self, row: object, column: object, value: object, ohm: object = np.nan, resistor: object = -1
+    ) -> None:
         columns = np.broadcast_arrays(
-            np.asarray(row), np.asarray(column), np.asarray(value, dtype=float), np.asarray(ohm, dtype=float)
-        )
+            np.asarray(row), np.asarray(column), np.asarray(value, dtype=float), np.asarray(ohm, dtype=float),
+            np.asarray(resistor, dtype=np.int64),
+        )  # fmt: skip
         self.parts.append(tuple(part.ravel() for part in columns))
 
     def joined(self) -> tuple[np.ndarray, ...]:
-        row, column, value, ohm = (np.concatenate(p) for p in zip(*self.parts))
+        row, column, value, ohm, resistor = (np.concatenate(p) for p in zip(*self.parts))
         inside = (row >= 0) & (column >= 0)
-        return row[inside].astype(np.int64), column[inside].astype(np.int64), value[inside], ohm[inside]
+        return (row[inside].astype(np.int64), column[inside].astype(np.int64), value[inside], ohm[inside],
+                resistor[inside])  # fmt: skip
 
 
 def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
@@ -113,8 +120,8 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray
     found, size = _Triplets(), n - 1 + branch.size
     g = 1.0 / value[nodal]
     for row, other in ((a[nodal], b[nodal]), (b[nodal], a[nodal])):
-        found.add(row, row, g, value[nodal])
-        found.add(row, other, -g, value[nodal])
+        found.add(row, row, g, value[nodal], nodal)
+        found.add(row, other, -g, value[nodal], nodal)
     column = own[branch]
     found.add(a[branch], column, 1.0)
     found.add(b[branch], column, -1.0)
@@ -122,19 +129,44 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray
     found.add(own[held], a[held], 1.0)
     found.add(own[held], b[held], -1.0)
     small = held[(kind[held] == RESISTOR) & (value[held] > 0.0)]
-    found.add(own[small], own[small], -value[small])
+    found.add(own[small], own[small], -value[small], np.nan, small)
     found.add(*_controlled(arrays, own, laws))
     pinned = references(arrays, laws) if pinned is None else pinned
     triplets = found.joined()
     for node in pinned.tolist():
         outside = triplets[0] != node - 1
         triplets = tuple(t[outside] for t in triplets)
-        ends = (node - 1, node - 1, 1.0, np.nan)
+        ends = (node - 1, node - 1, 1.0, np.nan, -1)
         triplets = tuple(np.append(t, end) for t, end in zip(triplets, ends))
     diode = np.flatnonzero(kind == DIODE)
-    rows, columns, values, ohms = triplets
     loads = _loads(arrays, diode.size)
-    return Equations(size, rows, columns, values, ohms, own, diode, a[diode], b[diode], loads, pinned)
+    rows, columns, values, ohms, resistors = triplets
+    return Equations(
+        size, rows, columns, values, ohms, resistors, own, diode, a[diode], b[diode], loads, pinned
+    )  # fmt: skip
+
+
+def of_resistances(
+    eq: Equations, arrays: CircuitArrays, before: np.ndarray, laws: LawArrays
+) -> Equations | None:  # fmt: skip
+    """The equations ``eq`` of the values ``before`` with other resistances; None where more than these differs, or
+    other currents would be unknowns of their own.
+    """
+    kind, value = arrays.kind, arrays.value
+    fixed = (kind == RESISTOR) & ((value == 0.0) | (before == 0.0)) | (kind >= FIRST_CONTROLLED)
+    fixed[laws.control] |= kind[laws.control] == RESISTOR
+    if not np.array_equal(value[fixed], before[fixed], equal_nan=True):
+        return None
+    branch, inside = _roles(arrays)[1], eq.own >= 0
+    if branch.size != int(inside.sum()) or not inside[branch].all():
+        return None
+    entry, ohm = eq.value.copy(), eq.ohm.copy()
+    nodal = (eq.resistor >= 0) & np.isfinite(eq.ohm)
+    own = (eq.resistor >= 0) & np.isnan(eq.ohm)
+    ohm[nodal] = value[eq.resistor[nodal]]
+    entry[nodal] = np.copysign(1.0 / ohm[nodal], eq.value[nodal])
+    entry[own] = -value[eq.resistor[own]]
+    return eq._replace(value=entry, ohm=ohm, load=_loads(arrays, eq.diode.size))
 
 
 def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndarray:
@@ -224,4 +256,4 @@ def least_conductance(arrays: CircuitArrays) -> float:
     return 1.0 / float(ohms.max()) if ohms.size else 0.0
 
 
-__all__ = ["Equations", "equations", "least_conductance", "references", "right_side"]
+__all__ = ["Equations", "equations", "least_conductance", "of_resistances", "references", "right_side"]

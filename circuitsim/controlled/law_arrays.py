@@ -43,6 +43,17 @@ class LawArrays(NamedTuple):
     current_share: np.ndarray
     control: np.ndarray
 
+    def of_currents(self) -> np.ndarray:
+        """Laws (l,) of voltages that currents alone control."""
+        return ~self.current & ~self.nullor & (np.diff(self.voltage_ends) == 0)
+
+
+def demanded_of_currents(laws: LawArrays, value: np.ndarray, currents: np.ndarray) -> np.ndarray:
+    """What the currents (m,) demand of each law with its constant, V or A (l,); ``value`` (m,) holds the gains."""
+    of, gain = np.repeat(np.arange(laws.element.size), np.diff(laws.current_ends)), value[laws.element]
+    terms = np.where(np.isnan(gain), 1.0, gain)[of] * laws.current_share * currents[laws.control]
+    return np.asarray(laws.constant + np.bincount(of, terms, laws.element.size))
+
 
 def law_arrays(laws: Mapping[int, Law]) -> LawArrays:
     """The arrays of laws by position."""
@@ -67,4 +78,4 @@ def law_arrays(laws: Mapping[int, Law]) -> LawArrays:
     )  # fmt: skip
 
 
-__all__ = ["LawArrays", "law_arrays"]
+__all__ = ["LawArrays", "demanded_of_currents", "law_arrays"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +17,10 @@ from circuitsim.controlled.equations import Equations
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+    from scipy.sparse.linalg import SuperLU
+
+DENSE = 100
+"""Most unknowns of a matrix that is factored as a dense one."""
 
 CORRECTIONS = 12
 """Most corrections of one solution."""
@@ -47,6 +52,12 @@ class Pattern:
         self._order = order[column[order] >= 0]
         self._row, self._column, self._d = row[self._order], column[self._order], d
         self._ends = np.searchsorted(self._row, np.arange(eq.size + 1))
+
+    def of(self, eq: Equations) -> Pattern:
+        """The pattern with other values."""
+        made = copy(self)
+        made.eq = eq
+        return made
 
     def matrix(self, conducting: np.ndarray | None) -> csr_matrix:
         """The matrix for diodes that conduct (d,) or block; for ``None`` all are loaded."""
@@ -88,6 +99,11 @@ class Terms(NamedTuple):
         size = self.ends.size - 1
         return csr_matrix((self.value, (self.row, self.column)), shape=(size, size))
 
+    def dense(self) -> np.ndarray:
+        """The matrix as an array (size, size)."""
+        size = self.ends.size - 1
+        return np.bincount(self.row * size + self.column, self.value, size * size).reshape(size, size)
+
     def residual(self, x: Pair, right: np.ndarray) -> np.ndarray:
         """right − matrix · x, each entry a correctly rounded sum."""
         a, u = self.value, x.high[self.column]
@@ -127,8 +143,31 @@ def scales(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     return np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
 
 
+class _DenseLU:
+    """Factors of a dense matrix, with the calls of `scipy.sparse.linalg.SuperLU`."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        from scipy.linalg import lapack
+
+        self._lapack = lapack
+        self._lu, self._pivot, info = lapack.dgetrf(matrix, overwrite_a=True)
+        if info != 0:
+            raise ArithmeticError("singular")
+
+    def solve(self, right: np.ndarray, trans: str = "N") -> np.ndarray:
+        """The solution for right-hand sides (size,) or (size, k); of the transposed system with ``trans="T"``."""
+        return np.asarray(self._lapack.dgetrs(self._lu, self._pivot, right, trans=int(trans == "T"))[0])
+
+
 class Factor:
     """Factors of one matrix.
+
+    Parameters
+    ----------
+    terms : Terms
+    quick : bool
+        Whether a matrix of up to `DENSE` unknowns is factored as a dense one: quicker, but zero pivots are hidden by
+        rounding, so that a solution is no proof that the matrix is regular.
 
     Raises
     ------
@@ -136,12 +175,32 @@ class Factor:
         It is singular.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, quick: bool = False) -> None:
+        self.terms = terms
+        if quick and terms.ends.size - 1 <= DENSE:
+            self._dense(terms.dense())
+        else:
+            self._sparse(terms.matrix())
+
+    def _dense(self, matrix: np.ndarray) -> None:
+        size = np.abs(matrix)
+        left, right = np.ones(size.shape[0]), np.ones(size.shape[0])
+        for _ in range(3):
+            high = (size * left[:, None] * right).max(axis=1, initial=0.0)
+            left /= np.sqrt(np.where(high > 0.0, high, 1.0))
+            high = (size * left[:, None] * right).max(axis=0, initial=0.0)
+            right /= np.sqrt(np.where(high > 0.0, high, 1.0))
+        self.left, self.right = np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
+        scaled = matrix * self.left[:, None] * self.right
+        if not np.isfinite(scaled).all():
+            raise ArithmeticError("beyond the range of doubles")
+        self.lu: SuperLU | _DenseLU = _DenseLU(scaled)
+
+    def _sparse(self, matrix: csr_matrix) -> None:
         from scipy.sparse import diags
         from scipy.sparse.csgraph import structural_rank
         from scipy.sparse.linalg import splu
 
-        self.terms, matrix = terms, terms.matrix()
         self.left, self.right = scales(matrix)
         scaled = (diags(self.left) @ matrix @ diags(self.right)).tocsc()
         scaled.eliminate_zeros()

@@ -83,7 +83,7 @@ class Companion:
             raise UsageError(f"{wrong} is negative: its energy is not bounded below")
         self.storing = np.flatnonzero(stores & (value > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, value[self.storing]
-        own = mutual_inductances(circuit, np.where(kind == INDUCTOR, value, 0.0), couplings)
+        own = mutual_inductances(circuit, np.where(kind == INDUCTOR, value, 0.0), couplings, ideal=True)
         self.mutual = None if own is None else own[np.ix_(self.storing, self.storing)]
         self.base = np.zeros(self.storing.size, dtype=np.int64)
         self.coupled: list[int] = []

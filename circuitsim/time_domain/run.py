@@ -33,6 +33,7 @@ LARGEST_WAVES = 2_000_000_000
 """Most bytes of all waveforms."""
 ACCURACY = 1e-5
 """Of the implicit method, where none is stated."""
+UNCOUPLED: Mapping[tuple[str, str], float] = MappingProxyType({})
 NONE: Mapping[str, Waveform] = MappingProxyType({})
 
 
@@ -47,15 +48,19 @@ class Method(Enum):
         raise UsageError(f"{value!r} is no method: there are exact and implicit")
 
 
-def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Method:
+def method_for(
+    circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE, couplings: Mapping[tuple[str, str], float] = UNCOUPLED
+) -> Method:
     """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
-    and more than `STATES` capacitors and inductors.
+    coupling factors of ±1, and more than `STATES` capacitors and inductors.
     """
     kind = circuit.arrays().kind
     states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
     smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
     modulated = any(isinstance(wave, FrequencyModulation) for wave in waveforms.values())
-    return Method.EXACT if not smooth and not modulated and not circuit.laws and states <= STATES else Method.IMPLICIT
+    ideal = any(abs(factor) == 1.0 for factor in couplings.values())
+    exact = not (smooth or modulated or ideal or circuit.laws) and states <= STATES
+    return Method.EXACT if exact else Method.IMPLICIT
 
 
 def transient(
@@ -66,7 +71,7 @@ def transient(
     points: int | None = None,
     tolerance: float = 1e-9,
     switches: Mapping[str, Switch] = MappingProxyType({}),
-    couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+    couplings: Mapping[tuple[str, str], float] = UNCOUPLED,
     progress: Callable[[float, float], bool | None] | None = None,
     begin: float = 0.0,
     held: Mapping[str, float] = MappingProxyType({}),
@@ -94,7 +99,7 @@ def transient(
     switches : mapping of str to Switch, optional
         Resistors by name that are switches.
     couplings : mapping of (str, str) to float, optional
-        Coupling factors of pairs of inductors, between −1 and 1.
+        Coupling factors of pairs of inductors, −1 to 1; ±1 with the implicit method.
     progress : callable, optional
         Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
     begin : float
@@ -142,7 +147,7 @@ def transient(
             f"{times.size:,} output times of {len(circuit):,} elements: at most {most:,}; take a larger step"
         )
     stop = float(times[-1])
-    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
+    chosen = Method(method) if method is not None else method_for(circuit, waveforms, couplings)
     if chosen is Method.IMPLICIT:
         steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
         return implicit_run(steps, times, initial, held, tolerance, progress)
