@@ -1,9 +1,9 @@
 """Loops over arrays that run as they stand on small circuits and compiled on large ones, with the same bits.
 
 A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
-for numba; beyond `COMPILED` nodes or edges its compiled form is loaded from the cache on disk. Where no cache has it
-yet, it is compiled once a process has given it more than `INTERPRETED`. Both forms agree to the last bit (nothing is
-contracted; a test compares).
+for numba; beyond `COMPILED` nodes or edges, or after `OFTEN` in small calls, its compiled form is loaded from the cache
+on disk. Where no cache has it yet, it is compiled once a process has given it more than `INTERPRETED`. Both forms agree
+to the last bit (nothing is contracted; a test compares).
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ COMPILED = 400
 INTERPRETED = 300_000
 """Items that a process hands to one kernel interpreted (about as long as a compilation) before it is compiled."""
 
+OFTEN = 100_000
+"""Items of small calls of one kernel after which loading its compiled form is cheaper than interpreting."""
+
 _patience = INTERPRETED
 _items: Counter[Callable[..., Any]] = Counter()
 
@@ -35,12 +38,15 @@ def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False
     """``function`` itself for few items, its compiled form for many: see above.
 
     The compiled form of a ``bitwise_stable`` kernel, whose two forms agree to the last bit, serves few items too, once
-    others are loaded.
+    others are loaded, or after many calls.
     """
-    if size <= COMPILED and not (bitwise_stable and loaded()):
+    if size <= COMPILED and not bitwise_stable:
+        return function
+    compiles = wanted(function, size)
+    _items[function] += size
+    if not compiles:
         return function
     compiled = _compiled(function)
-    _items[function] += size
     return compiled if _items[function] > _patience or _at_hand(function) else function
 
 
@@ -48,6 +54,11 @@ def compile_all() -> None:
     """Compile, from here on, every kernel of more than `COMPILED` items at its first use."""
     global _patience
     _patience = 0
+
+
+def wanted(function: Callable[..., Any], size: int) -> bool:
+    """Whether `kernel` looks for the compiled form of a kernel that is ``bitwise_stable``."""
+    return size > COMPILED or loaded() or _items[function] + size > OFTEN
 
 
 def loaded() -> bool:

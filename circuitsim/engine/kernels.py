@@ -18,7 +18,7 @@ MODULES = (double_double, tree, steps, pivots)
 
 def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """``function`` itself for few items, its compiled form for many (`circuitsim.kernels.kernel`)."""
-    if size > kernels.COMPILED or kernels.loaded():
+    if kernels.wanted(function, size):
         register()
     return kernels.kernel(function, size, bitwise_stable=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -37,6 +38,20 @@ def test_small_graphs_get_the_same_bits_once_kernels_are_compiled(seed: int, mon
         assert (kernels.kernel(choose_forest, 1, bitwise_stable=True) is choose_forest) is not loaded
         found.append(everything())
     assert all(np.array_equal(one, two) for one, two in zip(*found))
+
+
+def test_many_small_calls_are_compiled_once_they_are_long_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "loaded", lambda: False)
+    monkeypatch.setattr(kernels, "_items", Counter())
+    monkeypatch.setattr(kernels, "_at_hand", lambda function: False)
+    chosen = [kernels.kernel(choose_forest, 300, bitwise_stable=True) for _ in range(1001)]
+    assert not any(one is not choose_forest for one in chosen[:1000])
+    assert chosen[1000] is not choose_forest  # after 300,000 items, as long as a compilation
+    monkeypatch.setattr(kernels, "_at_hand", lambda function: True)
+    monkeypatch.setattr(kernels, "_items", Counter())
+    chosen = [kernels.kernel(choose_forest, 300, bitwise_stable=True) for _ in range(334)]
+    assert all(one is choose_forest for one in chosen[:333]) and chosen[333] is not choose_forest
+    assert kernels.kernel(choose_forest, 300) is choose_forest
 
 
 FAULTS = """
