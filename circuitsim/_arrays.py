@@ -72,4 +72,5 @@ def to_numpy(array: Array) -> np.ndarray:
         return array
     if hasattr(array, "detach"):
         return np.asarray(array.detach().cpu())
-    return np.asarray(array.get() if hasattr(array, "get") else array)
+    # CuPy's arrays are copied by get(), which in tables of pandas means another thing.
+    return np.asarray(array.get() if hasattr(array, "get") and hasattr(array, "__cuda_array_interface__") else array)

@@ -52,6 +52,10 @@ class Layer(NamedTuple):
     parameters: dict[str, jax.Array]
     block: DifferentiableBlock
 
+    def __reduce__(self) -> tuple[Callable[..., Layer], tuple[DifferentiableBlock, dict[str, np.ndarray]]]:
+        """Copies and pickles make the function anew."""
+        return _restored, (self.block, {name: np.asarray(own) for name, own in self.parameters.items()})
+
 
 def circuit_layer(
     deck: str | os.PathLike[str] | Deck | Circuit,
@@ -118,6 +122,10 @@ def energy_layer(block: DifferentiableBlock) -> Layer:
 
     initial = {name: jnp.asarray(own) for name, own in block.parameters.items()}
     return Layer(apply, initial, block)
+
+
+def _restored(block: DifferentiableBlock, parameters: Mapping[str, np.ndarray]) -> Layer:
+    return energy_layer(block)._replace(parameters={name: jnp.asarray(own) for name, own in parameters.items()})
 
 
 class _Host:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from circuitsim.cli.options import Kind, OptionGroup, Reading, check_values
 from circuitsim.cli.seeds import add_seeds, run_seeds
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.training import Callback, TrainingPlan
@@ -376,9 +376,5 @@ def _train(
         files: list[Path] = experiment.save(directory.path)
         files += experiment.draw(directory.path, outcome.history) if pictures else []
         print(f"written to {directory.path}: {', '.join(file.name for file in files)}, history, checkpoint")
-    if outcome.skipped and not outcome.updates:
-        raise ConvergenceError(
-            f"nothing was learned: all {outcome.skipped} steps were skipped, because no state of their samples is "
-            "certified; choose a smaller --beta, more sweeps or a larger --tolerance"
-        )
+    outcome.require_steps()
     return 0

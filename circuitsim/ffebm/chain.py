@@ -189,10 +189,10 @@ class Chain:
         float
             In [0, 1] for labels; R² is at most 1.
         """
-        output = self.output(x)
+        output, targets = self.output(x), to_numpy(targets)
         if _are_labels(targets):
-            return float(np.mean(_labels(output) == to_numpy(targets)))
-        output, wanted = to_numpy(output), np.reshape(to_numpy(targets), output.shape)
+            return float(np.mean(_labels(output) == targets))
+        output, wanted = to_numpy(output), np.reshape(targets, output.shape)
         return 1.0 - float(np.sum((output - wanted) ** 2) / np.sum((wanted - wanted.mean(axis=0)) ** 2))
 
     def top(self, x: Array, labels: Array, count: int = 5) -> float:
@@ -253,6 +253,8 @@ class Chain:
         ------
         UsageError
             The chain's parameters are no numpy arrays (see `convert`); inputs or targets that are no finite numbers.
+        ConvergenceError
+            No step was taken: all states are uncertified.
         """
         from circuitsim.training import Adam, Cosine, Trainer, TrainingPlan
 
@@ -266,7 +268,9 @@ class Chain:
         settings = {"optimizer": Adam(self.rates(rate)), "schedule": Cosine(max(1, epochs)), **plan}
         made = TrainingPlan(epochs, batch, seed, **settings)
         data = (x, targets) if sample_weight is None else (x, targets, to_numpy(sample_weight))
-        self.history = Trainer(self, data, made, callbacks=callbacks).train().history
+        outcome = Trainer(self, data, made, callbacks=callbacks).train()
+        self.history = outcome.history
+        outcome.require_steps()
         return self
 
     def rates(self, rate: float) -> dict[str, float]:
@@ -328,9 +332,9 @@ class Chain:
         }
 
     def _of_one_library(self, array: Array) -> Array:
-        """Tensors of other libraries as numpy arrays where the parameters are numpy arrays."""
+        """Tensors of other libraries and tables as numpy arrays where the parameters are numpy arrays."""
         ours = all(isinstance(own, np.ndarray) for element in self.elements for own in element.parameters.values())
-        return to_numpy(array) if ours and hasattr(array, "detach") else array
+        return to_numpy(array) if ours else array
 
     def _enter(self, x: Array) -> Array:
         """Samples in the chain's precision, unless the first stage takes them as they are stored."""

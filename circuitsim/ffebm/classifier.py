@@ -169,7 +169,9 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         plan = TrainingPlan(passes, self.batch_size, seed + made, Adam(rates, decay=self.weight_decay), schedule)
         data = (X, labels) if weight is None else (X, labels, weight)
         trainer = Trainer(self.chain_, data, plan, callbacks=self.callbacks, memory=memory)
-        self.history_, self._memory = trainer.train().history, trainer.memory
+        outcome = trainer.train()
+        outcome.require_steps()
+        self.history_, self._memory = outcome.history, trainer.memory
         self.n_iter_ = len(self.history_.rows)
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:

@@ -170,7 +170,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if self.tol else None
         callbacks = list[Callback](self.callbacks) + ([] if level is None else [level])
         self._train(X, labels, weight, self.max_iter, Exponential(self.rate_decay), continues, callbacks)
-        if level is not None and self.n_iter_ == self.max_iter and not level(self.history_):
+        if level is not None and self.n_iter_ == self.max_iter > 0 and not level(self.history_):
             warnings.warn(
                 f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
                 f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "

@@ -119,7 +119,9 @@ class _CircuitEstimator(SavedEstimator, BaseEstimator):
         plan = TrainingPlan(passes, self.batch_size, int(seeds.integers(2**31)), Adam(rates), schedule)
         data = (x, y) if weight is None else (x, y, weight)
         trainer = Trainer(self.learner_, data, plan, callbacks=self.callbacks, memory=memory)
-        self.history_, self._memory = trainer.train().history, trainer.memory
+        outcome = trainer.train()
+        outcome.require_steps()
+        self.history_, self._memory = outcome.history, trainer.memory
         self.n_iter_ = len(self.history_.rows)
 
     def _learner(self, loss: Loss) -> Learner:

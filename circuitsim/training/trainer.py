@@ -104,6 +104,14 @@ class Outcome:
     updates: int
     skipped: int
 
+    def require_steps(self) -> None:
+        """Raise `ConvergenceError` where all steps were skipped."""
+        if self.skipped and not self.updates:
+            raise ConvergenceError(
+                f"nothing was learned: all {self.skipped} steps were skipped, because no state of their samples is "
+                "certified; choose a smaller beta, more sweeps or a larger tolerance"
+            )
+
 
 class Trainer:
     """Trains anything `Trainable`.

@@ -10,7 +10,7 @@ import pytest
 from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.errors import UsageError
+from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining, forward
 from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
@@ -228,6 +228,33 @@ def test_fit_takes_tensors_and_says_where_it_cannot_train() -> None:
     np.testing.assert_array_equal(ours.output(x), theirs.output(x))
     with pytest.raises(UsageError, match=r"chain\.convert\(to_numpy\) before it"):
         ours.convert(Tensor).fit(x, y, 1)
+
+
+def test_tables_are_arrays() -> None:
+    """Tables of pandas in fit, predict and score."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(2, size=30)
+    ours = Chain([Linear(4, 5), Readout(5, 2)], seed=1).fit(x, y, 2)
+    theirs = Chain([Linear(4, 5), Readout(5, 2)], seed=1).fit(pandas.DataFrame(x), pandas.Series(y), 2)
+    np.testing.assert_array_equal(ours.predict(x), theirs.predict(pandas.DataFrame(x)))
+    assert ours.score(x, y) == theirs.score(pandas.DataFrame(x), pandas.Series(y))
+    np.testing.assert_array_equal(ours.output(x), ours.output(x.tolist()).astype(np.float32))
+
+
+def test_a_fit_without_a_step_is_an_error() -> None:
+    """The elastic nudge takes all curvature away at each sample: nothing can be learned from it."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((60, 8)).astype(np.float32), rng.integers(0, 3, 60)
+    chaining = Chaining(beta=0.5, last="elastic", scale_errors=False)
+    block = DeepHopfieldBlock([8, 8], activation="ernoult", clamped=False)
+    chain = Chain([Linear(8, 8), block, Readout(8, 3)], seed=1, chaining=chaining)
+    chain.parameters["2.weights"][...] *= 9.0
+    before = {name: array.copy() for name, array in chain.parameters.items()}
+    with pytest.raises(ConvergenceError, match="nothing was learned: all 8 steps were skipped"):
+        chain.fit(x, y, epochs=2, batch=16)
+    assert all((before[name] == array).all() for name, array in chain.parameters.items())
+    assert chain.history.rows[-1]["uncertified_fraction"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_a_loss_that_still_falls_is_noted():
         warnings.simplefilter("error", ConvergenceWarning)
         assert DRNClassifier(max_iter=12, tol=0, random_state=0).fit(X, y).n_iter_ == 12
         assert 10 < DRNClassifier(max_iter=100, tol=1e-2, random_state=0).fit(X, y).n_iter_ < 100
+        assert DRNClassifier(max_iter=0, random_state=0).fit(X, y).n_iter_ == 0
     small = DRNClassifier((4,), max_iter=1, tol=0, beta=0.01, random_state=0).fit(X, y)
     assert small.network_.architecture.input_gain == 100 * (4 / 784) ** 0.5
 

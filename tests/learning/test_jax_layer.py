@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import pickle
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -73,6 +75,15 @@ def test_vmap_over_inputs_and_over_parameters(layer: Layer) -> None:
     np.testing.assert_array_equal(each[0], batch[0])
     gradients = jax.vmap(lambda own: jax.grad(squares, argnums=1)(layer, own, x))(two)
     np.testing.assert_array_equal(gradients["conductance"][0], whole[0]["conductance"])
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+def test_copies_and_pickles(layer: Layer, again: Callable[[Layer], Layer]) -> None:
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(3, layer.block.n_inputs)))
+    moved = layer._replace(parameters=jax.tree.map(lambda own: 1.1 * own, layer.parameters))
+    found = again(moved)
+    assert found.block is not layer.block
+    assert (found.apply(found.parameters, x) == layer.apply(moved.parameters, x)).all()
 
 
 def test_single_precision(layer: Layer) -> None:

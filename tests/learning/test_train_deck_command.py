@@ -93,6 +93,16 @@ def test_the_trained_deck_is_a_deck_and_can_be_trained_on(here, capsys) -> None:
     assert main(["train", "circuit", "run/trained.cir", "--data", "data.csv", "--epochs", "1"]) == 0
 
 
+def test_parameters_on_a_bound_are_counted_at_the_end(here, capsys) -> None:
+    """The column of the history is the mean over the steps of an epoch."""
+    bounds = ["--trainable", "Ra Rd Re Rg min=990 max=1010"]
+    assert main([*TRAIN, *bounds, "--epochs", "1", "--lr", "1e-5", "--out", "run"]) == 0
+    trained = netlist.read_deck(here / "run/trained.cir").circuit
+    ends = sum(trained[name].value in (990.0, 1010.0) for name in ("Ra", "Rd", "Re", "Rg"))
+    assert ends > 0 and rows_of(here / "run")[-1]["clamped"] < ends
+    assert f"parameters on a bound: {ends}\n" in capsys.readouterr().out
+
+
 def test_nothing_is_written_without_out(here) -> None:
     before = sorted(here.iterdir())
     assert main([*TRAIN, "--epochs", "1"]) == 0

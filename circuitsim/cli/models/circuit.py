@@ -101,7 +101,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         notes=[str(problem) for problem in setting.warnings],
         save=lambda directory: _save(learner.block, directory),
         draw=lambda directory, history: _draw(learner.block, train, directory, history),
-        summary=_summary,
+        summary=lambda history: _summary(history, learner.block.at_bound()),
         chosen=chosen,
     )  # fmt: skip
 
@@ -212,8 +212,8 @@ def _draw(block: CircuitBlock, train: Samples, directory: Path, history: History
     return [*written, draw_trained(block, train.x[0], directory / "circuit.png")]
 
 
-def _summary(history: History) -> list[str]:
-    """The last row in words."""
+def _summary(history: History, at_bound: int) -> list[str]:
+    """The last row in words, and how many parameters lie on a bound now."""
     if not history.rows:
         return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
@@ -224,5 +224,5 @@ def _summary(history: History) -> list[str]:
         least = 1e-12 * max(abs(other["loss"]) for other in history.rows)
         low, high = (0.0 if abs(row[key]) <= least else row[key] for key in ("lower", "upper"))
         lines.append(f"L_β ≤ loss ≤ L_−β: {low:.6g} … {high:.6g}")
-    lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {row['clamped']:.0f}")
+    lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {at_bound}")
     return lines
