@@ -8,6 +8,7 @@ functions it calls read from there what they name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from numba.core import cgutils, types
@@ -74,6 +75,7 @@ def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
+@cache
 def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> None:
     """Compile two functions of one argument in place (a call would end the life of what is on its stack).
 

@@ -38,12 +38,15 @@ class KernelFamily:
         Lets compiled kernels call the functions that they are made of.
     sources : callable
         Paths of all files that these functions come from: machine code in the cache is of these very files.
+    patience, longest : int
+        Work, in the units of calls, as `PATIENCE` and `LONGEST` are in nodes.
     """
 
     def __init__(
         self, names: tuple[str, ...], homes: tuple[ModuleType, ...], register: Callable[[], None],
-        sources: Callable[[], Iterable[Path]],
+        sources: Callable[[], Iterable[Path]], patience: int = PATIENCE, longest: int = LONGEST,
     ) -> None:  # fmt: skip
+        self._patience, self._longest = patience, longest
         self.names, self._homes, self._register, self._sources = names, homes, register, sources
         self._work: Counter[str] = Counter()
         self._ready: dict[str, Callable[..., Any]] = {}
@@ -51,16 +54,20 @@ class KernelFamily:
         self._plain: dict[str, Callable[..., Any]] = {}
 
     def __call__(self, name: str, size: int) -> Callable[..., Any]:
-        """The kernel ``name`` for work on ``size`` nodes or devices in all."""
+        """The kernel ``name`` for work on ``size`` nodes or devices in all, or of so many units of the family."""
         ready = self._ready.get(name)
         if ready is not None:
             return ready
         self._work[name] += size
-        if self._work.total() <= PATIENCE and not self._compiled:
+        if self._work.total() <= self._patience and not self._compiled:
             return self.plain(name)
-        if self._work[name] <= LONGEST and not self._at_hand(name):
+        if self._work[name] <= self._longest and not self._at_hand(name):
             return self.plain(name)
         return self._ready.setdefault(name, self.compiled(name))
+
+    def count(self, name: str, size: int) -> None:
+        """Count work that only what was done could tell; then the kernel is asked for with a size of 0."""
+        self._work[name] += size
 
     def load(self) -> None:
         """Compile or load the kernels from here on, however small the work."""

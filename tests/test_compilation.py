@@ -206,6 +206,50 @@ def test_how_much_there_is_to_compile(tmp_path: Path) -> None:
         assert 0.5 * MOST[name][1] < size <= MOST[name][1]
 
 
+WAVES = """
+import json, sys
+from numba.core.codegen import JITCodeLibrary
+from circuitsim.netlist import read_deck
+from circuitsim.time_domain.deck import run_deck
+from circuitsim.time_domain.kernels import KERNELS, time_kernel
+
+JITCodeLibrary._optimize_final_module = lambda library: None
+for name in ("advance", "evaluate_decays"):
+    time_kernel._ready[name] = time_kernel.compiled(name)
+run_deck(read_deck(sys.argv[1]))
+for name, kernel in time_kernel._compiled.items():
+    found = kernel.overloads.values()
+    if found:
+        print(json.dumps([name, [[one.metadata["parts"], one.metadata["bytes of bitcode"]] for one in found]]))
+"""
+MOST_OF_WAVES = {"advance": (108, 570_000), "evaluate_decays": (25, 125_000)}
+
+
+def test_how_much_there_is_to_compile_of_waveforms(tmp_path: Path) -> None:
+    """What a run of thousands of segments compiles; the kernels of its few modes stay interpreted."""
+    deck = ROOT / "netlists" / "half-wave-smoothed.cir"
+    code = WAVES.replace("sys.argv[1]", repr(str(deck)))
+    found = dict(json.loads(line) for line in run(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout.splitlines())
+    assert found.keys() == MOST_OF_WAVES.keys()
+    for name, overloads in found.items():
+        assert len(overloads) == 1, f"{name} is compiled for several types of arguments"
+        parts, size = overloads[0]
+        assert 0.5 * MOST_OF_WAVES[name][0] < parts <= MOST_OF_WAVES[name][0]
+        assert 0.5 * MOST_OF_WAVES[name][1] < size <= MOST_OF_WAVES[name][1]
+
+
+@pytest.mark.parametrize("name", [
+    "half-wave-smoothed", "rectifier-bridge-smoothed", "buck-converter", "cockcroft-walton",
+])  # fmt: skip
+def test_first_waveforms_compile_nothing(tmp_path: Path, name: str) -> None:
+    deck = ROOT / "netlists" / f"{name}.cir"
+    code = f"from circuitsim.cli import main; raise SystemExit(main(['tran', {str(deck)!r}, '--format', 'csv']))"
+    done = run(code, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert len(done.stdout.splitlines()) > 500
+    assert "compiling" not in done.stderr
+    assert not list(tmp_path.glob("cache/*/*"))
+
+
 def test_a_single_deck_of_two_thousand_nodes_compiles_nothing(tmp_path: Path) -> None:
     (tmp_path / "mesh.cir").write_text(dumps(make("grid", 2_000, 0)))
     code = "from circuitsim.cli import main; raise SystemExit(main(['solve', 'mesh.cir', '--format', 'csv']))"

@@ -167,7 +167,11 @@ DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
 
 
 def _tran() -> str:
-    return _commands("tran {out}/time.cir --format csv")
+    """Waveforms that decay, and waveforms that may ring."""
+    from circuitsim.time_domain.kernels import time_kernel
+
+    time_kernel.load()
+    return _commands("tran {out}/time.cir --format csv", "tran {out}/ringing.cir --format csv")
 
 
 TIME_DECK = """A smoothed rectifier
@@ -178,6 +182,7 @@ R1 out 0 1k
 .model ideal D
 .tran 1m 40m
 """
+RINGING_DECK = TIME_DECK.replace("D1 in out", "L1 in a 1m\nD1 a out")
 
 
 def _read() -> str:
@@ -204,6 +209,7 @@ def _commands(*lines: str) -> str:
         Path(out, "deck.cir").write_text(DECK)
         Path(out, "junction.cir").write_text(JUNCTION_DECK)
         Path(out, "time.cir").write_text(TIME_DECK)
+        Path(out, "ringing.cir").write_text(RINGING_DECK)
         Path(out, "data.csv").write_text(DATA)
         for line in lines:
             words = [word.format(out=out) for word in line.split()]

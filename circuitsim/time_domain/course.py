@@ -8,43 +8,24 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
 from circuitsim.time_domain.beginning import from_held, operating_point
-from circuitsim.time_domain.germs import NOISE, signs
+from circuitsim.time_domain.germs import NOISE
 from circuitsim.time_domain.jumps import Before, capacitor_jump, inductor_jump
+from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Library
-from circuitsim.time_domain.loop import (
-    BEFORE,
-    CORNER,
-    CORNERS,
-    DONE,
-    ENDLESS,
-    ENTER,
-    EVENTS,
-    FAST,
-    JUMP,
-    MODE,
-    NO_SET,
-    NOW,
-    ROOM,
-    SEGMENTS,
-    SOURCES,
-    WANTED,
-    WINDOW,
-    Track,
-    Walk,
-    advance,
-    sizes,
-)
+from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE, NO_SET, ROOM, SOURCES, WINDOW
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Segments, Turn
+from circuitsim.time_domain.roots import ORDERS, POINTS
+from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, WANTED, Track, Walk
 from circuitsim.time_domain.waveforms import schedule
 from circuitsim.time_domain.windows import DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
 
 JUMPS = 2
 """Most jumps at one time."""
-CHUNK = 2048
-"""Segments and events between two calls of the compiled loop."""
+FEW, CHUNK = 32, 2048
+"""Segments and events between two calls of the loop: at first, and at most."""
 MEMORY = 2_000_000_000
 """Most bytes of all segments and events: they stay, since the waveforms of a result are computed from them."""
 EVENT = 400
@@ -84,9 +65,9 @@ class Course:
             sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
             nothing_carried(s + q if problem.decays else 0, elements, q),
         )  # fmt: skip
-        self.track = _track(CHUNK, s + q, self.walk.parts.y.size)
+        self.track = _track(FEW, s + q, self.walk.parts.y.size)
         self.done: list[Track] = []
-        self.kept = 0
+        self.kept = self.counted = 0
         self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
 
     # ------------------------------------------------------------------ beginning
@@ -132,10 +113,11 @@ class Course:
         }  # fmt: skip
         while True:
             library, walk = self.library, self.walk
-            code = advance(
+            code = time_kernel("advance", 0)(
                 library.modes, library.decays, library.count, library.inside, library.exponent, self.schedule,
                 self.fixed, walk, self.track, self.stop,
             )  # fmt: skip
+            time_kernel.count("advance", self._work())
             if walk.number[TIME] != self.jumped_at:
                 self.jumps, self.jumped_at = 0, float(walk.number[TIME])
             if code == DONE:
@@ -145,6 +127,13 @@ class Course:
                 self.stop = float(walk.number[TIME])
                 break
         self._room()
+
+    def _work(self) -> int:
+        """About the products of two numbers in the segments of the last call."""
+        n, many = self.walk.z.size, int(self.walk.mark[SEGMENTS]) - self.counted
+        self.counted += many
+        nodes = POINTS * (n + self.problem.parts.role.size)
+        return many * POINTS * (nodes if self.problem.decays else n * n + nodes // 2)
 
     def _mode(self) -> None:
         mode = self.problem.mode(self.walk.found)
@@ -170,6 +159,9 @@ class Course:
             column[: n if k < 6 else e].copy() for k, column in enumerate(self.track)
         )))  # fmt: skip
         self.walk.mark[[SEGMENTS, EVENTS]] = 0
+        self.counted -= n
+        if len(self.track.start) < CHUNK:
+            self.track = _track(2 * len(self.track.start), *(column.shape[1] for column in self.track[2:6:3]))
         self.kept += sum(column.nbytes for column in self.done[-1]) + EVENT * e
         if self.kept > MEMORY:
             events = sum(part.time.size for part in self.done)
@@ -186,7 +178,7 @@ class Course:
         self.jumps += 1
         new, delivered, sets = self._moved(walk.x)
         size = np.zeros(walk.x.size)
-        sizes(walk, self.fixed, size)
+        time_kernel("sizes", self.fixed.given.size + size.size)(walk, self.fixed, size)
         if (np.abs(new - walk.x) > NOISE * size).any():
             lost = delivered + problem.stored(walk.x) - problem.stored(new)
             walk.number[DELIVERED] += delivered
@@ -226,7 +218,9 @@ class Course:
             (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
         ):
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
-            signs(self.problem.system, rows, self.walk.w, self.walk.w_size, free, NOISE, order, sign)
+            time_kernel("signs", ORDERS * rows.size)(
+                self.problem.system, rows, self.walk.w, self.walk.w_size, free, NOISE, order, sign
+            )
             wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
             if wrong:
                 raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)

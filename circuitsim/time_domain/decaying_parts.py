@@ -6,19 +6,18 @@ import math
 
 import numpy as np
 
-from circuitsim._jit import jit
-
 RANK = 1e-15
 """Singular values below this share of the largest, times their number, are zero."""
 UNDRIVEN = 1e-13
 """Share of the magnitudes in a sum below which a source does not move a state."""
+LEAST = (0.01 * RANK) ** 2
+"""Squared lengths below this share of the sum of all are zero."""
 SWEEPS = 40
 """Most sweeps of rotations; about six suffice."""
 ORTHOGONAL = 1e-15
 """Cosine of the angle between two rows that counts as zero, times the root of their length."""
 
 
-@jit()
 def stored_energy(own, value, coupling, k):
     """Twice the stored energy as a matrix of the states (k, k); ``own`` (m, n) are storing elements over them."""
     found = np.zeros((k, k))
@@ -36,7 +35,6 @@ def stored_energy(own, value, coupling, k):
     return found
 
 
-@jit()
 def rooted(matrix):
     """``matrix`` becomes L, L Lᵀ = matrix (Cholesky)."""
     n = matrix.shape[0]
@@ -44,20 +42,22 @@ def rooted(matrix):
         for i in range(j, n):
             for c in range(j):
                 matrix[i, j] -= matrix[i, c] * matrix[j, c]
-        pivot = math.sqrt(matrix[j, j])
+        pivot = np.sqrt(matrix[j, j])
         for i in range(j, n):
             matrix[i, j] /= pivot
         for i in range(j):
             matrix[i, j] = 0.0
 
 
-@jit()
 def triangular(rows, k):
     """The first rows (at most ``k``) become those whose first ``k`` columns are a triangle with the same singular
     values (Householder), largest rows first; returns their number."""
     r, n = rows.shape
-    order = np.argsort(-np.sum(rows[:, :k] * rows[:, :k], axis=1))
-    sorted_rows = rows[order]
+    size_of = np.zeros(r)
+    for i in range(r):
+        for j in range(k):
+            size_of[i] -= rows[i, j] * rows[i, j]
+    sorted_rows = rows[np.argsort(size_of, kind="mergesort")]
     for j in range(min(r, k)):
         size = 0.0
         for i in range(j, r):
@@ -83,7 +83,6 @@ def triangular(rows, k):
     return min(r, k)
 
 
-@jit()
 def rotated(rows, count, k):
     """Make the first ``k`` columns of the first rows orthogonal to each other by rotations (Hestenes 1958): then their
     lengths are the singular values, their directions the right singular vectors, and what stood as the unit matrix
@@ -92,7 +91,7 @@ def rotated(rows, count, k):
     for i in range(count):
         for c in range(k):
             whole += rows[i, c] * rows[i, c]
-    least = (0.01 * RANK) ** 2 * whole
+    least = LEAST * whole
     for _ in range(SWEEPS):
         still = True
         for i in range(count):
@@ -116,7 +115,6 @@ def rotated(rows, count, k):
             return
 
 
-@jit()
 def decompose(own, flow, value, coupling, push, system, parting):
     """Fill in the decaying parts of a mode; returns their number. See `circuitsim.time_domain.decays.Parting`.
 
@@ -138,7 +136,7 @@ def decompose(own, flow, value, coupling, push, system, parting):
     k, s = push.shape
     root = stored_energy(own, value, coupling, k)
     rooted(root)
-    flowing = np.flatnonzero(np.sum(np.abs(flow), axis=1))
+    flowing = not_zero(flow)
     rows = np.zeros((flowing.size, k + flowing.size))
     for e in range(flowing.size):
         rows[e, k + e] = 1.0
@@ -178,7 +176,15 @@ def decompose(own, flow, value, coupling, push, system, parting):
     return found
 
 
-@jit()
+def not_zero(rows):
+    """The rows that are not zero."""
+    found = np.zeros(rows.shape[0], np.bool_)
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            found[i] |= rows[i, j] != 0.0
+    return np.flatnonzero(found)
+
+
 def through(flow, flowing, left, many, system, parting):
     """What sources do through resistors: the parts contain the sources' share of the resistors' voltages, so their
     slopes have the sources' slopes, and a fast part is small."""
@@ -205,7 +211,6 @@ def through(flow, flowing, left, many, system, parting):
             parting.current[e, j] = rest if abs(rest) > UNDRIVEN * size else 0.0
 
 
-@jit()
 def forward(root, columns):
     """``columns`` become L⁻¹ columns."""
     for i in range(root.shape[0]):
@@ -215,7 +220,6 @@ def forward(root, columns):
             columns[i, j] /= root[i, i]
 
 
-@jit()
 def backward(root, columns):
     """``columns`` become L⁻ᵀ columns."""
     for i in range(root.shape[0] - 1, -1, -1):
@@ -225,7 +229,6 @@ def backward(root, columns):
             columns[i, j] /= root[i, i]
 
 
-@jit()
 def kept(rows, count, k, rate):
     """Directions of the first ``k`` columns of the rows that are not zero, the longest first, become the first ones,
     their squared lengths the rates; returns how many there are."""
@@ -237,7 +240,7 @@ def kept(rows, count, k, rate):
         size[i] = math.sqrt(size[i])
         largest = max(largest, size[i])
     whole = rows[:count].copy()
-    for i in np.argsort(-size):
+    for i in np.argsort(-size, kind="mergesort"):
         if size[i] > RANK * max(rows.shape[1] - k, k) * largest:
             rate[many] = size[i] * size[i]
             for c in range(rows.shape[1]):
@@ -246,7 +249,6 @@ def kept(rows, count, k, rate):
     return many
 
 
-@jit()
 def unmoved(given, many, drive, shape):
     """Add what moves states without any resistor: charges of current sources, capacitors in loops with sources."""
     k, s = given.shape

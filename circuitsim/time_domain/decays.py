@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.part_states import STATE
 from circuitsim.time_domain.roots import POINTS, TO_COEFFICIENTS, TO_NODES
 
@@ -112,7 +111,6 @@ class Piece(NamedTuple):
     clear: np.ndarray
 
 
-@jit()
 def room_of(decays):
     """Room for a window."""
     n, d = decays.voltage.shape[2], decays.slack.shape[1]
@@ -120,7 +118,6 @@ def room_of(decays):
     return Piece(np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
 
 
-@jit()
 def decay(rate, half, drive, w, sources, start, out):
     """Fill in the series of y − y₀ of ẏ = −λ y + b w on a window of 2 ``half``, from w₀ and the series of w − w₀.
 
@@ -156,7 +153,6 @@ def decay(rate, half, drive, w, sources, start, out):
         out[k] += alpha[k] * out[k - 1]
 
 
-@jit()
 def source_series(inside, z, piece):
     """Fill in the series of the changes of sources' states."""
     s = inside.shape[0]
@@ -171,14 +167,12 @@ def source_series(inside, z, piece):
         summed(piece, i)
 
 
-@jit()
 def part_series(decays, m, c, s, z, y, half, piece):
     """Fill in the series of the change of a decaying part."""
     decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, y[c], piece.series[s + c])
     summed(piece, s + c)
 
 
-@jit()
 def summed(piece, j):
     """Fill in the sums of a series."""
     piece.tail[j] = max(abs(piece.series[j, POINTS - 1]), abs(piece.series[j, POINTS - 2]))
@@ -188,7 +182,6 @@ def summed(piece, j):
         piece.last[j] += piece.series[j, k]
 
 
-@jit()
 def sources_resolved(s, z, z_size, piece):
     """Whether the sources' states are resolved: their last coefficients and their beginning; sizes are filled in."""
     for i in range(s):
@@ -202,7 +195,6 @@ def sources_resolved(s, z, z_size, piece):
     return True
 
 
-@jit()
 def far_from_resolved(decays, m, c, s, z, z_size, piece):
     """Whether one part alone leaves a state unresolved, however large the others make it within reason."""
     for i in range(decays.shape.shape[1]):
@@ -212,7 +204,6 @@ def far_from_resolved(decays, m, c, s, z, z_size, piece):
     return False
 
 
-@jit()
 def states_resolved(decays, m, s, z, z_size, piece):
     """Whether all states are resolved: their last coefficients.
 
@@ -232,7 +223,6 @@ def states_resolved(decays, m, s, z, z_size, piece):
     return True
 
 
-@jit()
 def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
     """The waveforms on a window: series of those of events that may have a zero; returns whether they are resolved.
 
@@ -288,7 +278,6 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
     return True
 
 
-@jit()
 def to_nodes(count, piece):
     """Fill in the values at the nodes."""
     for j in range(count):
@@ -300,7 +289,6 @@ def to_nodes(count, piece):
                 piece.nodes[j, p] += AT_NODES[k, p] * weight
 
 
-@jit()
 def values_at(series, count, share, out):
     """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
     x = 2.0 * (2.0 * share - 1.0)
@@ -311,7 +299,6 @@ def values_at(series, count, share, out):
         out[j] = series[j, 0] + 0.5 * x * b1 - b2
 
 
-@jit()
 def decay_state(decays, m, s, z, y, piece, share, later):
     """The state at a share of the window; the parts ``y`` there are filled in as ``later``."""
     change, found = np.empty(s + decays.many[m]), z.copy()
@@ -328,7 +315,6 @@ def decay_state(decays, m, s, z, y, piece, share, later):
     return found
 
 
-@jit()
 def at_first(decays, modes, m, s, z, y, begin):
     """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
     many, whole = decays.many[m], decays.whole
@@ -337,7 +323,6 @@ def at_first(decays, modes, m, s, z, y, begin):
         begin[1, b] = first_value(whole[1, b], decays.current[m, b], modes.current[m, b], many, s, z, y)
 
 
-@jit()
 def first_value(whole, row, over, many, s, z, y):
     """A row of w and y where that is the ``whole`` value, else of the state vector."""
     found = 0.0
@@ -352,7 +337,6 @@ def first_value(whole, row, over, many, s, z, y):
     return found
 
 
-@jit()
 def evaluate_decays(inside, windows, exponent, decays, modes, track, where, times, v, i):
     """As `circuitsim.time_domain.exponentials.evaluate`, of decaying parts; ``track`` is (mode, start, state, parts,
     halvings) by segment."""
@@ -363,7 +347,7 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
         at = where[k]
         m, z = mode[at], state[at]
         if at != before:
-            before, length = at, 2.0 ** (exponent - halvings[at])
+            before, length = at, math.ldexp(1.0, int(exponent - halvings[at]))
             source_series(inside[windows[halvings[at]]], z, piece)
             for c in range(decays.many[m]):
                 part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)

@@ -11,23 +11,21 @@ import math
 
 import numpy as np
 
-from circuitsim._jit import jit
-
 TERMS = 19
 """Terms of Taylor's series: 1 / 19! is rounding."""
 STEPS = 16
 """Most steps of Taylor's series on a state; beyond it the matrix exponential is cheaper."""
+PRODUCTS = 16
+"""Of matrices, about as many as a matrix exponential takes."""
 INVERSE = np.array([1.0 / math.factorial(k) for k in range(17)])
 
 
-@jit()
 def put(values, out):
     """``out`` = values, (n,)."""
     for i in range(out.size):
         out[i] = values[i]
 
 
-@jit()
 def product(a, b, out):
     """``out`` = a b, square matrices."""
     n = a.shape[0]
@@ -41,7 +39,6 @@ def product(a, b, out):
                     out[i, j] += x * b[k, j]
 
 
-@jit()
 def exponential(system, radius, time):
     """e^{A t} by Taylor's series of degree 16 and squaring; of e^{A h} − 1, so that slow parts keep their digits.
 
@@ -86,7 +83,6 @@ def exponential(system, radius, time):
     return e
 
 
-@jit()
 def later(system, radius, time, z):
     """e^{A t} z; a negative time of less than ``STEPS`` / ``radius`` is allowed."""
     n, out = z.size, np.empty(z.size)
@@ -119,7 +115,6 @@ def later(system, radius, time, z):
     return out
 
 
-@jit()
 def moved(system, radius, time, w):
     """e^{A t} w of the sources' states: blocks of one, of two that turn and decay, of a level and its slope.
 
@@ -145,7 +140,6 @@ def moved(system, radius, time, w):
     return out
 
 
-@jit()
 def node_exponentials(system, radius, times, found):
     """Fill in e^{A t} at times (p,), for products with a state: (n, p, n), entry (j, p, i) row i and column j."""
     n = system.shape[0]
@@ -156,7 +150,6 @@ def node_exponentials(system, radius, times, found):
                 found[j, p, i] = e[i, j]
 
 
-@jit()
 def evaluate(system, radius, voltage, current, mode, start, state, where, times, v, i):
     """Branch voltages and currents at times (n,) in the segments ``where`` (n,), into ``v`` and ``i`` (n, m)."""
     for k in range(times.size):

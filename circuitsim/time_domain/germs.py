@@ -12,7 +12,6 @@ import math
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.part_states import DERIVATIVE, STATE, begun, part_signs, stays_zero
 from circuitsim.time_domain.roots import ORDERS, VALUE
 
@@ -26,7 +25,6 @@ FOUND, UNKNOWN, NONE = 0, 1, 2
 """Outcomes of `select`: a mode; a set that is not among the modes yet; no set is right."""
 
 
-@jit()
 def weigh(rows, many, state, size):
     """Products of the first ``many`` rows with a state (n,), and the magnitudes in their sums: (many,) each."""
     found, magnitude = np.zeros(many), np.zeros(many)
@@ -37,7 +35,6 @@ def weigh(rows, many, state, size):
     return found, magnitude
 
 
-@jit()
 def differentiate(system, state, error, moving):
     """The next derivative of a state, and what errors of the state make of it; only entries ``moving`` are not zero."""
     n = state.size
@@ -49,7 +46,6 @@ def differentiate(system, state, error, moving):
     return slope, wrong
 
 
-@jit()
 def signs(system, rows, state, size, zero, noise, order, sign):
     """Fill in the first nonzero derivatives of rows · state where ``sign`` (d,) is zero still.
 
@@ -88,7 +84,6 @@ def signs(system, rows, state, size, zero, noise, order, sign):
         state, error = differentiate(system, state, error, moving)
 
 
-@jit()
 def germs(modes, decays, carried, m, w, w_size, x, x_size, tied, noise, order, sign):
     """The first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
 
@@ -115,7 +110,6 @@ def germs(modes, decays, carried, m, w, w_size, x, x_size, tied, noise, order, s
         signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
 
 
-@jit()
 def joined(a, b):
     """Both vectors as one."""
     found = np.empty(a.size + b.size)
@@ -126,7 +120,6 @@ def joined(a, b):
     return found
 
 
-@jit()
 def state_of(modes, m, w, x):
     """The state of mode ``m`` from those of the sources and of all storing elements."""
     s, z = w.size, np.zeros(w.size + x.size)
@@ -137,7 +130,6 @@ def state_of(modes, m, w, x):
     return z
 
 
-@jit()
 def mode_of(modes, count, conducting):
     """The number of a mode; −1: not there."""
     for m in range(count - 1, -1, -1):
@@ -151,7 +143,6 @@ def mode_of(modes, count, conducting):
     return -1
 
 
-@jit()
 def same_switches(modes, m, before, diodes):
     """Whether all switches are in both modes as they are in the other."""
     changed = 0
@@ -160,7 +151,6 @@ def same_switches(modes, m, before, diodes):
     return changed == 0
 
 
-@jit()
 def select(modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting):
     """The mode that holds from a time on; see `selected`. Where no set is right smaller values count, then larger ones
     alone."""
@@ -175,7 +165,6 @@ def select(modes, decays, before, count, diodes, begin_with, w, w_size, x, x_siz
     return outcome, m
 
 
-@jit()
 def selected(
     modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
 ):

@@ -13,18 +13,17 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError
 from circuitsim.time_domain.decays import Decays, series_of_sources
-from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
+from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_parts import Parting
-from circuitsim.time_domain.mode_rows import checked, nonzero, parted, taken
 from circuitsim.time_domain.modes import Mode
 from circuitsim.time_domain.roots import POINTS, SHARES
+from circuitsim.time_domain.windows import LENGTHS
 
 TURN = 8.0
 """Longest window times the largest imaginary part of an eigenvalue: an oscillation is not passed over."""
 OVERDAMPED = 0.05
 """Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
-LENGTHS = 192
-"""Window lengths, each half of the one before."""
 ROOM = 8
 """Room for modes at first."""
 MEMORY = 256_000_000
@@ -137,10 +136,12 @@ class Library:
             More modes than memory should hold.
         """
         keep, own = np.empty((2, 2 * self.elements), dtype=bool)
+        work = mode.voltage.size + mode.loops.size
+        nonzero, checked = time_kernel("nonzero", work), time_kernel("checked", work)
         many = nonzero(mode.loops, mode.cuts, keep), nonzero(mode.source_loops, mode.source_cuts, own)
         self._grow(max(many))
         at, modes = self.count, self.modes
-        taken(mode, self.rows, modes, at, self.s)
+        time_kernel("taken", 3 * work)(mode, self.rows, modes, at, self.s)
         checked(mode.loops, mode.cuts, keep, self.rows.storing.size, modes.checks[at])
         checked(mode.source_loops, mode.source_cuts, own, 0, modes.source_checks[at])
         modes.many[at], modes.source_many[at] = many
@@ -151,7 +152,7 @@ class Library:
             modes.radius[at] = max(radius, float(parting.rate.max(initial=0.0)))
         modes.window[at] = -1
         if parting is not None:
-            parted(mode, self.rows, parting, modes, self.decays, at, self.s)
+            time_kernel("parted", 2 * work)(mode, self.rows, parting, modes, self.decays, at, self.s)
         self.count += 1
 
     def add_window(self, mode: int, halvings: int) -> None:
@@ -163,7 +164,8 @@ class Library:
         length = np.ldexp(1.0, self.exponent - halvings)
         matrix = self.system if self.decaying else self.modes.system[mode]
         found = np.empty((len(matrix), POINTS, len(matrix)))
-        node_exponentials(matrix, self.modes.radius[mode], length * SHARES, found)
+        find = time_kernel("node_exponentials", EXPONENTIAL * POINTS * len(matrix) ** 3)
+        find(matrix, self.modes.radius[mode], length * SHARES, found)
         self.inside[self.windows] = series_of_sources(found) if self.decaying else found
         self.modes.window[0 if self.decaying else mode, halvings] = self.windows
         self.windows += 1

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
+from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, germs, joined, select, signs, state_of, weigh
-from circuitsim.time_domain.library import LENGTHS
-from circuitsim.time_domain.part_states import Carried, aged, currents_of, state_errors
+from circuitsim.time_domain.part_states import aged, currents_of, state_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
+from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
 from circuitsim.time_domain.windows import (
     CURRENT,
     ERROR,
     LARGEST,
+    LENGTHS,
     LOST,
     SMALLEST,
     TIME,
@@ -28,12 +28,10 @@ from circuitsim.time_domain.windows import (
     stretch,
 )
 
-DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET = range(10)
+DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET, GOING = range(11)
 """Why the loop ends: the end of the run; a mode, a window, corners of sources or room is missing; states must jump;
-sources contradict each other; waveforms faster than any window; events without end; no set of diodes is right."""
-NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED = range(8)
-"""Of `Walk.mark`: the mode, that before the event at hand; whether a mode is to be selected; the next corner; numbers
-of segments and events; events without a step in time; the window that is missing."""
+sources contradict each other; waveforms faster than any window; events without end; no set of diodes is
+right. `GOING`: no end."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
 FLOOR = 1e-3
@@ -41,107 +39,6 @@ FLOOR = 1e-3
 the largest one."""
 
 
-class Walk(NamedTuple):
-    """Where a run is.
-
-    Attributes
-    ----------
-    number, mark : arrays
-        See `circuitsim.time_domain.windows.TIME` and `NOW`.
-    w, w_size : (s,) float arrays
-        States of the sources and their sizes.
-    x : (q,) float array
-        Capacitor voltages and inductor currents.
-    z : (s + q,) float array
-        State of the mode.
-    conducting, tied : (d,) bool arrays
-        The set to begin a selection with, and what has just changed.
-    found : (d,) bool array
-        The set that a selection ended with.
-    order : (d,) int array
-    sign : (d,) float array
-        Germs.
-    parts : Carried
-        Decaying parts.
-    """
-
-    number: np.ndarray
-    mark: np.ndarray
-    w: np.ndarray
-    w_size: np.ndarray
-    x: np.ndarray
-    z: np.ndarray
-    conducting: np.ndarray
-    tied: np.ndarray
-    found: np.ndarray
-    order: np.ndarray
-    sign: np.ndarray
-    parts: Carried
-
-
-class Track(NamedTuple):
-    """What a run leaves behind: segments (start, mode, state, cause of the end, halvings of the longest window,
-    decaying parts), events (time, error, energy lost, mode before, after).
-
-    Attributes
-    ----------
-    start : (n,) float array
-    mode : (n,) int array
-    state : (n, N) float array
-    cause, halvings : (n,) int arrays
-    parts : (n, c) float array
-    time, error, lost : (e,) float arrays
-    before, after : (e,) int arrays
-    """
-
-    start: np.ndarray
-    mode: np.ndarray
-    state: np.ndarray
-    cause: np.ndarray
-    halvings: np.ndarray
-    parts: np.ndarray
-    time: np.ndarray
-    error: np.ndarray
-    lost: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-
-
-class Fixed(NamedTuple):
-    """What does not change during a run.
-
-    Attributes
-    ----------
-    diodes : int
-        Their number; switches follow.
-    capacitor : (q,) bool array
-        Whether a storing element is a capacitor.
-    given : (sources, s) float array
-        Absolute weights of source values over the sources' states.
-    is_voltage : (sources,) bool array
-    lossy, sources, resistors : int arrays
-        Elements.
-    decays : bool
-        Whether the waveforms are those of decaying parts (`circuitsim.time_domain.decays`).
-    system : (s, s) float array
-        Generator of the sources' states.
-    radius : float
-        Its largest absolute eigenvalue, 1/s.
-    """
-
-    diodes: int
-    capacitor: np.ndarray
-    given: np.ndarray
-    is_voltage: np.ndarray
-    lossy: np.ndarray
-    sources: np.ndarray
-    resistors: np.ndarray
-    decays: bool
-    system: np.ndarray
-    radius: float
-
-
-@jit()
 def sizes(walk, fixed, size):
     """Fill in the sizes of capacitor voltages and inductor currents (q,): the largest so far."""
     number = walk.number
@@ -162,13 +59,12 @@ def sizes(walk, fixed, size):
         size[k] = v if fixed.capacitor[k] else i
 
 
-@jit()
-def enter(modes, decays, count, fixed, walk, track):
+def enter(modes, decays, count, fixed, walk, parts, track):
     """Select the mode from here on; an event is recorded where it differs from the one before."""
     x_size = np.empty(walk.x.size)
     sizes(walk, fixed, x_size)
     outcome, m = select(
-        modes, decays, walk.parts, count, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size, walk.tied,
+        modes, decays, parts, count, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size, walk.tied,
         walk.order, walk.sign, walk.found,
     )  # fmt: skip
     if outcome != FOUND:
@@ -195,7 +91,6 @@ def enter(modes, decays, count, fixed, walk, track):
     return DONE
 
 
-@jit()
 def meet_corner(schedule, walk, time):
     """Give the sources their states after a corner."""
     k = walk.mark[CORNER]
@@ -207,7 +102,6 @@ def meet_corner(schedule, walk, time):
     walk.mark[CORNER] = k
 
 
-@jit()
 def product(row, state):
     """row · state."""
     found = 0.0
@@ -216,123 +110,186 @@ def product(row, state):
     return found
 
 
-@jit()
+def space_for(modes, walk):
+    """Memory for a window."""
+    n, d = walk.z.size, walk.tied.size
+    return Space(
+        np.empty((POINTS, n)), np.empty((d, POINTS)), np.empty(d), np.empty(d, np.int64), np.empty(walk.x.size),
+        np.zeros((2, modes.voltage.shape[1])), np.empty(walk.parts.y.size),
+    )  # fmt: skip
+
+
 def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
     """Go on until the run's end or until something is missing; returns `DONE`, `MODE` …"""
-    n, d = walk.z.size, walk.tied.size
-    number, mark, parts = walk.number, walk.mark, walk.parts
-    states, slack, slack_size = np.empty((POINTS, n)), np.empty((d, POINTS)), np.empty(d)
-    orders, x_size = np.empty(d, np.int64), np.empty(walk.x.size)
-    piece, begin, later = room_of(decays), np.zeros((2, modes.voltage.shape[1])), np.empty(parts.y.size)
-    while True:
-        if mark[SEGMENTS] == track.start.size or mark[EVENTS] == track.time.size:
-            return ROOM
-        if mark[ENTER]:
-            code = enter(modes, decays, count, fixed, walk, track)
-            if code != DONE:
-                return code
-        if number[TIME] >= stop:
-            return DONE
-        if mark[CORNER] == schedule.times.size and schedule.until < stop:
-            return CORNERS
-        bound = schedule.times[mark[CORNER]] if mark[CORNER] < schedule.times.size else stop
-        m, left = mark[NOW], bound - number[TIME]
-        mantissa, power = math.frexp(min(left, modes.longest[m]))
-        power -= mantissa == 0.5
-        sizes(walk, fixed, x_size)
-        z_size = state_of(modes, m, walk.w_size, x_size)
-        ready = False
-        while not ready:
-            if exponent - power >= LENGTHS:
-                return FAST
-            w = modes.window[0 if fixed.decays else m, exponent - power]
-            if w < 0:
-                mark[WANTED] = exponent - power
-                return WINDOW
-            if fixed.decays:
-                half = math.ldexp(0.5, power)
-                ready = decay_stretch(
-                    inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, slack, slack_size
-                )
-            else:
-                ready = stretch(inside[w], modes, m, walk.z, z_size, states, slack, slack_size)
-            power -= not ready
-        length = math.ldexp(1.0, power)
-        for k in range(d):
-            orders[k] = -1 if fixed.decays and piece.clear[k] else max(walk.order[k], 0)
-            if orders[k] > 0 and not walk.tied[k]:
-                if fixed.decays:
-                    many, s = decays.many[m], walk.w.size
-                    value = first_value(
-                        decays.slack_whole[m, k], decays.slack[m, k], modes.slack[m, k], many, s, walk.z, parts.y
-                    )
-                else:
-                    value = product(modes.slack[m, k], walk.z)
-                if value > ZERO * slack_size[k]:
-                    orders[k] = 0
-        share, event = first_root(slack, orders, slack_size)
-        end, number[ERROR] = min(length, left), 0.0
-        if share * length < end:
-            end, number[ERROR] = refined(
-                fixed, modes, decays, m, states, piece, length, walk.z, parts.y, event, share * length,
-                slack_size[event], number[TIME],
-            )  # fmt: skip
-        else:
-            event = zero_at(slack, orders, slack_size, left / length) if length >= left and bound == stop else -1
-        last = length >= left and end == left
-        since = left if last else end
-        mark[STILL] = 0 if since > 1e-15 * number[TIME] else mark[STILL] + 1
-        if mark[STILL] > AT_ONCE:
-            return ENDLESS
-        at = mark[SEGMENTS]
-        track.start[at], track.mode[at], track.cause[at], track.halvings[at] = number[TIME], m, event, exponent - power
-        put(walk.z, track.state[at])
-        put(parts.y, track.parts[at])
-        mark[SEGMENTS] += 1
-        until = 2.0 * since / length - 1.0
-        if fixed.decays:
-            at_first(decays, modes, m, walk.w.size, walk.z, parts.y, begin)
-            many = walk.w.size + decays.many[m]
-            to_nodes(many, piece)
-            integrate(decays.voltage[m], decays.current[m], begin, many, piece.nodes, fixed, until, length, number)
-        else:
-            integrate(modes.voltage[m], modes.current[m], begin, n, states.T.copy(), fixed, until, length, number)
-        put(state_at(fixed, modes, decays, m, states, piece, length, since, walk.z, parts.y, later), walk.z)
-        for k in range(walk.x.size):
-            walk.x[k] = 0.0
-            for j in range(n):
-                walk.x[k] += modes.storing[m, k, j] * walk.z[j]
-        put(walk.z, walk.w)
-        if fixed.decays:
-            state_errors(decays, modes, m, walk.w.size, walk.z, track.state[at], parts.y, later, parts.x_error)
-            aged(decays, m, walk.w_size, parts.y, later, parts.error, since)
-            put(later, parts.y)
-            missed = 0.0
-            if event >= 0 and decays.slack_whole[m, event]:
-                missed = abs(first_value(
-                    True, decays.slack[m, event], modes.slack[m, event], decays.many[m], walk.w.size, walk.z, parts.y
-                ))  # fmt: skip
-            currents_of(decays, m, fixed.resistors, walk.w, walk.w_size, parts, missed)
-            parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
-        number[TIME] = bound if last else min(number[TIME] + since, bound)
-        for k in range(d):
-            walk.conducting[k], walk.tied[k] = modes.conducting[m, k], False
-        mark[BEFORE] = m
-        if event >= 0:
-            walk.tied[event], walk.conducting[event] = True, not walk.conducting[event]
-        corner = bound < stop and number[TIME] >= bound
-        if corner:
-            meet_corner(schedule, walk, number[TIME])
-        if corner or event >= 0:
-            mark[ENTER] = 1
-            continue
-        sizes(walk, fixed, x_size)
-        # A waveform that was zero up to rounding may have left that: its time is known to a window.
-        number[ERROR] = since
-        germs(
-            modes, decays, (parts.y, parts.error, parts.x_error), m, walk.w, walk.w_size, walk.x, x_size, walk.tied,
-            VALUE, walk.order, walk.sign,
+    modes, decays, fixed, schedule = pointer(modes), pointer(decays), pointer(fixed), pointer(schedule)
+    own_space, own_piece = space_for(modes, walk), room_of(decays)
+    space, piece = pointer(own_space), pointer(own_piece)
+    walk, track, parts, code = pointer(walk), pointer(track), pointer(walk.parts), GOING
+    while code == GOING:
+        code = begin(modes, decays, count, schedule, fixed, walk, parts, track, stop)
+        if code == GOING:
+            code = window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track, stop, space, piece)
+    retain(own_space)
+    retain(own_piece)
+    return code
+
+
+def begin(modes, decays, count, schedule, fixed, walk, parts, track, stop):
+    """Whether a window can begin, in the mode that holds: `GOING`, or why it cannot."""
+    number, mark = walk.number, walk.mark
+    if mark[SEGMENTS] == track.start.size or mark[EVENTS] == track.time.size:
+        return ROOM
+    if mark[ENTER]:
+        code = enter(modes, decays, count, fixed, walk, parts, track)
+        if code != DONE:
+            return code
+    if number[TIME] >= stop:
+        return DONE
+    if mark[CORNER] == schedule.times.size and schedule.until < stop:
+        return CORNERS
+    return GOING
+
+
+def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track, stop, space, piece):
+    """Pass one window, to its end or to the first event: `GOING`, or what is missing."""
+    number, mark, m = walk.number, walk.mark, walk.mark[NOW]
+    bound = schedule.times[mark[CORNER]] if mark[CORNER] < schedule.times.size else stop
+    left = bound - number[TIME]
+    code, power = resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left)
+    if code != GOING:
+        return code
+    length = math.ldexp(1.0, power)
+    leading_zeros(modes, decays, m, fixed, walk, parts, space, piece)
+    share, event = first_root(space.slack, space.orders, space.slack_size)
+    end, number[ERROR] = min(length, left), 0.0
+    if share * length < end:
+        end, number[ERROR] = refined(
+            fixed, modes, decays, m, space.states, piece, length, walk.z, parts.y, event, share * length,
+            space.slack_size[event], number[TIME],
         )  # fmt: skip
-        for k in range(d):
-            if walk.sign[k] < 0.0:
-                mark[ENTER] = 1
+    elif length >= left and bound == stop:
+        event = zero_at(space.slack, space.orders, space.slack_size, left / length)
+    else:
+        event = -1
+    last = length >= left and end == left
+    since = left if last else end
+    mark[STILL] = 0 if since > 1e-15 * number[TIME] else mark[STILL] + 1
+    if mark[STILL] > AT_ONCE:
+        return ENDLESS
+    at = mark[SEGMENTS]
+    track.start[at], track.mode[at], track.cause[at], track.halvings[at] = number[TIME], m, event, exponent - power
+    put(walk.z, track.state[at])
+    put(parts.y, track.parts[at])
+    mark[SEGMENTS] += 1
+    energies(modes, decays, m, fixed, walk, parts, space, piece, since, length)
+    move(modes, decays, m, fixed, walk, parts, space, piece, since, length, track.state[at], event)
+    number[TIME] = bound if last else min(number[TIME] + since, bound)
+    corner = bound < stop and number[TIME] >= bound
+    end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, event, corner)
+    return GOING
+
+
+def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left):
+    """Fill in the waveforms on the longest window that resolves them; returns `GOING`, or what is missing, and the
+    power of two of its length, s."""
+    m = walk.mark[NOW]
+    mantissa, power = math.frexp(min(left, modes.longest[m]))
+    power -= mantissa == 0.5
+    sizes(walk, fixed, space.x_size)
+    z_size = state_of(modes, m, walk.w_size, space.x_size)
+    while True:
+        if exponent - power >= LENGTHS:
+            return FAST, power
+        w = modes.window[0 if fixed.decays else m, exponent - power]
+        if w < 0:
+            walk.mark[WANTED] = exponent - power
+            return WINDOW, power
+        if fixed.decays:
+            half = math.ldexp(0.5, power)
+            ready = decay_stretch(
+                inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
+            )
+        else:
+            ready = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
+        if ready:
+            return GOING, power
+        power -= 1
+
+
+def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):
+    """Fill in the orders of the waveforms of events: what has left zero since it was last looked at has none."""
+    for k in range(space.orders.size):
+        space.orders[k] = -1 if fixed.decays and piece.clear[k] else max(walk.order[k], 0)
+        if space.orders[k] > 0 and not walk.tied[k]:
+            if fixed.decays:
+                value = part_value(decays, modes, m, k, walk, parts)
+            else:
+                value = product(modes.slack[m, k], walk.z)
+            if value > ZERO * space.slack_size[k]:
+                space.orders[k] = 0
+
+
+def part_value(decays, modes, m, k, walk, parts):
+    """A waveform of events from decaying parts."""
+    row, over = decays.slack[m, k], modes.slack[m, k]
+    return first_value(decays.slack_whole[m, k], row, over, decays.many[m], walk.w.size, walk.z, parts.y)
+
+
+def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
+    """Add the energies of a window up to ``since`` s after its beginning."""
+    until, n = 2.0 * since / length - 1.0, walk.z.size
+    if fixed.decays:
+        at_first(decays, modes, m, walk.w.size, walk.z, parts.y, space.begin)
+        n = walk.w.size + decays.many[m]
+        to_nodes(n, piece)
+        integrate(
+            decays.voltage[m], decays.current[m], space.begin, n, piece.nodes, fixed, until, length, walk.number
+        )
+    else:
+        nodes = space.states.T.copy()
+        integrate(modes.voltage[m], modes.current[m], space.begin, n, nodes, fixed, until, length, walk.number)
+
+
+def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, before, event):
+    """Take the state ``since`` s after a window's beginning, where it was ``before``."""
+    later = space.later
+    put(state_at(fixed, modes, decays, m, space.states, piece, length, since, walk.z, parts.y, later), walk.z)
+    for k in range(walk.x.size):
+        walk.x[k] = 0.0
+        for j in range(walk.z.size):
+            walk.x[k] += modes.storing[m, k, j] * walk.z[j]
+    put(walk.z, walk.w)
+    if fixed.decays:
+        state_errors(decays, modes, m, walk.w.size, walk.z, before, parts.y, later, parts.x_error)
+        aged(decays, m, walk.w_size, parts.y, later, parts.error, since)
+        put(later, parts.y)
+        missed = 0.0
+        if event >= 0 and decays.slack_whole[m, event]:
+            missed = abs(part_value(decays, modes, m, event, walk, parts))
+        currents_of(decays, m, fixed.resistors, walk.w, walk.w_size, parts, missed)
+        parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
+
+
+def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, event, corner):
+    """Say whether a mode is to be selected: after an event, a ``corner`` of sources, or where a sign is wrong."""
+    number, mark = walk.number, walk.mark
+    for k in range(walk.tied.size):
+        walk.conducting[k], walk.tied[k] = modes.conducting[m, k], False
+    mark[BEFORE] = m
+    if event >= 0:
+        walk.tied[event], walk.conducting[event] = True, not walk.conducting[event]
+    if corner:
+        meet_corner(schedule, walk, number[TIME])
+    if corner or event >= 0:
+        mark[ENTER] = 1
+        return
+    sizes(walk, fixed, space.x_size)
+    # A waveform that was zero up to rounding may have left that: its time is known to a window.
+    number[ERROR] = since
+    germs(
+        modes, decays, (parts.y, parts.error, parts.x_error), m, walk.w, walk.w_size, walk.x, space.x_size, walk.tied,
+        VALUE, walk.order, walk.sign,
+    )  # fmt: skip
+    for k in range(walk.sign.size):
+        if walk.sign[k] < 0.0:
+            mark[ENTER] = 1

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.mode_kernels import fill, mismatches
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
@@ -37,7 +36,6 @@ class Given(NamedTuple):
     coupling: np.ndarray
 
 
-@jit()
 def equations(net, role, roles, of, shared, waves, dependent, checks):
     """The equations of a mode.
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
 
@@ -22,7 +21,6 @@ class Waves(NamedTuple):
     system: np.ndarray
 
 
-@jit()
 def solved(matrix, right):
     """``right`` becomes the solution for a symmetric positive definite ``matrix``, which is overwritten (LDLᵀ)."""
     n, columns = right.shape
@@ -44,7 +42,6 @@ def solved(matrix, right):
                     right[i, c] -= share * right[j, c]
 
 
-@jit()
 def gram(net, first, last, begin, end, weight, matrix):
     """Add F w Fᵀ of a range of the tree and a range of the links with these weights."""
     for k in range(begin, end):
@@ -54,7 +51,6 @@ def gram(net, first, last, begin, end, weight, matrix):
                     matrix[i - first, j - first] += net.cut[i, k] * weight[k - begin] * net.cut[j, k]
 
 
-@jit()
 def across(net, first, last, k, waves, out):
     """Add the voltages of a range of the tree to those of link ``k``."""
     for t in range(first, last):
@@ -64,7 +60,6 @@ def across(net, first, last, k, waves, out):
                 out[c] += sign * waves[net.twigs[t], c]
 
 
-@jit()
 def into(net, t, begin, end, waves, out):
     """Add the currents of a range of links to those into the cut of branch ``t`` of the tree."""
     for k in range(begin, end):
@@ -74,7 +69,6 @@ def into(net, t, begin, end, waves, out):
                 out[c] += sign * waves[net.links[k], c]
 
 
-@jit()
 def resistors(net, value, waves):
     """Potentials of the tree's resistors from the currents into their cuts."""
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
@@ -107,7 +101,6 @@ def resistors(net, value, waves):
             waves.current[e, c] = conductance[k - l0] * drive[k - l0, c]
 
 
-@jit()
 def capacitors(net, value, rate, waves):
     """Charges of the tree's capacitors with those in loops of capacitors and sources."""
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
@@ -141,7 +134,6 @@ def capacitors(net, value, rate, waves):
             waves.current[e, c] = value[e] * drift[k - l0, c]
 
 
-@jit()
 def inductors(net, value, coupling, rate, waves):
     """Fluxes of the inductors outside the tree with those in cuts of inductors and sources."""
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
@@ -188,7 +180,6 @@ def inductors(net, value, coupling, rate, waves):
                 waves.current[coils[a], c] = -waves.current[coils[a], c]
 
 
-@jit()
 def times(a, b):
     """The product of two matrices."""
     out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
@@ -200,7 +191,6 @@ def times(a, b):
     return out
 
 
-@jit()
 def blocking(net, counts, given, waves):
     """Floating parts: equal infinitesimal conductances of blocking diodes choose their potentials.
 
@@ -225,7 +215,6 @@ def blocking(net, counts, given, waves):
             waves.voltage[net.links[k], c] = gap[k - l0, c]
 
 
-@jit()
 def chosen_by(net, weight, gap, given):
     """The least-squares potentials of the free branches of the tree."""
     t0, t1, l0, l1 = net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
@@ -243,7 +232,6 @@ def chosen_by(net, weight, gap, given):
     return found
 
 
-@jit()
 def twice_solved(matrix, right):
     """As `solved`, with one step of refinement; ``matrix`` is real."""
     n, columns = right.shape
@@ -258,7 +246,6 @@ def twice_solved(matrix, right):
     right += found
 
 
-@jit()
 def conducting(net, counts, given, waves):
     """Loops of conducting diodes: equal infinitesimal resistances share the current; ``given`` as in `blocking`."""
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
@@ -290,7 +277,6 @@ def conducting(net, counts, given, waves):
             waves.current[net.twigs[t], c] = -carried[t, c]
 
 
-@jit()
 def mismatches(net, given, last, first, loops, cuts):
     """Fill in what no finite current and voltage meets: of loops of classes up to ``last``, cuts from ``first`` on."""
     t1, l1, n = net.tree[last + 1], net.rest[last + 1], given.shape[1]
@@ -333,7 +319,6 @@ def mismatches(net, given, last, first, loops, cuts):
         across(net, t0, t2, k, cuts, cuts[net.links[k]])
 
 
-@jit()
 def fill(net, value, coupling, rate, by_voltage, by_current, waves):
     """Voltages, currents and slopes of the states; sources, capacitors of the tree and inductors outside are given."""
     resistors(net, value, waves)

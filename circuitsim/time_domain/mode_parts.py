@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.decaying_parts import backward, decompose
+from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, loop_currents
-from circuitsim.time_domain.part_currents import link_flows, part_currents
 from circuitsim.time_domain.trees import FREE, C, L, R
+
+ROTATIONS = 20
+"""Products of two rows, about as many as each pair of them takes."""
 
 
 class Parting(NamedTuple):
@@ -80,19 +82,22 @@ def _of_capacitors(parts: Parts, mode: Mode, conducts: np.ndarray) -> Parting:
     k, net, value = mode.states.size, mode.wiring, parts.value
     own, s = net.links[net.rest[R] : net.rest[L]], mode.system.shape[0] - k
     flow, root = np.zeros((own.size, k + s)), np.zeros((own.size, own.size))
-    link_flows(net, value, mode.voltage, mode.current, flow, root)
+    work = own.size * net.twigs.size * mode.system.shape[0] + own.size**3
+    time_kernel("link_flows", work)(net, value, mode.voltage, mode.current, flow, root)
     # Current sources change the charges.
     free = slice(net.rest[FREE], net.links.size)
     push = -net.cut[net.tree[C] : net.tree[R], free] @ mode.current[net.links[free], k:]
     found = _parts(parts, mode, flow, push)
     rows, current = found.current, np.zeros((parts.role.size, s + found.rate.size))
-    backward(root, rows)
+    time_kernel("backward", root.size * rows.shape[1])(root, rows)
     given = np.flatnonzero(parts.role == Role.CURRENT)
     current[own], current[given, :s] = rows, mode.current[given, k:]
     found = found._replace(current=current, lift=found.lift @ root.T, weight=np.diag(root).copy(), resistors=own)
     waves = Waves(current, current, np.zeros((current.shape[1], current.shape[1])))
     loops = loop_currents(net, conducts)
-    part_currents(net, value, mode.dependent, _system_of_sources(mode), found, conducts, loops, waves)
+    time_kernel("part_currents", net.cut.size * current.shape[1])(
+        net, value, mode.dependent, _system_of_sources(mode), found, conducts, loops, waves
+    )
     return found
 
 
@@ -112,7 +117,8 @@ def _parts(parts: Parts, mode: Mode, flow: np.ndarray, push: np.ndarray) -> Part
         np.zeros(n), np.zeros((n, n)), np.zeros((n, r)), np.zeros(0), np.zeros((n, s)), np.zeros((k, n)),
         np.zeros((k, s)), np.zeros((k, s)), np.zeros((r, s + n)), parts.value, np.zeros(0, dtype=np.int64),
     )  # fmt: skip
-    c = decompose(own, flow, parts.value, coupling, push, system, room)
+    work = ROTATIONS * min(k, r) * min(k, r) * (k + r) + len(own) * k * k
+    c = time_kernel("decompose", work)(own, flow, parts.value, coupling, push, system, room)
     return room._replace(
         rate=room.rate[:c], start=room.start[:c], lift=room.lift[:c], drive=room.drive[:c],
         shape=np.ascontiguousarray(room.shape[:, :c]), current=np.ascontiguousarray(room.current[:, : s + c]),

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.part_currents import over_parts
 
 
-@jit()
 def ordered_row(row, k, s, out):
     """A row over (k states, s states of sources) as one over the library's state vector."""
     for j in range(s):
@@ -19,7 +17,6 @@ def ordered_row(row, k, s, out):
         out[j] = 0.0
 
 
-@jit()
 def taken(mode, rows, modes, at, s):
     """Fill in number ``at`` of the modes; see `circuitsim.time_domain.library.Modes`."""
     k, q, d = mode.states.size, rows.storing.size, rows.diodes.size
@@ -52,7 +49,6 @@ def taken(mode, rows, modes, at, s):
         modes.slack[at, d + j, rows.one] += -rows.off[j] if on else rows.on[j]
 
 
-@jit()
 def nonzero(first, second, keep):
     """Fill in which rows of two matrices one below the other are not zero; returns their number."""
     found = 0
@@ -65,7 +61,6 @@ def nonzero(first, second, keep):
     return found
 
 
-@jit()
 def checked(first, second, keep, states, out):
     """Fill in these rows, columns of sources before the ``states`` columns."""
     at = 0
@@ -76,7 +71,6 @@ def checked(first, second, keep, states, out):
             at += 1
 
 
-@jit()
 def parted(mode, rows, parting, modes, decays, at, s):
     """Fill in number ``at`` of the decaying parts of a mode; see `circuitsim.time_domain.decays.Decays`."""
     c, k, d = parting.rate.size, mode.states.size, rows.diodes.size

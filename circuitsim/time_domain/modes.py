@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.mode_equations import Given, equations
+from circuitsim.time_domain.kernels import time_kernel
+from circuitsim.time_domain.mode_equations import Given
 from circuitsim.time_domain.mode_kernels import Waves
-from circuitsim.time_domain.trees import FIRST_ROLE, FREE, C, L, R, Wiring, cut_sets, forest
+from circuitsim.time_domain.trees import FIRST_ROLE, FREE, C, L, R, Wiring
 
 
 class Role(IntEnum):
@@ -110,10 +111,12 @@ def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
     order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
     twigs, links = np.empty((2, role.size), dtype=np.int64)
     ranges = np.zeros((2, FIRST_ROLE.size), dtype=np.int64)
-    t = forest(parts.n_nodes, parts.first, parts.second, role, order, twigs, links, *ranges)
+    t = time_kernel("forest", len(Role) * role.size)(
+        parts.n_nodes, parts.first, parts.second, role, order, twigs, links, *ranges
+    )
     twigs, links = twigs[:t], links[: role.size - t]
     cut = np.zeros((t, links.size))
-    cut_sets(parts.n_nodes, parts.first, parts.second, twigs, links, cut)
+    time_kernel("cut_sets", 2 * cut.size)(parts.n_nodes, parts.first, parts.second, twigs, links, cut)
     return Wiring(twigs, links, cut, ranges[0], ranges[1])
 
 
@@ -149,7 +152,10 @@ def mode_of(
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
     of = Given(storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind))
     shared = _potentials(net, role == Role.BLOCKING), loop_currents(net, role == Role.CONDUCTING)
-    equations(net, role, ROLES, of, shared, waves, dependent, (loops, cuts, own_loops, own_cuts))
+    work = 16 * net.cut.size + 4 * voltage.size
+    time_kernel("equations", work)(
+        net, role, ROLES, of, shared, waves, dependent, (loops, cuts, own_loops, own_cuts)
+    )
     return Mode(
         conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, own_loops, own_cuts, net,
     )  # fmt: skip

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.exponentials import PRODUCTS
 from circuitsim.time_domain.jump_derivatives import JumpMap, no_jump
+from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Modes
 from circuitsim.time_domain.result import Segments
 
@@ -31,7 +32,7 @@ def propagator(modes: Modes, m: int, time: float) -> np.ndarray:
     """e^{A t} of a mode: (N, N)."""
     system = modes.system[m]
     found = np.zeros((len(system), 1, len(system)))
-    node_exponentials(system, modes.radius[m], np.array([time]), found)
+    time_kernel("node_exponentials", PRODUCTS * len(system) ** 3)(system, modes.radius[m], np.array([time]), found)
     return found[:, 0].T
 
 

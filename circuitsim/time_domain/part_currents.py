@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.decaying_parts import forward, rooted
 from circuitsim.time_domain.mode_kernels import across, conducting, into
 from circuitsim.time_domain.trees import FREE, C, R
 
 
-@jit()
 def over_parts(rows, parting, many, out):
     """Rows over the states of the sources and the mode's as rows over the changes of w and of the decaying parts."""
     s = parting.along.shape[1]
@@ -26,7 +24,6 @@ def over_parts(rows, parting, many, out):
                     out[e, s + p] += weight * parting.shape[i, p]
 
 
-@jit()
 def link_flows(net, value, voltage, current, flow, root):
     """Fill in L⁻¹ d, d the voltages that capacitors and sources put on the resistors outside the tree, and L, where
     L Lᵀ are the resistances that their currents meet: these currents are L⁻ᵀ L⁻¹ d.
@@ -60,7 +57,6 @@ def link_flows(net, value, voltage, current, flow, root):
     forward(root, flow)
 
 
-@jit()
 def part_currents(net, value, own, system, parting, conducts, shared, waves):
     """Fill in the currents of capacitors, sources and conducting diodes over w and the decaying parts.
 

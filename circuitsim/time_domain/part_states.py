@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.roots import ORDERS, VALUE
 
 STATE = 1e-14
@@ -56,7 +55,6 @@ def nothing_carried(parts: int, elements: int, storing: int) -> Carried:
     return Carried(y, error, current, off, np.zeros(storing), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64))
 
 
-@jit()
 def begun(decays, m, z, z_error, before, carried, y, error, of_states):
     """Fill in the parts (c,) of mode ``m`` at its beginning, and their errors.
 
@@ -100,7 +98,6 @@ def begun(decays, m, z, z_error, before, carried, y, error, of_states):
     return carried
 
 
-@jit()
 def stays_zero(row, w, w_size, many, y, error, of_states):
     """Whether a current that was zero is so but for errors of the states; what it misses goes into the errors of the
     parts, by its least change of them."""
@@ -120,7 +117,6 @@ def stays_zero(row, w, w_size, many, y, error, of_states):
     return True
 
 
-@jit()
 def aged(decays, m, w_size, before, y, error, time):
     """Errors (c,) of the parts ``time`` s later, when they are no more ``before`` but ``y``."""
     for p in range(decays.many[m]):
@@ -133,7 +129,6 @@ def aged(decays, m, w_size, before, y, error, time):
         error[p] += STATE * max(abs(before[p]), abs(y[p])) + pushed * ((1.0 - left) / rate if rate > 0.0 else time)
 
 
-@jit()
 def state_errors(decays, modes, m, s, z, w, before, y, x_error):
     """Take the errors (q,) of the states ``z``: shares of all that a window added up for them."""
     for i in range(modes.size[m]):
@@ -146,7 +141,6 @@ def state_errors(decays, modes, m, s, z, w, before, y, x_error):
         x_error[place] = max(x_error[place], STATE * size)
 
 
-@jit()
 def currents_of(decays, m, resistors, w, w_size, before, missed):
     """Fill in the currents of all resistors, and their errors; ``missed`` is what the current of a diode that turns off
     is off zero."""
@@ -162,7 +156,6 @@ def currents_of(decays, m, resistors, w, w_size, before, missed):
         before.current[e], before.current_error[e] = flow, off
 
 
-@jit()
 def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, sign):
     """As `circuitsim.time_domain.germs.signs`, from the decaying parts: their derivatives come one by one."""
     many, system, n = decays.many[m], modes.system[m], s + decays.many[m]

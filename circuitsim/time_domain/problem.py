@@ -15,10 +15,10 @@ from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.couplings import mutual_inductances
 from circuitsim.time_domain.library import Rows
-from circuitsim.time_domain.loop import Fixed
 from circuitsim.time_domain.mode_parts import Parting, parting
 from circuitsim.time_domain.modes import Mode, Parts, Role, mode_of
 from circuitsim.time_domain.terminals import terminals_of
+from circuitsim.time_domain.walk import Fixed
 from circuitsim.time_domain.waveforms import Constant, FrequencyModulation, Waveform
 
 STATES = 60

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.decays import evaluate_decays
-from circuitsim.time_domain.exponentials import evaluate as evaluate_states
+from circuitsim.time_domain.decays import ORDER
+from circuitsim.time_domain.exponentials import TERMS
+from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Library, Modes
 from circuitsim.time_domain.roots import POINTS
 
@@ -120,16 +121,19 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Branch voltages and currents (n, m) at times (n,) and their segments (n,); at a jump the values after it."""
     where = np.searchsorted(segments.start, times, side="right") - 1
     modes = segments.modes
-    voltage, current = np.empty((2, times.size, modes.voltage.shape[1]))
+    elements = modes.voltage.shape[1]
+    voltage, current = np.empty((2, times.size, elements))
     library = segments.library
     if library.decaying:
-        evaluate_decays(
+        work = times.size * modes.system.shape[1] * (ORDER + elements)
+        time_kernel("evaluate_decays", work)(
             library.inside, modes.window[0], library.exponent, library.decays, modes,
             (segments.mode, segments.start, segments.state, segments.parts, segments.halvings), where, times, voltage,
             current,
         )  # fmt: skip
         return voltage, current, where
-    evaluate_states(
+    work = times.size * modes.system.shape[1] * (TERMS * modes.system.shape[1] + elements)
+    time_kernel("evaluate", work)(
         modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
         times, voltage, current,
     )  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.exponentials import put
 
 POINTS = 32
@@ -41,7 +40,6 @@ HALVES = np.ascontiguousarray(np.stack([
 """Coefficients (rows) on a window → on its left and its right half."""
 
 
-@jit()
 def one_signed(c, n):
     """Whether the interpolant with ``n`` coefficients has no zero."""
     rest = 0.0
@@ -50,7 +48,6 @@ def one_signed(c, n):
     return abs(c[0]) > rest
 
 
-@jit()
 def falls_or_rises(c, n, slope):
     """Whether the derivative of the interpolant, filled in as ``slope``, has no zero."""
     after, second = 0.0, 0.0
@@ -61,7 +58,6 @@ def falls_or_rises(c, n, slope):
     return n < 2 or one_signed(slope, n - 1)
 
 
-@jit()
 def at(c, n, x):
     """The interpolant at x (Clenshaw 1955)."""
     b1, b2 = 0.0, 0.0
@@ -70,7 +66,6 @@ def at(c, n, x):
     return c[0] + x * b1 - b2
 
 
-@jit()
 def between(c, n):
     """The zero of a decreasing interpolant that changes sign, in (−1, 1), by bisection and the secant of Illinois."""
     low, high = -1.0, 1.0
@@ -93,7 +88,6 @@ def between(c, n):
     return 0.5 * (low + high)
 
 
-@jit()
 def first_zero(coefficients, limit):
     """The first share of the window at which an interpolant that begins positive becomes negative; inf: none below
     ``limit``."""
@@ -142,7 +136,6 @@ def first_zero(coefficients, limit):
     return np.inf
 
 
-@jit()
 def first_root(series, orders, size):
     """The first time at which one of several waveforms becomes negative, as a share of the window, and its index.
 
@@ -182,7 +175,6 @@ def first_root(series, orders, size):
     return best, which
 
 
-@jit()
 def zero_at(series, orders, size, share):
     """The first of several waveforms that has fallen to zero at a share of the window, up to rounding; −1: none."""
     x = 2.0 * share - 1.0
@@ -194,7 +186,6 @@ def zero_at(series, orders, size, share):
     return -1
 
 
-@jit()
 def without_zeros(series, order, c):
     """Fill in the coefficients of a waveform over t^order: its first root is a root of its own."""
     for k in range(POINTS):

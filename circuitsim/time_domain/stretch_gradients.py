@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.exponentials import node_exponentials
+from circuitsim.time_domain.exponentials import PRODUCTS
+from circuitsim.time_domain.kernels import time_kernel
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 """Gauss's rule on the shortest stretch: exact to rounding where h times the radius is at most a half."""
@@ -71,7 +72,7 @@ def _powers(system: np.ndarray, radius: float, times: np.ndarray) -> np.ndarray:
     """e^{A t} at times (p,): (p, n, n)."""
     n = len(system)
     found = np.zeros((n, times.size, n))
-    node_exponentials(np.ascontiguousarray(system), radius, times, found)
+    time_kernel("node_exponentials", PRODUCTS * times.size * n**3)(np.ascontiguousarray(system), radius, times, found)
     return found.transpose(1, 2, 0)
 
 

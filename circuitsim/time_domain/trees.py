@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
-
 FIXED, C, R, L, FREE = range(5)
 """Classes of branches: the range of class k in the tree is ``tree[k]`` to ``tree[k + 1]``, of the links likewise."""
 FIRST_ROLE = np.array([0, 2, 3, 4, 5, 7])
@@ -24,7 +22,6 @@ class Wiring(NamedTuple):
     rest: np.ndarray
 
 
-@jit()
 def forest(nodes, first, second, role, order, twigs, links, tree, rest):
     """Fill in a spanning forest that takes branches in ascending order of role, those of one role in the given order,
     the other branches, and the ranges of the classes of both.
@@ -51,7 +48,6 @@ def forest(nodes, first, second, role, order, twigs, links, tree, rest):
     return t
 
 
-@jit()
 def root_of(root, node):
     """The root of a node's part."""
     while root[node] != node:
@@ -60,7 +56,6 @@ def root_of(root, node):
     return node
 
 
-@jit()
 def cut_sets(nodes, first, second, twigs, links, cut):
     """Fill in the cut-set matrix (t, l) of a forest, from its paths between the ends of each link."""
     above, by, sign, depth = rooted(nodes, first, second, twigs)
@@ -75,7 +70,6 @@ def cut_sets(nodes, first, second, twigs, links, cut):
                 b = above[b]
 
 
-@jit()
 def rooted(nodes, first, second, twigs):
     """For each node of a forest the one above it, the branch to that, +1 where it begins here, and its depth."""
     begin, queue = np.zeros(nodes + 1, np.int64), np.empty(nodes, np.int64)

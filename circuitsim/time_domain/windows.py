@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state, first_value
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
@@ -13,13 +12,14 @@ TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LA
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
 energy lost in jumps, J; smallest and largest resistance, Ω."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
+LENGTHS = 192
+"""Window lengths, each half of the one before."""
 QUADRATIC = 1e-8
 """Newton's step times the largest rate, whose square is rounding."""
 SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
 
-@jit()
 def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
     """The states at a window's nodes, and the series of the waveforms of events; returns whether they are resolved.
 
@@ -68,7 +68,6 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
     return True
 
 
-@jit()
 def near(modes, m, states, length, since, z):
     """The state ``since`` s after the beginning of a window, from its nearest node; backwards where little grows."""
     p, x = 0, 2.0 * since / length - 1.0
@@ -81,7 +80,6 @@ def near(modes, m, states, length, since, z):
     return later(modes.system[m], modes.radius[m], since - before, states[p - 1] if p > 0 else z)
 
 
-@jit()
 def state_at(fixed, modes, decays, m, states, piece, length, since, z, y, later):
     """The state ``since`` s after the beginning of a window; the decaying parts there are filled in as ``later``."""
     if not fixed.decays:
@@ -92,7 +90,6 @@ def state_at(fixed, modes, decays, m, states, piece, length, since, z, y, later)
     return found
 
 
-@jit()
 def refined(fixed, modes, decays, m, states, piece, length, z, y, event, time, size, now):
     """A root of a waveform of events by Newton's method from ``time`` s after the beginning, and the estimate of its
     error, s."""
@@ -116,7 +113,6 @@ def refined(fixed, modes, decays, m, states, piece, length, z, y, event, time, s
     return time, error
 
 
-@jit()
 def state_slope(modes, m, event, z):
     """A waveform of events and its slope."""
     value, slope, row = 0.0, 0.0, modes.slack[m, event]
@@ -130,7 +126,6 @@ def state_slope(modes, m, event, z):
     return value, slope
 
 
-@jit()
 def part_slope(decays, modes, m, system, event, z, y):
     """The same from decaying parts."""
     s, many, row = system.shape[0], decays.many[m], decays.slack[m, event]
@@ -146,7 +141,6 @@ def part_slope(decays, modes, m, system, event, z, y):
     return value, slope
 
 
-@jit()
 def share_integrals(until):
     """Weights of the nodes in integrals from −1 to ``until``."""
     whole, weight = np.empty(POINTS), np.zeros(POINTS)
@@ -163,7 +157,6 @@ def share_integrals(until):
     return weight
 
 
-@jit()
 def integrate(voltage, current, begin, count, states, fixed, until, length, number):
     """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current.
 
@@ -183,7 +176,6 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
     largest(voltage, current, begin, count, states, number)
 
 
-@jit()
 def largest(voltage, current, begin, count, states, number):
     """Take the largest voltage and current of a window."""
     few = np.ascontiguousarray(states[:, ::SPARSE])
@@ -194,7 +186,6 @@ def largest(voltage, current, begin, count, states, number):
             number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v[p])), max(number[CURRENT], abs(i[p]))
 
 
-@jit()
 def at_nodes(voltage, current, begin, count, states, v, i):
     """Fill in a branch's voltages and currents (p,) from rows over the states' changes and from its first ones."""
     for p in range(v.size):

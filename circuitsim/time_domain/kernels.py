@@ -1,0 +1,61 @@
+"""The kernels of waveforms; which form of them a call gets: `circuitsim.kernel_family`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from circuitsim.engine.small import pointers
+from circuitsim.kernel_family import KernelFamily
+from circuitsim.kernels import register_module
+from circuitsim.time_domain import (
+    decaying_parts,
+    decays,
+    exponentials,
+    germs,
+    loop,
+    mode_equations,
+    mode_kernels,
+    mode_rows,
+    part_currents,
+    part_states,
+    roots,
+    trees,
+    windows,
+)
+
+KERNELS = (
+    "advance", "sizes", "signs", "evaluate", "evaluate_decays", "node_exponentials", "forest", "cut_sets", "equations",
+    "taken", "checked", "nonzero", "decompose", "parted", "link_flows", "part_currents", "backward",
+)  # fmt: skip
+"""Functions that `time_kernel` is asked for."""
+PATIENCE = 2_000_000
+"""Products of two numbers that a process computes interpreted (about half a second) before it loads compiled
+kernels."""
+LONGEST = 24_000_000
+"""Those that it computes in one kernel interpreted (about six seconds) before it compiles what no cache has."""
+
+_MODULES = (
+    loop, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_rows, part_currents,
+    part_states, roots, trees, windows,
+)  # fmt: skip
+
+
+def _register() -> None:
+    """Let compiled kernels call the functions they are made of."""
+    from circuitsim import _pointers
+
+    _pointers.register(pointers.pointer, pointers.retain)
+    for module in _MODULES:
+        register_module(module)
+
+
+def _sources() -> Iterator[Path]:
+    for module in _MODULES:
+        yield Path(str(module.__file__))
+
+
+time_kernel = KernelFamily(KERNELS, _MODULES, _register, _sources, PATIENCE, LONGEST)
+"""The kernel of a name (`KERNELS`) for so many products of two numbers in all."""
+
+__all__ = ["KERNELS", "time_kernel"]

@@ -1,0 +1,140 @@
+"""What the loop through time reads and fills in: where a run is, what it leaves behind, memory for a window."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.time_domain.part_states import Carried
+
+NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED = range(8)
+"""Of `Walk.mark`: the mode, that before the event at hand; whether a mode is to be selected; the next corner; numbers
+of segments and events; events without a step in time; the window that is missing."""
+
+
+class Walk(NamedTuple):
+    """Where a run is.
+
+    Attributes
+    ----------
+    number, mark : arrays
+        See `circuitsim.time_domain.windows.TIME` and `NOW`.
+    w, w_size : (s,) float arrays
+        States of the sources and their sizes.
+    x : (q,) float array
+        Capacitor voltages and inductor currents.
+    z : (s + q,) float array
+        State of the mode.
+    conducting, tied : (d,) bool arrays
+        The set to begin a selection with, and what has just changed.
+    found : (d,) bool array
+        The set that a selection ended with.
+    order : (d,) int array
+    sign : (d,) float array
+        Germs.
+    parts : Carried
+        Decaying parts.
+    """
+
+    number: np.ndarray
+    mark: np.ndarray
+    w: np.ndarray
+    w_size: np.ndarray
+    x: np.ndarray
+    z: np.ndarray
+    conducting: np.ndarray
+    tied: np.ndarray
+    found: np.ndarray
+    order: np.ndarray
+    sign: np.ndarray
+    parts: Carried
+
+
+class Track(NamedTuple):
+    """What a run leaves behind: segments (start, mode, state, cause of the end, halvings of the longest window,
+    decaying parts), events (time, error, energy lost, mode before, after).
+
+    Attributes
+    ----------
+    start : (n,) float array
+    mode : (n,) int array
+    state : (n, N) float array
+    cause, halvings : (n,) int arrays
+    parts : (n, c) float array
+    time, error, lost : (e,) float arrays
+    before, after : (e,) int arrays
+    """
+
+    start: np.ndarray
+    mode: np.ndarray
+    state: np.ndarray
+    cause: np.ndarray
+    halvings: np.ndarray
+    parts: np.ndarray
+    time: np.ndarray
+    error: np.ndarray
+    lost: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+class Fixed(NamedTuple):
+    """What does not change during a run.
+
+    Attributes
+    ----------
+    diodes : int
+        Their number; switches follow.
+    capacitor : (q,) bool array
+        Whether a storing element is a capacitor.
+    given : (sources, s) float array
+        Absolute weights of source values over the sources' states.
+    is_voltage : (sources,) bool array
+    lossy, sources, resistors : int arrays
+        Elements.
+    decays : bool
+        Whether the waveforms are those of decaying parts (`circuitsim.time_domain.decays`).
+    system : (s, s) float array
+        Generator of the sources' states.
+    radius : float
+        Its largest absolute eigenvalue, 1/s.
+    """
+
+    diodes: int
+    capacitor: np.ndarray
+    given: np.ndarray
+    is_voltage: np.ndarray
+    lossy: np.ndarray
+    sources: np.ndarray
+    resistors: np.ndarray
+    decays: bool
+    system: np.ndarray
+    radius: float
+
+
+class Space(NamedTuple):
+    """Memory for a window.
+
+    Attributes
+    ----------
+    states : (POINTS, N) float array
+        At the nodes.
+    slack, slack_size : (d, POINTS), (d,) float arrays
+        Series of the waveforms of events, and their magnitudes.
+    orders : (d,) int array
+        Leading Taylor terms that are zero; −1: no zero on the window.
+    x_size : (q,) float array
+    begin : (2, m) float array
+        Branch voltages and currents at the beginning.
+    later : (c,) float array
+        Decaying parts at the end.
+    """
+
+    states: np.ndarray
+    slack: np.ndarray
+    slack_size: np.ndarray
+    orders: np.ndarray
+    x_size: np.ndarray
+    begin: np.ndarray
+    later: np.ndarray

@@ -1,0 +1,102 @@
+"""Kernels of waveforms, interpreted and compiled: the same bits, and which of them a run gets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_waveforms import draw, draw_switched
+
+from circuitsim import Circuit
+from circuitsim.netlist import read_deck
+from circuitsim.time_domain import Integral, Sine, TransientResult, transient, waveform_gradient
+from circuitsim.time_domain.deck import run_deck
+from circuitsim.time_domain.kernels import KERNELS, time_kernel
+
+NETLISTS = Path(__file__).parents[2] / "netlists"
+
+
+def bits(result: TransientResult) -> list[bytes]:
+    """All that a result is made of."""
+    numbers = [*result.at(result.times), np.array([*result.energies])]
+    numbers += [np.array([event.time, event.error, event.energy_lost]) for event in result.events]
+    return [one.tobytes() for one in numbers] + [" ".join(event.changed).encode() for event in result.events]
+
+
+def both(patch: pytest.MonkeyPatch, find: Callable[[], list[bytes]]) -> tuple[list[bytes], ...]:
+    """What is found with interpreted kernels, then with compiled ones."""
+    found = []
+    for form in (time_kernel.plain, time_kernel.compiled):
+        patch.setattr(time_kernel, "_ready", {name: form(name) for name in KERNELS})
+        found.append(find())
+    return tuple(found)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_circuits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit, waves, initial, *switches = draw(seed) if seed % 2 else draw_switched(seed)
+    given = switches[0] if switches else {}
+    plain, compiled = both(
+        monkeypatch, lambda: bits(transient(circuit, 2.0, waves, initial, points=51, switches=given))
+    )
+    assert len(plain) >= 3
+    assert plain == compiled
+
+
+@pytest.mark.parametrize("name", [
+    "rectifier-bridge-smoothed", "voltage-doubler", "buck-converter", "rectifier-six-pulse-smoothed", "relay-flyback",
+])  # fmt: skip
+def test_decks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, compiled = both(monkeypatch, lambda: bits(run_deck(read_deck(NETLISTS / f"{name}.cir"))))
+    assert plain == compiled
+
+
+def cascade(stages: int) -> Circuit:
+    """A source behind 10 Ω, stages of two capacitors and two diodes with 10 mΩ each, 1 MΩ."""
+    circuit, lower, upper = Circuit("cascade"), "0", "s"
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("Rs", "a", "s", 10.0)
+    for k in range(stages):
+        circuit.add("C", f"CA{k}", upper, f"u{k}", 1e-6)
+        circuit.add("C", f"CB{k}", lower, f"l{k}", 1e-6)
+        for name, first, second in (("A", lower, f"u{k}"), ("B", f"u{k}", f"l{k}")):
+            circuit.diode(f"D{name}{k}", first, f"{name}{k}")
+            circuit.resistor(f"R{name}{k}", f"{name}{k}", second, 1e-2)
+        lower, upper = f"l{k}", f"u{k}"
+    circuit.resistor("RL", lower, "0", 1e6)
+    return circuit
+
+
+def test_a_multiplier_and_its_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives of modes are complex numbers, which numpy and numba divide differently: equal up to rounding."""
+    gradients = []
+
+    def find() -> list[bytes]:
+        result = transient(cascade(2), 0.1, {"V1": Sine(0.0, 10.0, 50.0)}, {})
+        gradient = waveform_gradient(result, [Integral("v(l1)", 0.0, 0.1)], ["CA0", "RA0", "RL"])
+        gradients.append([gradient.gradient[name] for name in ("CA0", "RA0", "RL")])
+        return bits(result)
+
+    plain, compiled = both(monkeypatch, find)
+    assert len(plain) > 30
+    assert plain == compiled
+    assert gradients[0] == pytest.approx(gradients[1], rel=1e-8)
+
+
+def test_the_work_that_counts_grows_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much a segment, in however many calls: a run that lasts twice as long has counted twice as much."""
+    monkeypatch.setattr(time_kernel, "_ready", {})
+    monkeypatch.setattr(time_kernel, "_compiled", {})
+    monkeypatch.setattr(time_kernel, "_patience", 1 << 60)
+    counted = []
+    for periods in (20, 60):
+        monkeypatch.setattr(time_kernel, "_work", Counter())
+        result = transient(cascade(1), periods / 50.0, {"V1": Sine(0.0, 10.0, 50.0)}, {}, points=2)
+        segments = len(result._segments.start)
+        counted.append((segments, time_kernel._work["advance"]))
+    (few, less), (many, more) = counted
+    assert many > 2.5 * few
+    assert less * many == more * few > 0
