@@ -14,6 +14,7 @@ import numpy as np
 
 from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
+from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.kernels import kernel
 
@@ -277,7 +278,7 @@ def _resolved(
 ) -> Certificate | None:  # fmt: skip
     """`certify` in one pass where the potentials resolve every drop and all equations hold, else None."""
     worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
-    kind, first, second, zeroable, _ = arrays
+    kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
     if not kernel(resolved_violations, kind.size, bitwise_stable=True)(
         kind, first, second, zeroable, value, voltages, low, currents, drops, 1e-3 * tolerance, at_node, worst, relative
     ):

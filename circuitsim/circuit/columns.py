@@ -36,6 +36,13 @@ class CircuitArrays(NamedTuple):
     n_nodes: int
 
 
+def read_only(column: np.ndarray) -> np.ndarray:
+    """A view as circuits have their columns: one kind of array, one compilation of each kernel."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
 class Element(NamedTuple):
     """One element, for people: name, kind (``"resistor"`` …), node names and value (None for a diode or a device)."""
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
+from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import InfeasibleError, TopologyError
 from circuitsim.program.components import component_labels
@@ -122,7 +123,7 @@ def analyse(circuit: Circuit) -> Structure:
 
 def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Structure:
     """`analyse` for plain columns; node 0 is ground."""
-    arrays = arrays._replace(first=_read_only(arrays.first), second=_read_only(arrays.second))
+    arrays = arrays._replace(first=read_only(arrays.first), second=read_only(arrays.second))
     kind, first, second, value, n_nodes = arrays
     short = (kind == RESISTOR) & (value == 0.0)
     fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | short
@@ -147,13 +148,6 @@ def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Str
         circuit, arrays, voltage_edges, forest, coordinate, n, resistors, diodes, np.flatnonzero(kind == CURRENT),
         references, derived,
     )  # fmt: skip
-
-
-def _read_only(column: np.ndarray) -> np.ndarray:
-    """A view as circuits have their columns: one kind of array, one compilation of each kernel."""
-    view = column.view()
-    view.flags.writeable = False
-    return view
 
 
 def quadratic_program(structure: Structure) -> QuadraticProgram:

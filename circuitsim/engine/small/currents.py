@@ -156,12 +156,12 @@ def reach(plan, space, closed):
     return found
 
 
-def bounded(plan, space, first, second, current, v, left, total, least, ohms):
+def bounded(plan, space, v, left, total, least, ohms):
     """Whether net currents of at most ``left`` at a node and ``total`` in all, A, prove all currents and potentials.
 
-    Each to `ACCURATE`: currents of their `circuitsim.certificate.current_scale`, unless ``total`` is within this share
-    of the ``least`` of them, potentials of themselves. ``ohms`` is the `reach`: potentials grow with all currents into
-    the nodes, so it bounds their errors where some part is tied weakly.
+    Each to `ACCURATE`: currents of their `circuitsim.certificate.current_scale`, at least ``least``, potentials of
+    themselves. ``ohms`` is the `reach`: potentials grow with all currents into the nodes, so it bounds their errors
+    where some part is tied weakly.
     """
     last, largest, most = space.forest.last, space.at_node[1], 0.0
     for k in range(v.size):
@@ -171,8 +171,6 @@ def bounded(plan, space, first, second, current, v, left, total, least, ohms):
         j = last[plan.coordinate[k]]
         if j < plan.n and left * ohms[j] > abs(v[k]) and largest[k] > 0.0:
             return False
-    if not total < ACCURATE * least:
-        least = least_scale(first, second, current, largest)
     return total <= ACCURATE * least
 
 
@@ -185,12 +183,12 @@ def least_scale(first, second, current, largest):
     return least
 
 
-def many(first, second, current, largest):
-    """Whether the rounding of the net currents alone is, in all, too much for the least current to be proven by it."""
+def rounding(largest):
+    """What rounding alone may make of net currents in all, A, given the largest current at each node."""
     total = 0.0
     for k in range(largest.size):
         total += ROUNDING * largest[k]
-    return total > ACCURATE * least_scale(first, second, current, largest)
+    return total
 
 
 def error_bound(plan, space, kind, first, second, value, closed, v, current):
@@ -238,7 +236,9 @@ def error_bound(plan, space, kind, first, second, value, closed, v, current):
         if g < 0.0:
             return np.inf
         i, j = last[plan.coordinate[a]], last[plan.coordinate[b]]
-        off = min(total, g * (change[i] + change[j]), np.sqrt(g * power)) if i != j else 0.0
+        off = min(total, g * (change[i] + change[j])) if i != j else 0.0
+        if off * off > g * power:
+            off = np.sqrt(g * power)
         off += g * (apart[i] + apart[j])
         error[a] += off
         error[b] += off
@@ -279,15 +279,15 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
     bound = np.inf
     least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    if total < np.inf and not (
-        total < ACCURATE * least and bounded(plan, space, first, second, current, v, worst[0], total, least, ohms)
-    ):
+    if total < np.inf and not (total < ACCURATE * least and bounded(plan, space, v, worst[0], total, least, ohms)):
         take_stubs(plan, space, kind, first, second, value, closed)
         if level(space.stubs, v):
             least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
             worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-        if not bounded(plan, space, first, second, current, v, worst[0], total, least, ohms):
-            if many(first, second, current, space.at_node[1]):  # a correction would not do: one may not be needed
+        if not total < ACCURATE * least:
+            least = least_scale(first, second, current, space.at_node[1])
+        if not bounded(plan, space, v, worst[0], total, least, ohms):
+            if rounding(space.at_node[1]) > ACCURATE * least:  # a correction would not do: one may not be needed
                 bound = error_bound(plan, space, kind, first, second, value, closed, v, current)
             if not bound <= ACCURATE and correct(plan, space, kind, first, second, value, closed, v, current):
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
