@@ -16,6 +16,9 @@ from circuitsim.newton import contrasts, laws, samples, seen, steps
 _MODULES = (seen, steps, samples, contrasts)
 KERNELS = ("project", "newton_once", "newton_samples", "newton_responses", "contrasts", "responses_of_laws")
 """Functions that `newton_kernel` is asked for."""
+LONGEST = 400_000
+"""Devices, each as twenty nodes, and nodes that a process hands to one kernel interpreted (4 to 8 seconds) before it
+compiles what no cache has."""
 
 
 def _register() -> None:
@@ -38,5 +41,5 @@ def _sources() -> Iterator[Path]:
         yield from sorted(Path(str(package.__file__)).parent.rglob("*.py"))
 
 
-newton_kernel = KernelFamily(KERNELS, (laws, *_MODULES), _register, _sources)
+newton_kernel = KernelFamily(KERNELS, (laws, *_MODULES), _register, _sources, longest=LONGEST)
 """The kernel of a name (`KERNELS`) for work on so many devices and nodes in all."""
