@@ -5,7 +5,6 @@ Like the certificate it belongs to, nothing here is shared with the program or t
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import DIODE
+from circuitsim.kernels import kernel
 
 Tied = tuple[np.ndarray, np.ndarray]
 """Elements, and others whose currents control them (t,)."""
@@ -90,9 +90,10 @@ def loop_violations(
     rank = rank[np.argsort(arrays.value[rank], kind="stable")]
     order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
     tree = _Tree(arrays.n_nodes, first, second, order)
-    for e in unclear.tolist():
-        total, most = tree.loop(e, drops, size)
-        violation[e], scale[e] = abs(total), most
+    kernel(loop_sums, unclear.size, bitwise_stable=True)(
+        unclear, first, second, drops, size, tree.inside, tree.root, tree.depth, tree.parent, tree.edge, violation,
+        scale,
+    )  # fmt: skip
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
     printed = np.abs(drops - difference)[unclear]
     return LoopViolations(violation, scale, printed, np.maximum(reach, scale[unclear]))
@@ -105,7 +106,6 @@ class _Tree:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-        self.first, self.second = first, second
         low, high = np.minimum(first, second)[order], np.maximum(first, second)[order]
         # Of parallel edges the first one in the order; its place in the order, from 1 on, is its weight.
         places = np.unique(low * n + high, return_index=True)[1]
@@ -113,7 +113,8 @@ class _Tree:
         weights = csr_array((places + 1.0, (low[places], high[places])), shape=(n, n))
         grown = minimum_spanning_tree(weights).tocoo()
         taken = order[grown.data.astype(np.int64) - 1]
-        self.inside = set(taken.tolist())
+        self.inside = np.zeros(first.size, dtype=bool)
+        self.inside[taken] = True
         component = connected_components(grown, directed=False)[1]
         # One more node, beside the first one of each component, begins the search.
         roots = np.unique(component, return_index=True)[1]
@@ -122,25 +123,39 @@ class _Tree:
         parent, edge = above[1], np.full(n + 1, -1)
         below = np.where(parent[second[taken]] == first[taken], second[taken], first[taken])
         edge[below] = taken
-        self.parent, self.edge, self.root = parent.tolist(), edge.tolist(), component.tolist()
-        self.depth = [0] * (n + 1)
-        for node in above[0][1:].tolist():
-            self.depth[node] = self.depth[self.parent[node]] + 1
+        self.parent, self.edge, self.root = parent.astype(np.int64), edge, component.astype(np.int64)
+        self.depth = np.zeros(n + 1, dtype=np.int64)
+        kernel(depths, n, bitwise_stable=True)(above[0][1:].astype(np.int64), self.parent, self.depth)
 
-    def loop(self, element: int, drops: np.ndarray, size: np.ndarray) -> tuple[float, float]:
-        """The sum of drops round the loop of an element, V, and the largest scale of them; 0 where none closes."""
-        u, v = int(self.first[element]), int(self.second[element])
-        if element in self.inside or self.root[u] != self.root[v]:
-            return 0.0, float(size[element])
-        terms, most = [float(drops[element])], float(size[element])
-        sign_u, sign_v = -1.0, 1.0
+
+def depths(order, parent, depth):
+    """Fill in how many edges lead from the root to each node; ``order`` has each node behind its parent."""
+    for node in order:
+        depth[node] = depth[parent[node]] + 1
+
+
+def loop_sums(unclear, first, second, drops, size, inside, root, depth, parent, edge, violation, scale):
+    """Fill in the |sum| of drops round the loop of each unclear element, V, and the largest scale of them; 0 where no
+    loop closes. Sums are in pairs of doubles.
+    """
+    for element in unclear:
+        u, v = first[element], second[element]
+        most = size[element]
+        if inside[element] or root[u] != root[v]:
+            violation[element], scale[element] = 0.0, most
+            continue
+        high, low = drops[element], 0.0
         while u != v:
-            if self.depth[u] >= self.depth[v]:
-                e, sign, low = self.edge[u], sign_u, u
-                u = self.parent[u]
+            if depth[u] >= depth[v]:
+                e, sign, end = edge[u], -1.0, u
+                u = parent[u]
             else:
-                e, sign, low = self.edge[v], sign_v, v
-                v = self.parent[v]
-            terms.append(sign * float(drops[e] if int(self.first[e]) == low else -drops[e]))
-            most = max(most, float(size[e]))
-        return math.fsum(terms), most
+                e, sign, end = edge[v], 1.0, v
+                v = parent[v]
+            term = sign * drops[e] if first[e] == end else -sign * drops[e]
+            total = high + term
+            part = total - high
+            low += (high - (total - part)) + (term - part)
+            high = total
+            most = max(most, size[e])
+        violation[element], scale[element] = abs(high + low), most

@@ -118,6 +118,15 @@ class PreparedExpanded:
         except NoSteadyStateError as error:
             raise self.expansion.restated(error) from None
 
+    def at(self, value: np.ndarray) -> PreparedExpanded:
+        """See `Prepared.at`; for a circuit without controlled sources."""
+        from circuitsim.analysis.solve import Prepared
+
+        assert isinstance(self.inner, Prepared)
+        own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
+        np.copyto(column[: own.size], value, where=own == own)
+        return replace(self, inner=self.inner.at(column))
+
     def solve_next(self, value: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """`solve` for the values of all elements (m,), beside an operating point of this circuit: one of many that
         follow each other, each within the tolerance. The result's own circuit keeps its former values; beside

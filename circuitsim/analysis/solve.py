@@ -87,6 +87,16 @@ class Prepared:
         """What networks of the circuit's own resistances have in common."""
         return self.wiring.at(self.structure.arrays.value)
 
+    def at(self, value: np.ndarray) -> Prepared:
+        """The circuit with the values (m,) as its own, and with the analysis of this one: factors of its resistances
+        are kept."""
+        made = Prepared(self.circuit.with_column(value), self.solver, self.tolerance, self.small)
+        arrays, old = made.circuit.arrays(), self.structure.arrays
+        if (((arrays.value == 0.0) == (old.value == 0.0)) | (arrays.kind != RESISTOR)).all():
+            shared = {"structure": self.structure._replace(circuit=made.circuit, arrays=arrays), "wiring": self.wiring}
+            made.__dict__.update(shared)
+        return made
+
     def solve(
         self,
         values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,

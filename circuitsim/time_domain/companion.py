@@ -93,7 +93,7 @@ class Companion:
         self._column[self.storing] = 1.0
         self.size = np.zeros(self.storing.size)
         self._prepared = prepared(self.circuit, tolerance=tolerance)
-        self._of_length: dict[float, Prepared | PreparedExpanded | PreparedControlled | PreparedAmplified] = {}
+        self._of_length: dict[float, Prepared | PreparedExpanded] = {}
         expansion = getattr(self._prepared, "expansion", None)
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
@@ -182,14 +182,16 @@ class Companion:
     def _solver(
         self, length: float, column: np.ndarray
     ) -> Prepared | PreparedExpanded | PreparedControlled | PreparedAmplified:
-        """The prepared circuit; of a large one for this length, since its factors belong to resistances."""
+        """The prepared circuit; of a large one that of this length, since factors belong to resistances: the analysis
+        of the structure is shared by all lengths."""
         inner = getattr(self._prepared, "inner", self._prepared)
         if not isinstance(getattr(inner, "small", None), str):
             return self._prepared
         if length not in self._of_length:
             if len(self._of_length) == KEPT:
                 self._of_length.pop(next(iter(self._of_length)))
-            self._of_length[length] = prepared(self.circuit.with_column(column), tolerance=self.tolerance)
+            assert isinstance(self._prepared, (Prepared, PreparedExpanded))
+            self._of_length[length] = self._prepared.at(column)
         return self._of_length[length]
 
     def diode_waves(self, point: OperatingPoint) -> tuple[np.ndarray, np.ndarray]:
