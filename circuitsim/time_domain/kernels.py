@@ -19,6 +19,7 @@ from circuitsim.time_domain import (
     mode_rows,
     part_currents,
     part_states,
+    quotients,
     roots,
     trees,
     windows,
@@ -46,12 +47,13 @@ def _register() -> None:
     from circuitsim import _pointers
 
     _pointers.register(pointers.pointer, pointers.retain)
+    quotients.register()
     for module in _MODULES:
         register_module(module)
 
 
 def _sources() -> Iterator[Path]:
-    for module in _MODULES:
+    for module in (*_MODULES, quotients):
         yield Path(str(module.__file__))
 
 

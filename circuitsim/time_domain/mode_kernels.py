@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.time_domain.quotients import quotient
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
 
@@ -26,7 +27,7 @@ def solved(matrix, right):
     n, columns = right.shape
     for j in range(n):
         for i in range(j + 1, n):
-            share = matrix[i, j] / matrix[j, j]
+            share = quotient(matrix[i, j], matrix[j, j])
             if share != 0.0:
                 for k in range(j + 1, i + 1):
                     matrix[i, k] -= share * matrix[k, j]
@@ -34,7 +35,7 @@ def solved(matrix, right):
                     right[i, c] -= share * right[j, c]
     for j in range(n - 1, -1, -1):
         for c in range(columns):
-            right[j, c] /= matrix[j, j]
+            right[j, c] = quotient(right[j, c], matrix[j, j])
         for i in range(j):
             share = matrix[j, i]
             if share != 0.0:
@@ -73,14 +74,16 @@ def resistors(net, value, waves):
     """Potentials of the tree's resistors from the currents into their cuts."""
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
     t0, t1, l0, l1 = tree[R], tree[R + 1], rest[R], rest[R + 1]
-    conductance = 1.0 / value[net.links[l0:l1]]
+    conductance = np.zeros(l1 - l0, waves.voltage.dtype)
+    for k in range(l0, l1):
+        conductance[k - l0] = quotient(1.0, value[net.links[k]])
     matrix = np.zeros((t1 - t0, t1 - t0), waves.voltage.dtype)
     right = np.zeros((t1 - t0, n), waves.voltage.dtype)
     drive = np.zeros((l1 - l0, n), waves.voltage.dtype)
     for k in range(l0, l1):
         across(net, 0, t0, k, waves.voltage, drive[k - l0])
     for t in range(t0, t1):
-        matrix[t - t0, t - t0] = 1.0 / value[net.twigs[t]]
+        matrix[t - t0, t - t0] = quotient(1.0, value[net.twigs[t]])
         into(net, t, rest[L], rest[L + 1], waves.current, right[t - t0])
         into(net, t, rest[FREE], rest[FREE + 1], waves.current, right[t - t0])
         for k in range(l0, l1):
@@ -92,7 +95,7 @@ def resistors(net, value, waves):
     for t in range(t0, t1):
         for c in range(n):
             waves.voltage[net.twigs[t], c] = -right[t - t0, c]
-            waves.current[net.twigs[t], c] = -right[t - t0, c] / value[net.twigs[t]]
+            waves.current[net.twigs[t], c] = quotient(-right[t - t0, c], value[net.twigs[t]])
     for k in range(l0, l1):
         e = net.links[k]
         across(net, t0, t1, k, waves.voltage, drive[k - l0])
