@@ -28,6 +28,7 @@ import numpy as np
 from circuitsim.errors import CircuitError, InfeasibleError, UnboundedError
 from circuitsim.time_domain import TransientResult, transient
 from circuitsim.time_domain.implicit import FLOOR
+from circuitsim.time_domain.kernels import time_kernel
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "transient"))
@@ -147,6 +148,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    time_kernel.load()
     seeds = range(args.first, args.first + args.count)
     accuracy = 0.0 if args.exact_only else args.accuracy
     with ProcessPoolExecutor(args.workers) as pool:

@@ -18,6 +18,7 @@ from pathlib import Path
 from circuitsim import Circuit
 from circuitsim.errors import CircuitError
 from circuitsim.time_domain import Pulse, TransientResult, transient
+from circuitsim.time_domain.kernels import time_kernel
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "transient"))
@@ -86,6 +87,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    time_kernel.load()
     lines = [timed_buck(), *random_circuits(args.count)]
     lines.append(f"load {os.getloadavg()[0]:.1f}; command: python benchmarks/waveforms.py --count {args.count}")
     print("\n".join(lines))

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from circuitsim.time_domain.part_states import DERIVATIVE, STATE, begun, part_signs, stays_zero
+from circuitsim.time_domain.part_states import APART, DERIVATIVE, STATE, begun, part_signs, stays_zero
 from circuitsim.time_domain.roots import ORDERS, VALUE
 
 NOISE = 1e-10
@@ -56,7 +56,7 @@ def signs(system, rows, state, size, zero, noise, order, sign):
     state, size : (n,) float arrays
         The size is what rounding of the state counts against.
     zero : (d,) bool array
-        Values that are zero by themselves.
+        Values that are zero by themselves, unless they are far from it (`APART`).
     noise : float
         Share of the magnitudes in a value that counts as zero.
     order, sign : (d,) arrays
@@ -75,7 +75,8 @@ def signs(system, rows, state, size, zero, noise, order, sign):
             for j in moving:
                 found += rows[d, j] * state[j]
                 magnitude += abs(rows[d, j]) * error[j]
-            if abs(found) > share * magnitude and not (k == 0 and zero[d]):
+            held = k == 0 and zero[d] and abs(found) <= APART / STATE * magnitude
+            if abs(found) > share * magnitude and not held:
                 order[d], sign[d] = k, math.copysign(1.0, found)
             else:
                 all_known = False

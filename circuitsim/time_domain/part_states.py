@@ -18,6 +18,8 @@ STATE = 1e-14
 """Error of a state against its scale."""
 DERIVATIVE = 100.0
 """A derivative counts as zero up to so many times what the states' errors can make of it."""
+APART = 1e-6
+"""Share of the magnitudes in a value above which it is not zero, whatever has just changed: others changed with it."""
 ROUNDING = 3e-16
 """Of the singular vectors by which parts follow from currents."""
 AGREE = 10.0
@@ -184,7 +186,8 @@ def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, si
                 for j in range(z.size):
                     found += modes.slack[m, d, j] * z[j]
                     magnitude += abs(modes.slack[m, d, j]) * z_error[j]
-            if abs(found) > share * magnitude and not (k == 0 and zero[d]):
+            held = k == 0 and zero[d] and abs(found) <= APART / STATE * magnitude
+            if abs(found) > share * magnitude and not held:
                 order[d], sign[d] = k, math.copysign(1.0, found)
             else:
                 all_known = False
