@@ -104,7 +104,7 @@ def exact(case: Case) -> TransientResult:
     return transient(case.circuit, case.stop, waves, {}, method="exact")
 
 LEAST = 3e-3
-"""Shortest run of ngspice that can be told from the start of the process, s."""
+"""Shortest time of ngspice that is resolved beside the start of its process, s."""
 
 
 def seconds(function: Callable[[], object], runs: int) -> float:

@@ -8,10 +8,11 @@ differs.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,9 @@ PATIENCE = 400
 
 LONGEST = 20_000
 """Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
+
+NOTED = 0.25
+"""Share of it (a second or more) after which a note says how compiled kernels are had."""
 
 
 class KernelFamily:
@@ -62,6 +66,8 @@ class KernelFamily:
         if self._work.total() <= self._patience and not self._compiled:
             return self.plain(name)
         if self._work[name] <= self._longest and not self._at_hand(name):
+            if self._work[name] > NOTED * self._longest:
+                _note_interpretation()
             return self.plain(name)
         return self._ready.setdefault(name, self.compiled(name))
 
@@ -106,6 +112,15 @@ class KernelFamily:
         return tuple(os.stat(path).st_mtime_ns for path in self._sources())
 
 
+@cache
+def _note_interpretation() -> None:
+    """Say once a process that interpreted kernels take long, and what makes the next run fast."""
+    logging.getLogger("circuitsim.compilation").warning(
+        "note: kernels are interpreted so far, as no cache holds them; circuitsim warm-up compiles them, once: "
+        "runs like this take a fraction of the time then"
+    )
+
+
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
     """A function of its own whose cached machine code is of these very sources (numba only looks at one file)."""
 
@@ -117,4 +132,4 @@ def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callab
     return kernel
 
 
-__all__ = ["LONGEST", "PATIENCE", "KernelFamily"]
+__all__ = ["LONGEST", "NOTED", "PATIENCE", "KernelFamily"]

@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
 
-from circuitsim import _jit
+from circuitsim import _jit, kernel_family
 from circuitsim.bench.families import make
+from circuitsim.kernel_family import KernelFamily
 from circuitsim.netlist import dumps
 
 ROOT = Path(__file__).parents[1]
@@ -282,3 +284,20 @@ def test_only_constant_indices_count_from_the_end() -> None:
     assert done.stdout.split("\n") == ["[31.0, 32.0, 33.0]", "33.0", ""]
     done = run(INDICES, NUMBA_CACHE_DIR="", NUMBA_BOUNDSCHECK="1")
     assert done.stdout.split("\n") == ["[31.0, 32.0, 33.0]", "index is out of bounds", ""]
+
+
+def test_long_interpretation_is_noted_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def family() -> KernelFamily:
+        own = KernelFamily(("double",), (SimpleNamespace(double=lambda x: 2 * x),), lambda: None, tuple, 10, 100)
+        monkeypatch.setattr(own, "_at_hand", lambda name: False)
+        return own
+
+    kernel_family._note_interpretation.cache_clear()
+    first, second = family(), family()
+    with caplog.at_level("WARNING", logger="circuitsim.compilation"):
+        assert first("double", 25)(2) == 4
+        assert not caplog.records
+        for kernels in (first, first, second):
+            assert kernels("double", 26)(2) == 4
+    (record,) = caplog.records
+    assert "circuitsim warm-up" in record.getMessage()

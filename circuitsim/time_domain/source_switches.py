@@ -70,9 +70,10 @@ class SourceSwitches:
         closed : (s,) bool array
             States of all switches.
         """
-        first, thresholds = math.inf, self.switching.thresholds(closed) if self._controls else None
+        if not self._controls:
+            return math.inf
+        first, thresholds = math.inf, self.switching.thresholds(closed)
         for control in self._controls:
-            assert thresholds is not None
             level, slope = control.at(time)
             gap = float(thresholds[control.switch]) - level
             if slope and (slope < 0.0) == bool(closed[control.switch]) and gap / slope > 0.0:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from circuitsim.time_domain.waveforms import LINE, Sine, Waveform, value
+from circuitsim.time_domain.waveforms import LINE, Waveform, value
 
 BATCH = 1024
 """Corners that are asked for at a time."""
@@ -50,28 +51,6 @@ class Line:
         self._level, self._slope = self.wave.states(np.array([self._begin]))[0][0].tolist()
 
 
-class SineValue:
-    """A sine, in scalars."""
-
-    def __init__(self, wave: Sine) -> None:
-        self.wave = wave
-
-    def __call__(self, time: float) -> float:
-        wave, since = self.wave, max(time - self.wave.delay, 0.0)
-        size = wave.amplitude * math.exp(-wave.damping * since)
-        return wave.offset + size * math.sin(2.0 * math.pi * wave.frequency * since + wave.phase)
-
-
-class Other:
-    """Any other waveform."""
-
-    def __init__(self, wave: Waveform) -> None:
-        self.wave = wave
-
-    def __call__(self, time: float) -> float:
-        return value(self.wave, time)
-
-
 class SourceValues:
     """Values of sources, V or A, at a step those after it.
 
@@ -81,17 +60,11 @@ class SourceValues:
     """
 
     def __init__(self, waves: Sequence[Waveform]) -> None:
-        self._of = [_scalar(wave) for wave in waves]
+        self._of = [Line(wave) if wave.system is LINE else partial(value, wave) for wave in waves]
 
     def __call__(self, time: float) -> np.ndarray:
         """(n,) values at ``time`` (s)."""
         return np.array([one(time) for one in self._of])
 
 
-def _scalar(wave: Waveform) -> Line | SineValue | Other:
-    if wave.system is LINE:
-        return Line(wave)
-    return SineValue(wave) if isinstance(wave, Sine) else Other(wave)
-
-
-__all__ = ["SourceValues"]
+__all__ = ["Line", "SourceValues"]
