@@ -1,7 +1,8 @@
 """Periodic steady states: shooting with the exact derivative of the states after a period.
 
 x(T; x₀) = x₀ is solved by Newton's method with the monodromy matrix. With ideal diodes and without switches a period
-brings two runs no further apart in energy, so a step that makes the mismatch larger is replaced by a plain period.
+brings two runs no further apart in energy, so the mismatch is a monotone function of the states: a step that makes it
+larger is shortened to where its product with the step is zero, and after some of those replaced by a plain period.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ SHARE = 0.01
 """Share of the tolerance that the distance from the periodic state may take."""
 BENDS = 12
 """Corrections of Newton's step for the curvature of the mismatch."""
+SEARCHES = 3
+"""Most steps in a row that are shortened."""
+SHORTEST, LONGEST, QUARTER = 0.05, 0.9, 0.25
+"""Shares of a step to which it is shortened at least and at most, and where the mismatch tells none."""
 ONCE = 1e-9
 """Multipliers nearer to 1 belong to charges or fluxes that nothing changes: these stay as they began."""
 
@@ -142,7 +147,7 @@ def _found(
     run.begin(initial, {})
     x = run.x0
     energy, d = np.sqrt(problem.parts.value[problem.storing]), problem.diodes.size
-    least, shot, back, before = np.inf, False, x, Shot(x, x, np.zeros((x.size, x.size)))
+    least, shot, searches, back, before = np.inf, False, 0, x, Shot(x, x, np.zeros((x.size, x.size)))
     for count in range(1, MOST + 1):
         run.go(None)
         segments, end = run.segments(), run.walk.x.copy()
@@ -159,13 +164,14 @@ def _found(
             return run, Shooting(length, count, mismatch, distance, multipliers)
         if progress is not None:
             progress(count, MOST)
-        worse = float(np.linalg.norm(energy * gap)) > least
-        if shot and worse:
-            x, shot = back, False
-        else:
-            least, back = float(np.linalg.norm(energy * gap)), end
-            before = Shot(x, gap, derivative)
+        now, norm = Shot(x, gap, derivative), float(np.linalg.norm(energy * gap))
+        if not shot or norm <= least:
+            least, back, before, searches = norm, end, now, 0
             x, shot = x + step, True
+        elif searches < SEARCHES:
+            x, searches = before.x + _share(before, now, energy) * (x - before.x), searches + 1
+        else:
+            x, shot = back, False
         run = Course(problem, length, run.library)
         run.set_out(x, last)
     raise ConvergenceError(
@@ -200,6 +206,19 @@ def _bent(before: Shot, now: Shot, energy: np.ndarray, step: np.ndarray) -> np.n
         bend = 0.5 * share**2 * second + share**3 / 6.0 * third
         found = _step(now.derivative, now.gap + bend, energy)
     return found
+
+
+def _share(before: Shot, now: Shot, energy: np.ndarray) -> float:
+    """Share of a step at which the product of mismatch and step is zero: a root of Hermite's cubic."""
+    step = now.x - before.x
+    weight = energy**2 * step
+    begin, end = (float(weight @ shot.gap) for shot in (before, now))
+    rise, fall = (float(weight @ (shot.derivative @ step - step)) for shot in (before, now))
+    second, third = 3.0 * (end - begin) - 2.0 * rise - fall, 2.0 * (begin - end) + rise + fall
+    cubic = np.polynomial.Polynomial([begin, rise, second, third])
+    roots = cubic.roots()
+    real = roots.real[(roots.imag == 0.0) & (roots.real > 0.0) & (roots.real < 1.0)]
+    return min(max(float(real.min()), SHORTEST), LONGEST) if real.size else QUARTER
 
 
 def _sizes(run: Course, problem: Problem) -> np.ndarray:
