@@ -1,4 +1,5 @@
-"""Waveforms over time: random circuits of R, C, L, ideal diodes and sources, and a buck converter for 1,000 periods.
+"""Waveforms over time: random circuits of R, C, L, ideal diodes and sources, a buck converter for 1,000 periods, and a
+mesh of 10,000 capacitors with 100 diodes.
 
     python benchmarks/waveforms.py [--count 1000] [--out benchmarks/results/waveforms.txt]
 
@@ -10,14 +11,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 from circuitsim import Circuit
 from circuitsim.errors import CircuitError
-from circuitsim.time_domain import Pulse, TransientResult, transient
+from circuitsim.time_domain import Pulse, Sine, TransientResult, transient
 from circuitsim.time_domain.kernels import time_kernel
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +60,41 @@ def timed_buck(runs: int = 7) -> str:
     )
 
 
+def mesh(side: int = 100, diodes: int = 100, sources: int = 16) -> tuple[Circuit, dict[str, Pulse | Sine]]:
+    """1 kΩ between neighbours, 1 nF at each node; sources with 100 Ω and clamping diodes with 100 Ω at random nodes."""
+    spots = np.random.default_rng(1).permutation(side * side)[: sources + diodes].tolist()
+    circuit, waves = Circuit("RC mesh with diodes"), dict[str, Pulse | Sine]()
+    for k in range(side * side):
+        circuit.add("C", f"C{k}", f"n{k}", "0", 1e-9)
+        for other, there in ((k + 1, (k + 1) % side != 0), (k + side, k + side < side * side)):
+            if there:
+                circuit.resistor(f"R{k}_{other}", f"n{k}", f"n{other}", 1e3)
+    for j, k in enumerate(spots[:sources]):
+        circuit.voltage_source(f"V{j}", f"s{j}", "0", 0.0)
+        circuit.resistor(f"RS{j}", f"s{j}", f"n{k}", 100.0)
+        pulse = Pulse(0.0, 5.0, 1e-5 * j, 1e-5, 1e-5, 2e-4, 5e-4)
+        waves[f"V{j}"] = Sine(0.0, 5.0, 1e3 * (1 + j % 4)) if j % 2 else pulse
+    for j, k in enumerate(spots[sources:]):
+        circuit.resistor(f"RD{j}", f"n{k}", f"d{j}", 100.0)
+        circuit.diode(f"D{j}", *((f"d{j}", "0") if j % 2 else ("0", f"d{j}")))
+    return circuit, waves
+
+
+def timed_mesh(stop: float = 2.2e-4) -> str:
+    """A line of the table."""
+    circuit, waves = mesh()
+    transient(circuit, 0.02 * stop, waves, points=3, method="implicit")
+    began = time.process_time()
+    found = transient(circuit, stop, waves, points=11, method="implicit")
+    took = time.process_time() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return (
+        f"RC mesh, 10,000 nodes, 100 diodes, {found.steps:,} steps of the implicit method, {len(found.events)} events: "
+        f"{took:.1f} s, {1e3 * took / found.steps:.1f} ms a step, energy balance {found.certificate.energy:.1e}, "
+        f"{memory:.0f} MB"
+    )
+
+
 def random_circuits(count: int) -> list[str]:
     """Lines of the table."""
     events, failed, worst = 0, [], 0.0
@@ -88,7 +127,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     time_kernel.load()
-    lines = [timed_buck(), *random_circuits(args.count)]
+    lines = [timed_buck(), timed_mesh(), *random_circuits(args.count)]
     lines.append(f"load {os.getloadavg()[0]:.1f}; command: python benchmarks/waveforms.py --count {args.count}")
     print("\n".join(lines))
     if args.out:

@@ -167,13 +167,24 @@ DATA = "V1,v(out)\n2,1.4\n1,0.7\n-1,-0.2\n"
 
 
 def _tran() -> str:
-    """Waveforms that decay, and waveforms that may ring."""
+    """Waveforms that decay, waveforms that may ring, and those of a large circuit."""
+    from circuitsim import Circuit
+    from circuitsim.time_domain import Sine, transient
     from circuitsim.time_domain.kernels import time_kernel
 
     time_kernel.load()
+    ladder = Circuit()
+    ladder.voltage_source("V1", "n0", "0", 0.0)
+    for k in range(LADDER):
+        ladder.resistor(f"R{k}", f"n{k}", f"n{k + 1}", 1.0)
+        ladder.add("C", f"C{k}", f"n{k + 1}", "0", 1e-3)
+    ladder.diode("D1", "n9", "0")
+    transient(ladder, 1e-3, {"V1": Sine(0.0, 1.0, 1e3)}, points=3, method="implicit", accuracy=1e-2)
     return _commands("tran {out}/time.cir --format csv", "tran {out}/ringing.cir --format csv")
 
 
+LADDER = 10_001
+"""Sections of a ladder with capacitors that are too many for one kernel."""
 TIME_DECK = """A smoothed rectifier
 V1 in 0 SIN(0 1 50)
 D1 in out ideal

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,14 +32,13 @@ from circuitsim.circuit.elements import (
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.couplings import mutual_inductances
+from circuitsim.time_domain.large_stages import LargeStages
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
 
 ROUNDING = 1e-14
 """Share of the largest voltage or current below which a base is zero."""
-KEPT = 8
-"""Step lengths whose factors are kept, of circuits too large for one kernel."""
 
 
 class Companion:
@@ -72,6 +72,8 @@ class Companion:
         Sources of coupled inductors, and their states.
     size : (q,) float array
         Largest voltage and current so far, V, A: what rounding counts against.
+    large : bool
+        Whether a stage costs much less beside one nearby.
     """
 
     def __init__(self, circuit: Circuit, couplings: Mapping[tuple[str, str], float], tolerance: float) -> None:
@@ -92,8 +94,8 @@ class Companion:
         self._column = self.circuit.arrays().value.copy()
         self._column[self.storing] = 1.0
         self.size = np.zeros(self.storing.size)
-        self._prepared = prepared(self.circuit, tolerance=tolerance)
-        self._of_length: dict[float, Prepared | PreparedExpanded] = {}
+        self._prepared = _for_stages(prepared(self.circuit, tolerance=tolerance))
+        self.large = isinstance(getattr(self._prepared, "inner", self._prepared), LargeStages)
         expansion = getattr(self._prepared, "expansion", None)
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
@@ -165,10 +167,9 @@ class Companion:
         column = self.column(length, changed)
         # A base that is rounding would be the scale of its own loop or node.
         column[self.base] = np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
-        solver = self._solver(length, column)
-        if isinstance(solver, PreparedExpanded):
-            return solver.solve_next(column, start)
-        return solver.solve(column, start)
+        if isinstance(self._prepared, PreparedExpanded):
+            return self._prepared.solve_next(column, start)
+        return self._prepared.solve(column, start)
 
     def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Values of all elements in a stage whose base is zero; see `solve`."""
@@ -178,21 +179,6 @@ class Companion:
         for places, values in changed:
             column[places] = values
         return column
-
-    def _solver(
-        self, length: float, column: np.ndarray
-    ) -> Prepared | PreparedExpanded | PreparedControlled | PreparedAmplified:
-        """The prepared circuit; of a large one that of this length, since factors belong to resistances: the analysis
-        of the structure is shared by all lengths."""
-        inner = getattr(self._prepared, "inner", self._prepared)
-        if not isinstance(getattr(inner, "small", None), str):
-            return self._prepared
-        if length not in self._of_length:
-            if len(self._of_length) == KEPT:
-                self._of_length.pop(next(iter(self._of_length)))
-            assert isinstance(self._prepared, (Prepared, PreparedExpanded))
-            self._of_length[length] = self._prepared.at(column)
-        return self._of_length[length]
 
     def diode_waves(self, point: OperatingPoint) -> tuple[np.ndarray, np.ndarray]:
         """Voltages and currents (d,) of the ideal diodes in a stage, V, A."""
@@ -218,6 +204,17 @@ class Companion:
         """½ Σ K x², J, of states or of their jumps (q,)."""
         found = 0.5 * float((self.weight * x**2).sum())
         return found if self.mutual is None else found + 0.5 * float(x @ self.mutual @ x)
+
+
+def _for_stages(
+    circuit: Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded,
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
+    """The prepared circuit; of a large one its stages."""
+    inner = getattr(circuit, "inner", circuit)
+    if not (isinstance(inner, Prepared) and isinstance(inner.small, str)):
+        return circuit
+    stages = LargeStages.of(inner)
+    return replace(circuit, inner=stages) if isinstance(circuit, PreparedExpanded) else stages
 
 
 __all__ = ["Companion"]

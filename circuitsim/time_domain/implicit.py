@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
@@ -178,6 +179,7 @@ class Implicit:
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
         marks, m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
+        near: OperatingPoint | None = None
         self.ledger.begin(x)
         self.watch.see_states(x)
         self.watch.see_sources(*self._largest_sources(times))
@@ -191,7 +193,7 @@ class Implicit:
                 marks, m = self._corners(float(marks[-1]), end, times), 0
             target = min(float(times[k]) if times[k] > time else float(times[k + 1]), float(marks[m]))
             if at is None:
-                at, now = self._begin(time, x, now, INSTANT * (target - time), (aim, error))
+                at, now = self._begin(time, x, now, INSTANT * (target - time), (aim, error), near)
                 continue
             corner = marks[m] == target and target < end
             began, aim = time, target
@@ -204,17 +206,18 @@ class Implicit:
                 self._chatter(now, after, time)
             fresh = after is not None or (corner and time >= target)
             if fresh and time < end:
-                now, at = after or now, None
+                now, near, at = after or now, at.solved if self.companion.large else None, None
             else:
                 self.stretches.append(Stretch(time, x, at.slope, now, False, aim))
                 error = 0.0
 
     def _begin(
-        self, time: float, x: np.ndarray, now: Conduction, instant: float, ended: tuple[float, float]
-    ) -> tuple[Point, Conduction]:
+        self, time: float, x: np.ndarray, now: Conduction, instant: float, ended: tuple[float, float],
+        near: OperatingPoint | None,
+    ) -> tuple[Point, Conduction]:  # fmt: skip
         """Two short steps of backward Euler after a discontinuity: in the first states jump, the second has their
         derivatives. ``ended``: what the step before was towards, and its event's error, s."""
-        before, lost, near = self.stretches[-1].conduction if self.stretches else None, 0.0, None
+        before, lost = self.stretches[-1].conduction if self.stretches else None, 0.0
         (aim, error), jumps = ended, list[tuple[np.ndarray, np.ndarray]]()
         for _ in range(AT_ONCE):
             jumps.append((x, now.switches))

@@ -1,0 +1,222 @@
+"""Stages of circuits that are too large for one kernel: node potentials corrected by one factor.
+
+Stages follow each other closely: their potentials are those of the stage before, corrected by what Kirchhoff's current
+law misses there. Potentials are pairs of doubles, so differences of them have all digits of the currents. The nodal
+matrix (`circuitsim.solvers.laplacian`) is factored once for each length of a step and set of conducting diodes. What
+this does not decide or certify (loops of diodes, sets that do not settle) the active-set engine does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.solve import Prepared
+from circuitsim.certificate import certify
+from circuitsim.circuit.elements import VOLTAGE
+from circuitsim.engine.kernels import kernel
+from circuitsim.engine.spanning import Tree, grow
+from circuitsim.program.components import component_labels
+from circuitsim.solvers.linear import ITERATIVE
+from circuitsim.time_domain import stage_potentials
+
+if TYPE_CHECKING:
+    from circuitsim.solvers.laplacian import Factor
+
+KEPT = 4
+"""Factors that are kept."""
+CORRECTIONS = 5
+"""Most corrections of one linear circuit: the first leaves rounding of the change, the second that of currents."""
+GAIN = 0.1
+"""A correction that leaves more than this share of the worst net current is the last."""
+MARGIN = 1e-3
+"""Net currents of this share of the tolerance are small enough."""
+INFO = {"name": "active-set", "why": "potentials of a stage nearby", "linear": "sparse factors"}
+"""How such operating points are found."""
+SETS = 12
+"""Most sets of conducting diodes that are tried."""
+
+
+class Groups(NamedTuple):
+    """Nodes that voltage sources, shorts, conducting diodes and resistors without a current join.
+
+    Attributes
+    ----------
+    tree : Tree
+        Of these elements.
+    root : (r,) int array
+        A node of each group without ground, nodes by themselves too.
+    row : (r,) int array
+        The unknown that stands for the group: the last of its own in the order of elimination.
+    group : (n_nodes,) int array
+        Root of each node's group.
+    """
+
+    tree: Tree
+    root: np.ndarray
+    row: np.ndarray
+    group: np.ndarray
+
+
+class Kept(NamedTuple):
+    """A factor: conductances (r,), S, and conducting diodes (d,) that it belongs to, S that it is scaled by, itself,
+    and the groups of nodes of these diodes."""
+
+    siemens: np.ndarray
+    on: np.ndarray
+    unit: float
+    factor: Factor
+    groups: Groups
+
+
+@dataclass(frozen=True, eq=False)
+class LargeStages(Prepared):
+    """A prepared circuit, of which `solve` begins with the potentials of an operating point nearby."""
+
+    _kept: list[Kept] = field(default_factory=list, init=False)
+
+    @classmethod
+    def of(cls, circuit: Prepared) -> LargeStages:
+        """For a circuit that is prepared."""
+        return cls(circuit.circuit, circuit.solver, circuit.tolerance, circuit.small)
+
+    @cached_property
+    def suits(self) -> bool:
+        """Whether resistors and sources lead from every node to ground, no sources close a loop, and the graph has thin
+        separators."""
+        made = self.structure
+        plain = not (made.references.size or made.forest.closing.size or not made.resistors.size)
+        return bool(plain and made.derived.grounded and (made.n < ITERATIVE or not self.wiring.pattern.small_diameter))
+
+    def solve(
+        self,
+        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        start: OperatingPoint | None = None,
+    ) -> OperatingPoint:
+        """See `Prepared.solve`."""
+        value = self._column(values)
+        if self.suits and start is not None:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+                found = self._beside(value, start)
+            if found is not None:
+                return found
+        return super().solve(value, start)
+
+    def _beside(self, value: np.ndarray, start: OperatingPoint) -> OperatingPoint | None:
+        """The operating point with the values (m,), from that of other values; None where it has no certificate."""
+        structure, (kind, first, second, _, n_nodes) = self.structure, self.structure.arrays
+        r, d = structure.resistors, structure.diodes
+        if not value[r].all():
+            return None
+        siemens, emf, current = 1.0 / value[r], np.where(kind == VOLTAGE, value, 0.0), np.zeros(value.size)
+        i = structure.currents
+        current[i], carriers = value[i], np.concatenate([r, i])
+        v, low = start.voltages.copy(), np.zeros(n_nodes) if start.low is None else start.low.copy()
+        need, most, drop, on = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(value.size), start.currents[d] > 0.0
+        for _ in range(SETS):
+            kept = self._factor(siemens, on)
+            if kept is None:
+                return None
+            made = kept.groups
+            ends = made.tree.order, made.tree.edge, made.tree.parent, first, second
+            rows, worst = np.zeros(structure.n), np.inf
+            for count in range(CORRECTIONS + 1):
+                left = kernel(stage_potentials.follow, value.size)(
+                    *ends, r, siemens, carriers, emf, made.root, v, low, current, need, most
+                )
+                if left <= MARGIN * self.tolerance or not left < GAIN * worst or count == CORRECTIONS:
+                    break
+                worst = left
+                self._correct(kept, rows, need, v, low)
+            kernel(stage_potentials.differences, value.size)(first, second, v, low, drop)
+            current[d[~on]], drop[d[on]] = 0.0, 0.0
+            wrong = np.where(on, current[d] < 0.0, drop[d] > 0.0)
+            if not wrong.any():
+                break
+            on = on ^ wrong
+        else:
+            return None
+        if _undecided(made.group, first[d], second[d], on, drop[d]):
+            return None
+        certificate = certify(structure.arrays, value, v, current, drop, self.tolerance, low)
+        if not certificate.certified:
+            return None
+        notes, unique = self.circuit.notes, np.ones(value.size, dtype=bool)
+        point = OperatingPoint(self.circuit, v, current, {}, unique, certificate, dict(INFO), notes, drop)
+        point.low = low
+        return point
+
+    def _correct(self, kept: Kept, rows: np.ndarray, need: np.ndarray, v: np.ndarray, low: np.ndarray) -> None:
+        """Correct the potentials of the groups' roots by the net currents into them."""
+        from circuitsim.solvers import laplacian
+
+        rows[kept.groups.row] = need[kept.groups.root] / kept.unit
+        change = laplacian.solve(kept.factor, rows)[0]
+        kernel(stage_potentials.add_to, v.size)(kept.groups.root, kept.groups.row, change, v, low)
+
+    def _factor(self, siemens: np.ndarray, on: np.ndarray) -> Kept | None:
+        """The factor for conductances (r,), S, and conducting diodes (d,); None where these close loops."""
+        from circuitsim.solvers import laplacian
+
+        same = None
+        for k, kept in enumerate(self._kept):
+            if np.array_equal(kept.siemens, siemens):
+                if np.array_equal(kept.on, on):
+                    self._kept.append(self._kept.pop(k))
+                    return kept
+                same = kept
+        groups = next((kept.groups for kept in self._kept if np.array_equal(kept.on, on)), None) or self._groups(on)
+        if groups is None:
+            return None
+        pattern = self.wiring.pattern
+        between, d = self.wiring.branch[self.structure.resistors], self.structure.diodes[on]
+        unit = float(siemens.max())
+        w = np.zeros(pattern.a.size)
+        w[between[between >= 0]] = siemens[between >= 0] / unit
+        shorts = self.wiring.branch[d]
+        w[shorts[shorts >= 0]] = laplacian.SHORT
+        before = same.factor if same is not None else None
+        recycle = False
+        if before is None and len(self._kept) == KEPT:
+            before, recycle = self._kept.pop(0).factor, True
+        made = laplacian.factor(pattern.symbolic, w, before, recycle)
+        if made.pinned.size:
+            return None
+        if len(self._kept) == KEPT:
+            self._kept.pop(0)
+        self._kept.append(Kept(siemens, on, unit, made, groups))
+        return self._kept[-1]
+
+    def _groups(self, on: np.ndarray) -> Groups | None:
+        """The groups of nodes with these conducting diodes (d,); None where they close loops."""
+        structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
+        d = structure.diodes[on]
+        r, held = structure.resistors, np.concatenate([structure.voltage_edges, d])
+        dead, degree = np.zeros(first.size, dtype=bool), np.zeros((2, n_nodes), dtype=np.int64)
+        kernel(stage_potentials.dead_ends, first.size)(
+            first, second, np.concatenate([held, r]), structure.currents, *degree, dead
+        )
+        # No voltage is across a resistor that leads to a dead end.
+        edges = np.concatenate([held, r[dead[r]]])
+        tree = grow(n_nodes, first, second, np.zeros(1, dtype=np.int64), edges)
+        if not tree.inside[d].all():
+            return None
+        n, coordinate = structure.n, structure.coordinate
+        order, last = np.append(self.wiring.pattern.symbolic.pattern.order, n), np.arange(n + 1)
+        joined = component_labels(n + 1, coordinate[first[d]], coordinate[second[d]])
+        last[joined[order]] = order
+        root = np.flatnonzero((tree.parent_of == np.arange(n_nodes)) & (coordinate < n))
+        return Groups(tree, root, last[joined[coordinate[root]]], tree.root_of)
+
+
+def _undecided(group: np.ndarray, anode: np.ndarray, cathode: np.ndarray, on: np.ndarray, drop: np.ndarray) -> bool:
+    """Whether a blocking diode could carry some of the current of conducting ones."""
+    return bool((~on & (group[anode] == group[cathode]) & (drop == 0.0)).any())
+
+
+__all__ = ["LargeStages"]
