@@ -208,7 +208,7 @@ def test_cascades_whose_newton_steps_are_shortened() -> None:
 
 @pytest.mark.parametrize("volts", [-1e-9, -4.2e-12, -1e-15])
 def test_a_reversed_voltage_as_small_as_rounding(volts: float) -> None:
-    """Two diodes in series across a capacitor that begins reversed by less than rounding resolves: it begins at zero."""
+    """Two diodes in series across a capacitor reversed by less than rounding resolves: it begins at zero."""
     circuit = Circuit("doubler")
     circuit.voltage_source("V1", "a", "0", 0.0)
     circuit.resistor("Rs", "a", "s", 10.0)
