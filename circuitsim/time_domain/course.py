@@ -57,13 +57,13 @@ class Course:
         elements = problem.parts.role.size
         self.fixed = problem.fixed()
         self.library = library or Library(
-            problem.library_rows(), s, elements, stop, problem.system, problem.decays, problem.whole
+            problem.supply(), problem.twigs(), stop, problem.decays, problem.whole
         )
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
             np.zeros(10), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
             sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
-            nothing_carried(s + q if problem.decays else 0, elements, q),
+            nothing_carried(self.library.shape.parts, elements, q),
         )  # fmt: skip
         self.track = _track(FEW, s + q, self.walk.parts.y.size)
         self.done: list[Track] = []
@@ -136,8 +136,7 @@ class Course:
         return many * POINTS * (nodes if self.problem.decays else n * n + nodes // 2)
 
     def _mode(self) -> None:
-        mode = self.problem.mode(self.walk.found)
-        self.library.add(mode, self.problem.parting(mode))
+        self.library.add(self.walk.found)
 
     def _window(self) -> None:
         self.library.add_window(int(self.walk.mark[NOW]), int(self.walk.mark[WANTED]))
@@ -178,7 +177,7 @@ class Course:
         self.jumps += 1
         new, delivered, sets = self._moved(walk.x)
         size = np.zeros(walk.x.size)
-        time_kernel("sizes", self.fixed.given.size + size.size)(walk, self.fixed, size)
+        time_kernel("sizes", self.fixed.weights.size + size.size)(walk, self.fixed, size)
         if (np.abs(new - walk.x) > least * size).any():
             lost = delivered + problem.stored(walk.x) - problem.stored(new)
             walk.number[DELIVERED] += delivered

@@ -114,7 +114,7 @@ class Piece(NamedTuple):
 def room_of(decays):
     """Room for a window."""
     n, d = decays.voltage.shape[2], decays.slack.shape[1]
-    one, peak = np.zeros((3, n)), np.zeros(n)
+    one, peak = np.zeros((3, n)), np.zeros(decays.start.shape[2])
     return Piece(np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
 
 
@@ -252,12 +252,12 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
                 size += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
                 wrong += weight * error[c] / STATE
         else:
-            for i in range(z.size):
+            for i in range(s + modes.size[m]):
                 fixed += modes.slack[m, d, i] * z[i]
                 size += abs(modes.slack[m, d, i]) * piece.peak[i]
                 if i < s:
                     wrong += abs(modes.slack[m, d, i]) * z_size[i]
-                elif i - s < modes.size[m]:
+                else:
                     wrong += abs(modes.slack[m, d, i]) * parts.x_error[modes.place[m, i - s]] / STATE
         for j in range(s + many):
             fixed += row[j] * piece.series[j, 0]

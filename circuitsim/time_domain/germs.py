@@ -12,8 +12,10 @@ import math
 
 import numpy as np
 
+from circuitsim.time_domain.mode_kernels import solved
 from circuitsim.time_domain.part_states import APART, DERIVATIVE, STATE, begun, part_signs, stays_zero
 from circuitsim.time_domain.roots import ORDERS, VALUE
+from circuitsim.time_domain.trees import L, R
 
 NOISE = 1e-10
 """Share of the magnitudes in what loops and cuts miss that counts as zero."""
@@ -25,14 +27,75 @@ FOUND, UNKNOWN, NONE = 0, 1, 2
 """Outcomes of `select`: a mode; a set that is not among the modes yet; no set is right."""
 
 
-def weigh(rows, many, state, size):
-    """Products of the first ``many`` rows with a state (n,), and the magnitudes in their sums: (many,) each."""
-    found, magnitude = np.zeros(many), np.zeros(many)
-    for i in range(many):
-        for j in range(state.size):
-            found[i] += rows[i, j] * state[j]
-            magnitude[i] += abs(rows[i, j]) * size[j]
-    return found, magnitude
+def strained(modes, m, known, loops, cuts):
+    """Fill in what loops of sources, capacitors and conducting diodes miss (l₁, 1), and cuts of sources, inductors and
+    blocking diodes (t, 1), zero where that is rounding; returns whether any do.
+
+    ``known`` (2, m): voltages of capacitors and voltage sources, currents of inductors and current sources, and their
+    sizes; 0 for all other elements.
+    """
+    cut, twigs, links, found = modes.cut[m], modes.twigs[m], modes.links[m], False
+    for k in range(loops.shape[0]):
+        value, size = -known[0, links[k]], known[1, links[k]]
+        for t in range(modes.tree[m, R]):
+            value += cut[t, k] * known[0, twigs[t]]
+            size += abs(cut[t, k]) * known[1, twigs[t]]
+        loops[k, 0] = value if abs(value) > NOISE * size else 0.0
+        found |= loops[k, 0] != 0.0
+    first = modes.tree[m, L]
+    for t in range(cuts.shape[0]):
+        value, size = -known[0, twigs[first + t]], known[1, twigs[first + t]]
+        for k in range(modes.rest[m, L], links.size):
+            value -= cut[first + t, k] * known[0, links[k]]
+            size += abs(cut[first + t, k]) * known[1, links[k]]
+        cuts[t, 0] = value if abs(value) > NOISE * size else 0.0
+        found |= cuts[t, 0] != 0.0
+    return found
+
+
+def agrees(modes, m, known):
+    """Whether sources, capacitor voltages and inductor currents agree with the loops and cuts of a mode."""
+    loops, cuts = modes.rest[m, R], modes.twigs.shape[1] - modes.tree[m, L]
+    return not strained(modes, m, known, np.zeros((loops, 1)), np.zeros((cuts, 1)))
+
+
+def infinite(modes, m, known, diodes, order, sign):
+    """Mark the diodes of infinite currents, by equal infinitesimal resistances, or infinite voltages, by equal
+    infinitesimal conductances."""
+    cut, twigs, links = modes.cut[m], modes.twigs[m], modes.links[m]
+    last, first, begin = modes.tree[m, R], modes.tree[m, L], modes.rest[m, L]
+    loops, cuts = np.zeros((modes.rest[m, R], 1)), np.zeros((twigs.size - first, 1))
+    if not strained(modes, m, known, loops, cuts):
+        return
+    shared(cut[:last, : loops.shape[0]].T, loops)
+    shared(cut[first:, begin:], cuts)
+    value, most = np.zeros(known.shape[1]), 0.0
+    for k in range(loops.shape[0]):
+        value[links[k]] = loops[k, 0]
+        for t in range(last):
+            value[twigs[t]] -= cut[t, k] * loops[k, 0]
+    for t in range(cuts.shape[0]):
+        value[twigs[first + t]] = -cuts[t, 0]
+        for k in range(begin, links.size):
+            value[links[k]] -= cut[first + t, k] * cuts[t, 0]
+    for e in range(value.size):
+        most = max(most, abs(value[e]))
+    for d in range(diodes.size):
+        if abs(value[diodes[d]]) > NOISE * most:
+            order[d], sign[d] = -1, math.copysign(1.0, value[diodes[d]])
+
+
+def shared(rows, missed):
+    """``missed`` (n, 1) becomes the solution for 1 + rows rowsᵀ."""
+    n = missed.shape[0]
+    matrix = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            found = 1.0 if i == j else 0.0
+            for c in range(rows.shape[1]):
+                found += rows[i, c] * rows[j, c]
+            matrix[i, j] = found
+    solved(matrix, missed)
 
 
 def differentiate(system, state, error, moving):
@@ -85,18 +148,17 @@ def signs(system, rows, state, size, zero, noise, order, sign):
         state, error = differentiate(system, state, error, moving)
 
 
-def germs(modes, decays, carried, m, w, w_size, x, x_size, tied, noise, order, sign):
+def germs(modes, decays, carried, m, known, diodes, w, w_size, x, x_size, tied, noise, order, sign):
     """The first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
 
-    ``carried`` are the decaying parts, their errors and those of the states, empty where there are none.
+    ``carried`` are the decaying parts, their errors and those of the states, empty where there are none; ``known`` as
+    in `strained`.
 
     ``noise`` is the share of the magnitudes in a value that counts as zero.
     """
-    found, magnitude = weigh(modes.infinite[m], sign.size, joined(w, x), joined(w_size, x_size))
     for d in range(order.size):
         order[d], sign[d] = ORDERS + 1, 0.0
-        if abs(found[d]) > NOISE * magnitude[d]:
-            order[d], sign[d] = -1, math.copysign(1.0, found[d])
+    infinite(modes, m, known, diodes, order, sign)
     if modes.source_many[m] > 0:
         signs(modes.system[m], modes.sources[m], w, w_size, np.zeros(tied.size, np.bool_), NOISE, order, sign)
         for d in range(order.size):
@@ -109,16 +171,6 @@ def germs(modes, decays, carried, m, w, w_size, x, x_size, tied, noise, order, s
         part_signs(decays, modes, m, z, z_error, w.size, y, error, tied, noise, order, sign)
     else:
         signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
-
-
-def joined(a, b):
-    """Both vectors as one."""
-    found = np.empty(a.size + b.size)
-    for i in range(a.size):
-        found[i] = a[i]
-    for i in range(b.size):
-        found[a.size + i] = b[i]
-    return found
 
 
 def state_of(modes, m, w, x):
@@ -152,13 +204,15 @@ def same_switches(modes, m, before, diodes):
     return changed == 0
 
 
-def select(modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting):
+def select(
+    modes, decays, before, count, known, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting
+):
     """The mode that holds from a time on; see `selected`. Where no set is right smaller values count, then larger ones
     alone."""
     outcome, m = NONE, -1
     for noise in SHARES:
         outcome, m = selected(
-            modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign,
+            modes, decays, before, count, known, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign,
             conducting,
         )  # fmt: skip
         if outcome != NONE:
@@ -167,7 +221,7 @@ def select(modes, decays, before, count, diodes, begin_with, w, w_size, x, x_siz
 
 
 def selected(
-    modes, decays, before, count, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
+    modes, decays, before, count, known, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
 ):
     """The mode that holds from a time on.
 
@@ -179,8 +233,10 @@ def selected(
         Resistors' currents before.
     count : int
         Number of them.
-    diodes : int
-        Number of diodes; the others are switches.
+    known : (2, m) float array
+        See `strained`.
+    diodes : (d₀,) int array
+        Elements; switches follow them.
     begin_with : (d,) bool array
         The first set to try.
     w, w_size : (s,) float arrays
@@ -214,20 +270,23 @@ def selected(
             former[d] = tied[d] and conducting[d] != begin_with[d]
         if before.y.size:
             z, z_error = state_of(modes, m, w, x), state_of(modes, m, STATE * w_size, before.x_error)
-            carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes)
+            carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes.size)
             if begun(decays, m, z, z_error, before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):
                     if tied[d] and decays.slack_whole[m, d]:
                         row = decays.slack[m, d]
                         former[d] |= stays_zero(row, w, w_size, decays.many[m], parts[0], parts[1], parts[2])
-        germs(modes, decays, (parts[0], parts[1], before.x_error), m, w, w_size, x, x_size, former, noise, order, sign)
-        begin, end, lowest = 0, diodes, ORDERS + 1
-        for d in range(diodes):
+        germs(
+            modes, decays, (parts[0], parts[1], before.x_error), m, known, diodes, w, w_size, x, x_size, former, noise,
+            order, sign,
+        )  # fmt: skip
+        begin, end, lowest = 0, diodes.size, ORDERS + 1
+        for d in range(diodes.size):
             if sign[d] < 0.0:
                 lowest = min(lowest, order[d])
         if lowest > ORDERS:
-            begin, end = diodes, n
-            for d in range(diodes, n):
+            begin, end = diodes.size, n
+            for d in range(diodes.size, n):
                 if sign[d] < 0.0:
                     lowest = min(lowest, order[d])
         if lowest > ORDERS:

@@ -16,6 +16,7 @@ from circuitsim.time_domain import (
     loop,
     mode_equations,
     mode_kernels,
+    mode_parts,
     mode_rows,
     part_currents,
     part_states,
@@ -26,8 +27,7 @@ from circuitsim.time_domain import (
 )
 
 KERNELS = (
-    "advance", "sizes", "signs", "evaluate", "evaluate_decays", "node_exponentials", "forest", "cut_sets", "equations",
-    "taken", "checked", "nonzero", "decompose", "parted", "link_flows", "part_currents", "backward",
+    "advance", "sizes", "signs", "evaluate", "evaluate_decays", "node_exponentials", "wired", "equations", "entered",
 )  # fmt: skip
 """Functions that `time_kernel` is asked for."""
 PATIENCE = 2_000_000
@@ -37,8 +37,8 @@ LONGEST = 24_000_000
 """Those that it computes in one kernel interpreted (about six seconds) before it compiles what no cache has."""
 
 _MODULES = (
-    loop, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_rows, part_currents,
-    part_states, roots, trees, windows,
+    loop, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_parts, mode_rows,
+    part_currents, part_states, roots, trees, windows,
 )  # fmt: skip
 
 

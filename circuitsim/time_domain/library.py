@@ -15,15 +15,18 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.time_domain.decays import Decays, series_of_sources
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.kernels import time_kernel
-from circuitsim.time_domain.mode_parts import Parting
-from circuitsim.time_domain.modes import Mode
+from circuitsim.time_domain.mode_rows import DONE, Supply
+from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, normal_tree, shared_of
 from circuitsim.time_domain.roots import POINTS, SHARES
+from circuitsim.time_domain.trees import FIRST_ROLE
 from circuitsim.time_domain.windows import LENGTHS
 
 TURN = 8.0
 """Longest window times the largest imaginary part of an eigenvalue: an oscillation is not passed over."""
 OVERDAMPED = 0.05
 """Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
+WORK = 8
+"""Products of two numbers that a mode takes, over its elements times its states."""
 ROOM = 8
 """Room for modes at first."""
 MEMORY = 256_000_000
@@ -52,14 +55,15 @@ class Modes(NamedTuple):
         distance of the control from its threshold.
     storing : (n, q, N) float array
         Capacitor voltages and inductor currents.
-    infinite : (n, d, N) float array
-        Over (w, x): infinite currents of conducting diodes, minus infinite voltages of blocking ones.
     sources : (n, d, s) float array
-        The same of loops and cuts of sources and diodes alone.
-    checks, source_checks : (n, c, N), (n, c, s) float arrays
-        All that must be zero (`Mode.loops`, `Mode.cuts`; without states), rows that are not zero first.
-    many, source_many : (n,) int arrays
+        Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
+        and diodes alone.
+    source_checks : (n, c, s) float array
+        All of these that must be zero (`Mode.source_loops`, `Mode.source_cuts`), rows that are not zero first.
+    source_many : (n,) int array
         How many of them are not zero.
+    twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
+        The normal tree (`Wiring`).
     window : (n, LENGTHS) int array
         The window by the number of halvings; −1: not there yet.
     """
@@ -74,85 +78,74 @@ class Modes(NamedTuple):
     current: np.ndarray
     slack: np.ndarray
     storing: np.ndarray
-    infinite: np.ndarray
     sources: np.ndarray
-    checks: np.ndarray
     source_checks: np.ndarray
-    many: np.ndarray
     source_many: np.ndarray
+    twigs: np.ndarray
+    links: np.ndarray
+    cut: np.ndarray
+    tree: np.ndarray
+    rest: np.ndarray
     window: np.ndarray
 
 
-class Rows(NamedTuple):
-    """What `Library.add` needs beside a `Mode`.
+class Library:
+    """The modes and windows of one run.
 
-    Attributes
+    Parameters
     ----------
-    diodes : (d₀,) int array
-    storing : (q,) int array
-        Capacitors and inductors.
-    resistors : (r,) int array
-    control : (switches, 2) int array
-        Element whose voltage (0) or current (1) controls, and which.
-    on, off : (switches,) float arrays
-        Thresholds of the control, V or A: a switch turns on above one and off below the other.
-    one : int
-        Place of the constant 1 among the sources' states.
+    supply : Supply
+    twigs : int
+        Number of branches in a normal tree.
+    longest : float
+        Length of the run, s.
+    decaying : bool
+        Whether the waveforms are those of decaying parts.
+    whole : (2, m) bool array
+        See `circuitsim.time_domain.decays.Decays`.
     """
 
-    diodes: np.ndarray
-    storing: np.ndarray
-    resistors: np.ndarray
-    control: np.ndarray
-    on: np.ndarray
-    off: np.ndarray
-    one: int
-
-
-class Library:
-    """The modes and windows of one run."""
-
-    def __init__(
-        self, rows: Rows, s: int, elements: int, longest: float, system: np.ndarray, decaying: bool, whole: np.ndarray
-    ) -> None:
-        self.rows, self.s, self.elements = rows, s, elements
+    def __init__(self, supply: Supply, twigs: int, longest: float, decaying: bool, whole: np.ndarray) -> None:
+        system, q = supply.of.system, supply.of.storing.size
+        s = len(system)
+        self.supply, self.system, self.decaying = supply, system, decaying
+        # A mode has a part for each state that a resistor moves, and one for each state of a source.
+        parts = min(q, supply.resistors.size) + s if decaying else 0
+        self.shape = _Shape(supply.role.size, s, q, supply.diodes.size + supply.on.size, twigs, parts)
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
-        self.decaying, self.system = decaying, system
         self.of_sources = _speeds(np.linalg.eigvals(system))
-        n = s + rows.storing.size
-        self.modes = _Room(ROOM).arrays(n, s, rows, elements, 1)
-        self.decays = _Room(ROOM).decays(n if decaying else 0, s if decaying else 0, rows, elements)
+        self.modes, self.decays = self.shape.modes(ROOM, 1), self.shape.decays(ROOM)
         self.decays.whole[:] = whole
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series.
-        self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, n, POINTS, n))
+        self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, s + q, POINTS, s + q))
 
-    def add(self, mode: Mode, parting: Parting | None) -> None:
-        """Take a mode, and its decaying parts where it has such; its number is the count before.
+    def add(self, conducting: np.ndarray) -> None:
+        """Make the mode of a set of conducting diodes and closed switches; its number is the count before.
 
         Raises
         ------
         ConvergenceError
             More modes than memory should hold.
         """
-        keep, own = np.empty((2, 2 * self.elements), dtype=bool)
-        work = mode.voltage.size + mode.loops.size
-        nonzero, checked = time_kernel("nonzero", work), time_kernel("checked", work)
-        many = nonzero(mode.loops, mode.cuts, keep), nonzero(mode.source_loops, mode.source_cuts, own)
-        self._grow(max(many))
-        at, modes = self.count, self.modes
-        time_kernel("taken", 3 * work)(mode, self.rows, modes, at, self.s)
-        checked(mode.loops, mode.cuts, keep, self.rows.storing.size, modes.checks[at])
-        checked(mode.source_loops, mode.source_cuts, own, 0, modes.source_checks[at])
-        modes.many[at], modes.source_many[at] = many
-        if parting is None:
-            modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(mode.system))
+        at, supply = self.count, self.supply
+        self._grow(0)
+        m, n = supply.role.size, len(self.system) + supply.of.storing.size
+        enter = time_kernel("entered", m * (m + WORK * n))
+        outcome, checks = enter(supply, conducting, (UNCOUPLED, UNCOUPLED), False, self.modes, self.decays, at)
+        if outcome != DONE:
+            shared = self._shared(conducting)
+            while outcome != DONE:
+                self._grow(checks)
+                outcome, checks = enter(supply, conducting, shared, True, self.modes, self.decays, at)
+        modes = self.modes
+        if self.decaying:
+            modes.radius[at] = max(self.of_sources[0], float(self.decays.rate[at].max(initial=0.0)))
+            modes.longest[at] = self.of_sources[1]
         else:
-            radius, modes.longest[at] = self.of_sources
-            modes.radius[at] = max(radius, float(parting.rate.max(initial=0.0)))
+            n = len(self.system) + int(modes.size[at])
+            modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(modes.system[at, :n, :n]))
         modes.window[at] = -1
-        if parting is not None:
-            time_kernel("parted", 2 * work)(mode, self.rows, parting, modes, self.decays, at, self.s)
         self.count += 1
 
     def add_window(self, mode: int, halvings: int) -> None:
@@ -165,14 +158,23 @@ class Library:
         matrix = self.system if self.decaying else self.modes.system[mode]
         found = np.empty((len(matrix), POINTS, len(matrix)))
         find = time_kernel("node_exponentials", EXPONENTIAL * POINTS * len(matrix) ** 3)
-        find(matrix, self.modes.radius[mode], length * SHARES, found)
+        find(matrix, self.of_sources[0] if self.decaying else self.modes.radius[mode], length * SHARES, found)
         self.inside[self.windows] = series_of_sources(found) if self.decaying else found
         self.modes.window[0 if self.decaying else mode, halvings] = self.windows
         self.windows += 1
 
+    def _shared(self, conducting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What current sources in the tree and voltage sources outside of it need (`shared_of`)."""
+        supply, d = self.supply, self.supply.diodes.size
+        role, value = supply.role.copy(), supply.of.value.copy()
+        role[supply.diodes[conducting[:d]]] = Role.CONDUCTING
+        value[supply.switched] = np.where(conducting[d:], *supply.ohms)
+        parts = Parts(supply.nodes, supply.first, supply.second, role, value, None)
+        return shared_of(normal_tree(parts, role), role)
+
     def _grow(self, checks: int) -> None:
         """Room for one more mode with so many checks."""
-        room, most = self.modes.radius.size, self.modes.checks.shape[1]
+        room, most = self.modes.radius.size, self.modes.source_checks.shape[1]
         if self.count < room and checks <= most:
             return
         if 2 * sum(own.nbytes for own in (*self.modes, *self.decays)) > LARGEST:
@@ -180,44 +182,55 @@ class Library:
                 f"more than {self.count:,} sets of conducting diodes and closed switches do not fit into memory; end "
                 "the run earlier, or take --method implicit"
             )
-        n, larger = self.s + self.rows.storing.size, _Room(room if self.count < room else 2 * room)
-        modes = larger.arrays(n, self.s, self.rows, self.elements, most if checks <= most else 2 * checks)
-        decays = larger.decays(*((n, self.s) if self.decaying else (0, 0)), self.rows, self.elements)
+        many = room if self.count < room else 2 * room
+        modes = self.shape.modes(many, most if checks <= most else 2 * checks)
+        decays = self.shape.decays(many)
         for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old
         self.modes, self.decays = modes, decays
 
 
-class _Room(NamedTuple):
-    """Arrays for so many modes."""
+class _Shape(NamedTuple):
+    """Sizes of a mode: elements, states of sources, storing elements, diodes and switches, branches of a tree, most
+    decaying parts."""
 
-    modes: int
+    elements: int
+    s: int
+    q: int
+    d: int
+    twigs: int
+    parts: int
 
-    def arrays(self, n: int, s: int, rows: Rows, elements: int, checks: int) -> Modes:
+    def modes(self, many: int, checks: int) -> Modes:
         """Zeros."""
-        d, q = rows.diodes.size + rows.on.size, rows.storing.size
+        m, s, q, d, t, _ = self
+        n, links = s + q, m - t
 
         def new(*shape: int, kind: Any = float) -> np.ndarray:
-            return np.zeros((self.modes, *shape), kind)
+            return np.zeros((many, *shape), kind)
+
+        def whole(*shape: int) -> np.ndarray:
+            return new(*shape, kind=np.int64)
 
         return Modes(
-            new(d, kind=bool), new(kind=np.int64), new(q, kind=np.int64), new(n, n), new(), new(), new(elements, n),
-            new(elements, n), new(d, n), new(q, n), new(d, n), new(d, s), new(checks, n), new(checks, s),
-            new(kind=np.int64), new(kind=np.int64), new(LENGTHS, kind=np.int64) - 1,
+            new(d, kind=bool), whole(), whole(q), new(n, n), new(), new(), new(m, n), new(m, n), new(d, n), new(q, n),
+            new(d, s), new(checks, s), whole(), whole(t), whole(links), new(t, links), whole(FIRST_ROLE.size),
+            whole(FIRST_ROLE.size), whole(LENGTHS) - 1,
         )  # fmt: skip
 
-    def decays(self, n: int, s: int, rows: Rows, elements: int) -> Decays:
-        """Zeros; empty where ``n`` is 0. A mode has at most a part for each state and each state of a source."""
-        d, q = (rows.diodes.size + rows.on.size if n else 0), n - s
+    def decays(self, many: int) -> Decays:
+        """Zeros; empty where there are no parts."""
+        m, s, q, d, _, c = self
+        whole = np.zeros((2, m), bool)
+        if not c:
+            m = s = q = d = 0
 
         def new(*shape: int, kind: Any = float) -> np.ndarray:
-            return np.zeros((self.modes, *shape), kind)
+            return np.zeros((many, *shape), kind)
 
-        wide = s + n if n else 0
         return Decays(
-            new(kind=np.int64), new(n), new(n, n), new(n, elements if n else 0), new(elements), new(n, s), new(q, n),
-            new(q, s), new(elements, wide), new(elements, wide), new(d, wide), np.zeros((2, elements), bool),
-            new(d, kind=bool),
+            new(kind=np.int64), new(c), new(c, s + q), new(c, m), new(m), new(c, s), new(q, c), new(q, s),
+            new(m, s + c), new(m, s + c), new(d, s + c), whole, new(d, kind=bool),
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, germs, joined, select, signs, state_of, weigh
+from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import aged, currents_of, state_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
@@ -45,7 +45,7 @@ def sizes(walk, fixed, size):
     for k in range(fixed.is_voltage.size):
         value = 0.0
         for j in range(walk.w.size):
-            value += fixed.given[k, j] * walk.w_size[j]
+            value += fixed.weights[k, j] * walk.w_size[j]
         which = VOLTAGE if fixed.is_voltage[k] else CURRENT
         number[which] = max(number[which], value)
     for k in range(walk.x.size):
@@ -59,13 +59,27 @@ def sizes(walk, fixed, size):
         size[k] = v if fixed.capacitor[k] else i
 
 
+def known_of(fixed, walk, x_size, elements):
+    """Values of sources and storing elements by element, and their sizes (2, m): see `germs.strained`."""
+    known = np.zeros((2, elements))
+    for k in range(fixed.given.size):
+        e = fixed.given[k]
+        for j in range(walk.w.size):
+            known[0, e] += fixed.rows[k, j] * walk.w[j]
+            known[1, e] += fixed.weights[k, j] * walk.w_size[j]
+    for k in range(fixed.storing.size):
+        known[0, fixed.storing[k]], known[1, fixed.storing[k]] = walk.x[k], x_size[k]
+    return known
+
+
 def enter(modes, decays, count, fixed, walk, parts, track):
     """Select the mode from here on; an event is recorded where it differs from the one before."""
     x_size = np.empty(walk.x.size)
     sizes(walk, fixed, x_size)
+    known = known_of(fixed, walk, x_size, modes.voltage.shape[1])
     outcome, m = select(
-        modes, decays, parts, count, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size, walk.tied,
-        walk.order, walk.sign, walk.found,
+        modes, decays, parts, count, known, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size,
+        walk.tied, walk.order, walk.sign, walk.found,
     )  # fmt: skip
     if outcome != FOUND:
         return MODE if outcome == UNKNOWN else NO_SET
@@ -76,11 +90,8 @@ def enter(modes, decays, count, fixed, walk, parts, track):
         for k in range(many):
             if sign[k] != 0.0:
                 return SOURCES
-    many = modes.many[m]
-    found, magnitude = weigh(modes.checks[m], many, joined(walk.w, walk.x), joined(walk.w_size, x_size))
-    for k in range(many):
-        if abs(found[k]) > NOISE * magnitude[k]:
-            return JUMP
+    if not agrees(modes, m, known):
+        return JUMP
     before, lost, e = walk.mark[BEFORE], walk.number[LOST], walk.mark[EVENTS]
     if before >= 0 and (before != m or lost != 0.0):
         track.time[e], track.error[e], track.lost[e] = walk.number[TIME], walk.number[ERROR], lost
@@ -287,8 +298,9 @@ def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, eve
     # A waveform that was zero up to rounding may have left that: its time is known to a window.
     number[ERROR] = since
     germs(
-        modes, decays, (parts.y, parts.error, parts.x_error), m, walk.w, walk.w_size, walk.x, space.x_size, walk.tied,
-        VALUE, walk.order, walk.sign,
+        modes, decays, (parts.y, parts.error, parts.x_error), m,
+        known_of(fixed, walk, space.x_size, modes.voltage.shape[1]), fixed.diodes, walk.w, walk.w_size, walk.x,
+        space.x_size, walk.tied, VALUE, walk.order, walk.sign,
     )  # fmt: skip
     for k in range(walk.sign.size):
         if walk.sign[k] < 0.0:

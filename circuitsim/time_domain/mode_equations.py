@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.time_domain.mode_kernels import fill, mismatches
-from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
+from circuitsim.time_domain.trees import BLOCKING, CAPACITOR, CONDUCTING, FIXED, FREE, VOLTAGE, C, L, R
 
 
 class Given(NamedTuple):
@@ -36,21 +36,19 @@ class Given(NamedTuple):
     coupling: np.ndarray
 
 
-def equations(net, role, roles, of, shared, waves, dependent, checks):
+def equations(net, role, of, shared, waves, dependent, checks):
     """The equations of a mode.
 
     Parameters
     ----------
     net : Wiring
     role : (m,) int array
-    roles : tuple of int
-        Of voltage sources, conducting diodes, capacitors, blocking diodes.
     of : Given
     shared : tuple of two arrays
         Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, no
         voltage source outside of it.
     waves, dependent, checks
-        Filled in; see `circuitsim.time_domain.modes.Mode`, `checks` are its last four.
+        Filled in; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
     """
     s, n, m = of.system.shape[0], waves.system.shape[0], role.size
     k, first, coil = n - s, net.tree[C], net.rest[L]
@@ -60,7 +58,7 @@ def equations(net, role, roles, of, shared, waves, dependent, checks):
     for j in range(of.sources.size):
         e = of.sources[j]
         for c in range(s):
-            if role[e] == roles[0]:
+            if role[e] == VOLTAGE:
                 waves.voltage[e, k + c] = of.rows[j, c]
             else:
                 waves.current[e, k + c] = of.rows[j, c]
@@ -73,19 +71,13 @@ def equations(net, role, roles, of, shared, waves, dependent, checks):
             waves.current[net.links[coil + j - many], j] = 1.0
     blocks, conducts = np.empty(m, np.bool_), np.empty(m, np.bool_)
     for e in range(m):
-        conducts[e], blocks[e] = role[e] == roles[1], role[e] == roles[3]
+        conducts[e], blocks[e] = role[e] == CONDUCTING, role[e] == BLOCKING
     fill(net, of.value, of.coupling, rate, (blocks, shared[0]), (conducts, shared[1]), waves)
-    loops, cuts, own_loops, own_cuts = checks
-    q = of.storing.size
     given = np.zeros((m, s), waves.voltage.dtype)
-    both = np.zeros((m, q + s), waves.voltage.dtype)
     for j in range(of.sources.size):
         for c in range(s):
-            given[of.sources[j], c] = both[of.sources[j], q + c] = of.rows[j, c]
-    mismatches(net, given, FIXED, FREE, own_loops, own_cuts)
-    for j in range(q):
-        e = of.storing[j]
-        both[e, j] = 1.0
+            given[of.sources[j], c] = of.rows[j, c]
+    mismatches(net, given, FIXED, FREE, checks[0], checks[1])
+    for e in of.storing:
         for c in range(n):
-            dependent[e, c] = waves.voltage[e, c] if role[e] == roles[2] else waves.current[e, c]
-    mismatches(net, both, C, L, loops, cuts)
+            dependent[e, c] = waves.voltage[e, c] if role[e] == CAPACITOR else waves.current[e, c]

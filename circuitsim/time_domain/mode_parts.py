@@ -1,18 +1,16 @@
-"""The decaying parts of one mode of a circuit that stores energy in capacitors alone, or in inductors alone."""
+"""Kernels: the decaying parts of one mode of a circuit that stores energy in capacitors or in inductors alone."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.kernels import time_kernel
+from circuitsim.time_domain.decaying_parts import backward, decompose
 from circuitsim.time_domain.mode_kernels import Waves
-from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, loop_currents
-from circuitsim.time_domain.trees import FREE, C, L, R
-
-ROTATIONS = 20
-"""Products of two rows, about as many as each pair of them takes."""
+from circuitsim.time_domain.part_currents import link_flows, part_currents
+from circuitsim.time_domain.trees import CONDUCTING, CURRENT, FREE, VOLTAGE, C, L, R
 
 
 class Parting(NamedTuple):
@@ -53,79 +51,116 @@ class Parting(NamedTuple):
     resistors: np.ndarray
 
 
-def parting(parts: Parts, mode: Mode, resistors: np.ndarray, conducts: np.ndarray) -> Parting:
-    """The decaying parts of a mode.
+def of_inductors(role, of, waves, dependent, resistors):
+    """The decaying parts of a mode without capacitors.
 
     Parameters
     ----------
-    parts : Parts
+    role : (m,) int array
+    of : Given
         With the resistances of the mode.
-    mode : Mode
-        Of capacitors without inductors, or of inductors without capacitors.
+    waves : Waves
+    dependent : (m, k + s) float array
+        See `circuitsim.time_domain.modes.Mode`.
     resistors : (r,) int array
         Elements.
-    conducts : (m,) bool array
-        Conducting diodes.
     """
-    if (parts.role == Role.CAPACITOR).any():
-        return _of_capacitors(parts, mode, conducts)
-    k, scale = mode.states.size, np.sqrt(parts.value[resistors])
+    n, s = waves.system.shape[0], of.system.shape[0]
+    k, flow = n - s, np.zeros((resistors.size, n))
+    for r in range(resistors.size):
+        scale = math.sqrt(of.value[resistors[r]])
+        for c in range(n):
+            flow[r, c] = waves.voltage[resistors[r], c] / scale
     # Voltage sources change the fluxes.
-    given = np.flatnonzero(parts.role == Role.VOLTAGE)
-    push = -mode.current[given, :k].T @ mode.voltage[given, k:]
-    return _parts(parts, mode, mode.voltage[resistors] / scale[:, None], push)
+    push = np.zeros((k, s))
+    for e in of.sources:
+        if role[e] == VOLTAGE:
+            for i in range(k):
+                if waves.current[e, i] != 0.0:
+                    for c in range(s):
+                        push[i, c] -= waves.current[e, i] * waves.voltage[e, k + c]
+    return decomposed(of, dependent, flow, push)
 
 
-def _of_capacitors(parts: Parts, mode: Mode, conducts: np.ndarray) -> Parting:
-    """From the currents of the resistors outside the tree: they are independent of each other, so each has the digits
-    of its own size; Kirchhoff's current law gives all others."""
-    k, net, value = mode.states.size, mode.wiring, parts.value
-    own, s = net.links[net.rest[R] : net.rest[L]], mode.system.shape[0] - k
-    flow, root = np.zeros((own.size, k + s)), np.zeros((own.size, own.size))
-    work = own.size * net.twigs.size * mode.system.shape[0] + own.size**3
-    time_kernel("link_flows", work)(net, value, mode.voltage, mode.current, flow, root)
+def of_capacitors(net, role, of, shared, waves, dependent):
+    """The decaying parts of a mode without inductors; see `of_inductors`, ``shared`` as in `conducting`.
+
+    From the currents of the resistors outside the tree: they are independent of each other, so each has the digits of
+    its own size; Kirchhoff's current law gives all others.
+    """
+    m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
+    k, first = n - s, net.tree[C]
+    own = net.links[net.rest[R] : net.rest[L]]
+    flow, root = np.zeros((own.size, n)), np.zeros((own.size, own.size))
+    link_flows(net, of.value, waves.voltage, waves.current, flow, root)
     # Current sources change the charges.
-    free = slice(net.rest[FREE], net.links.size)
-    push = -net.cut[net.tree[C] : net.tree[R], free] @ mode.current[net.links[free], k:]
-    found = _parts(parts, mode, flow, push)
-    rows, current = found.current, np.zeros((parts.role.size, s + found.rate.size))
-    time_kernel("backward", root.size * rows.shape[1])(root, rows)
-    given = np.flatnonzero(parts.role == Role.CURRENT)
-    current[own], current[given, :s] = rows, mode.current[given, k:]
-    found = found._replace(current=current, lift=found.lift @ root.T, weight=np.diag(root).copy(), resistors=own)
-    waves = Waves(current, current, np.zeros((current.shape[1], current.shape[1])))
-    loops = loop_currents(net, conducts)
-    time_kernel("part_currents", net.cut.size * current.shape[1])(
-        net, value, mode.dependent, _system_of_sources(mode), found, conducts, loops, waves
-    )
-    return found
+    push = np.zeros((k, s))
+    for link in range(net.rest[FREE], net.links.size):
+        for t in range(first, net.tree[R]):
+            if net.cut[t, link] != 0.0:
+                for c in range(s):
+                    push[t - first, c] -= net.cut[t, link] * waves.current[net.links[link], k + c]
+    found = decomposed(of, dependent, flow, push)
+    many = found.rate.size
+    backward(root, found.current)
+    current, lift, weight = np.zeros((m, s + many)), np.zeros((many, own.size)), np.empty(own.size)
+    for r in range(own.size):
+        for c in range(s + many):
+            current[own[r], c] = found.current[r, c]
+        weight[r] = root[r, r]
+        for j in range(r + 1):
+            for p in range(many):
+                lift[p, r] += found.lift[p, j] * root[r, j]
+    conducts = np.empty(m, np.bool_)
+    for e in range(m):
+        conducts[e] = role[e] == CONDUCTING
+    for e in of.sources:
+        if role[e] == CURRENT:
+            for c in range(s):
+                current[e, c] = waves.current[e, k + c]
+    parts = Parting(
+        found.rate, found.start, lift, weight, found.drive, found.shape, found.along, found.slope, current, of.value,
+        own,
+    )  # fmt: skip
+    flows = Waves(current, current, np.zeros((s + many, s + many)))
+    part_currents(net, of.value, dependent, of.system, parts, conducts, shared, flows)
+    return parts
 
 
-def _parts(parts: Parts, mode: Mode, flow: np.ndarray, push: np.ndarray) -> Parting:
+def decomposed(of, dependent, flow, push):
     """The parts of a mode from what its resistors dissipate and what else changes charges or fluxes; see `decompose`.
 
-    ``lift`` and ``current`` refer to the rows of ``flow``.
+    ``lift`` and ``current`` refer to the rows of ``flow``; ``push`` is overwritten.
     """
-    own, system, r = mode.dependent, _system_of_sources(mode), len(flow)
-    coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-    (k, s), n = push.shape, mode.system.shape[0]
-    if own[:, k:].any():
-        rate = own[:, k:] @ system
-        force = parts.value[:, None] * rate if parts.coupling is None else parts.value[:, None] * rate + coupling @ rate
-        push -= own[:, :k].T @ force
+    (k, s), r = push.shape, flow.shape[0]
+    n = k + s
+    # Storing elements that the sources move with them take charge or flux for it.
+    rate = np.zeros((of.storing.size, s))
+    for j in range(of.storing.size):
+        e = of.storing[j]
+        for i in range(s):
+            if dependent[e, k + i] != 0.0:
+                for c in range(s):
+                    rate[j, c] += dependent[e, k + i] * of.system[i, c]
+    force = np.zeros(s)
+    for j in range(of.storing.size):
+        e = of.storing[j]
+        for c in range(s):
+            force[c] = of.value[e] * rate[j, c]
+        if of.coupling.size:
+            for i in range(of.storing.size):
+                for c in range(s):
+                    force[c] += of.coupling[e, of.storing[i]] * rate[i, c]
+        for i in range(k):
+            if dependent[e, i] != 0.0:
+                for c in range(s):
+                    push[i, c] -= dependent[e, i] * force[c]
     room = Parting(
         np.zeros(n), np.zeros((n, n)), np.zeros((n, r)), np.zeros(0), np.zeros((n, s)), np.zeros((k, n)),
-        np.zeros((k, s)), np.zeros((k, s)), np.zeros((r, s + n)), parts.value, np.zeros(0, dtype=np.int64),
+        np.zeros((k, s)), np.zeros((k, s)), np.zeros((r, s + n)), of.value, np.zeros(0, np.int64),
     )  # fmt: skip
-    work = ROTATIONS * min(k, r) * min(k, r) * (k + r) + len(own) * k * k
-    c = time_kernel("decompose", work)(own, flow, parts.value, coupling, push, system, room)
-    return room._replace(
-        rate=room.rate[:c], start=room.start[:c], lift=room.lift[:c], drive=room.drive[:c],
-        shape=np.ascontiguousarray(room.shape[:, :c]), current=np.ascontiguousarray(room.current[:, : s + c]),
+    c = decompose(dependent, flow, of.value, of.coupling, push, of.system, room)
+    return Parting(
+        room.rate[:c], room.start[:c], room.lift[:c], room.weight, room.drive[:c], room.shape[:, :c].copy(),
+        room.along, room.slope, room.current[:, : s + c].copy(), of.value, room.resistors,
     )  # fmt: skip
-
-
-def _system_of_sources(mode: Mode) -> np.ndarray:
-    """The system of the sources' states (s, s), without gaps: one kind of array, one compilation."""
-    k = mode.states.size
-    return np.ascontiguousarray(mode.system[k:, k:])

@@ -1,79 +1,189 @@
-"""Kernels: the equations of a mode as rows of the arrays that the loop reads."""
+"""Kernels: a mode from its set of conducting diodes, as rows of the arrays that the loop reads."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from circuitsim.time_domain.decaying_parts import not_zero
+from circuitsim.time_domain.mode_equations import Given, equations
+from circuitsim.time_domain.mode_kernels import Waves
+from circuitsim.time_domain.mode_parts import of_capacitors, of_inductors
 from circuitsim.time_domain.part_currents import over_parts
+from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, FREE, C, L, R, wired
+
+DONE, SHARED, CHECKS = range(3)
+"""Outcomes of `entered`."""
+
+
+
+class Supply(NamedTuple):
+    """What all modes of a run are made from.
+
+    Attributes
+    ----------
+    nodes : int
+        Ground included.
+    first, second, role : (m,) int arrays
+        Terminals and roles; diodes are `BLOCKING` here.
+    of : Given
+        Switches have any resistance here.
+    diodes, switched, resistors : int arrays
+        Elements.
+    ohms : (2, switches) float array
+        Closed and open, Ω.
+    control : (switches, 2) int array
+        Element whose voltage (0) or current (1) controls, and which.
+    on, off : (switches,) float arrays
+        Thresholds of the control, V or A: a switch turns on above one and off below the other.
+    one : int
+        Place of the constant 1 among the sources' states.
+    capacitors : bool
+        Whether there are any.
+    """
+
+    nodes: int
+    first: np.ndarray
+    second: np.ndarray
+    role: np.ndarray
+    of: Given
+    diodes: np.ndarray
+    switched: np.ndarray
+    resistors: np.ndarray
+    ohms: np.ndarray
+    control: np.ndarray
+    on: np.ndarray
+    off: np.ndarray
+    one: int
+    capacitors: bool
+
+
+def entered(supply, conducting, shared, known, modes, decays, at):
+    """Make the mode of a set of conducting diodes and closed switches, and fill it in as number ``at``.
+
+    Parameters
+    ----------
+    supply : Supply
+    conducting : (d,) bool array
+    shared : tuple of two arrays
+        See `circuitsim.time_domain.mode_equations.equations`.
+    known : bool
+        Whether these are those of this mode.
+    modes : Modes
+    decays : Decays
+    at : int
+
+    Returns
+    -------
+    `DONE`, or why nothing was filled in: `SHARED` is not known, the mode has more `CHECKS` than there is room for; the
+    number of checks.
+    """
+    d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
+    role, value = supply.role.copy(), supply.of.value.copy()
+    for j in range(d):
+        if conducting[j]:
+            role[supply.diodes[j]] = CONDUCTING
+    for j in range(supply.switched.size):
+        value[supply.switched[j]] = supply.ohms[0 if conducting[d + j] else 1, j]
+    ohms = np.zeros(m)
+    for e in supply.resistors:
+        ohms[e] = value[e]
+    net = wired(supply.nodes, supply.first, supply.second, role, np.argsort(ohms, kind="mergesort"))
+    if not known and not (alone(net.twigs[net.tree[FREE] :], role, BLOCKING)
+                          and alone(net.links[: net.rest[C]], role, CONDUCTING)):  # fmt: skip
+        return SHARED, 0
+    k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
+    waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
+    of = Given(supply.of.storing, supply.of.sources, supply.of.system, supply.of.rows, value, supply.of.coupling)
+    dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
+    equations(net, role, of, shared, waves, dependent, (loops, cuts))
+    many = not_zero(loops).size + not_zero(cuts).size
+    if many > modes.source_checks.shape[1]:
+        return CHECKS, many
+    modes.source_many[at] = many
+    taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
+    if decays.rate.shape[1] > 0:
+        if supply.capacitors:
+            parts = of_capacitors(net, role, of, shared[1], waves, dependent)
+        else:
+            parts = of_inductors(role, of, waves, dependent, supply.resistors)
+        parted(supply, conducting, parts, k, modes, decays, at)
+    return DONE, many
+
+
+def alone(branches, role, kind):
+    """Whether branches have no other role."""
+    found = True
+    for e in branches:
+        found &= role[e] == kind
+    return found
 
 
 def ordered_row(row, k, s, out):
-    """A row over (k states, s states of sources) as one over the library's state vector."""
+    """A row over (k states, s states of sources) as one over the library's state vector, where other entries are 0."""
     for j in range(s):
         out[j] = row[k + j]
     for j in range(k):
         out[s + j] = row[j]
-    for j in range(s + k, out.size):
-        out[j] = 0.0
 
 
-def taken(mode, rows, modes, at, s):
+def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
     """Fill in number ``at`` of the modes; see `circuitsim.time_domain.library.Modes`."""
-    k, q, d = mode.states.size, rows.storing.size, rows.diodes.size
-    for j in range(mode.conducting.size):
-        modes.conducting[at, j] = mode.conducting[j]
+    storing, d, s = supply.of.storing, supply.diodes.size, loops.shape[1]
+    k = waves.system.shape[0] - s
+    for j in range(conducting.size):
+        modes.conducting[at, j] = conducting[j]
     modes.size[at] = k
+    many = net.tree[R] - net.tree[C]
     for j in range(k):
-        modes.place[at, j] = np.searchsorted(rows.storing, mode.states[j])
+        e = net.twigs[net.tree[C] + j] if j < many else net.links[net.rest[L] + j - many]
+        modes.place[at, j] = np.searchsorted(storing, e)
     for i in range(s):
-        ordered_row(mode.system[k + i], k, s, modes.system[at, i])
+        ordered_row(waves.system[k + i], k, s, modes.system[at, i])
     for i in range(k):
-        ordered_row(mode.system[i], k, s, modes.system[at, s + i])
-    for e in range(mode.voltage.shape[0]):
-        ordered_row(mode.voltage[e], k, s, modes.voltage[at, e])
-        ordered_row(mode.current[e], k, s, modes.current[at, e])
-    for j in range(q):
-        ordered_row(mode.dependent[rows.storing[j]], k, s, modes.storing[at, j])
+        ordered_row(waves.system[i], k, s, modes.system[at, s + i])
+    for e in range(waves.voltage.shape[0]):
+        ordered_row(waves.voltage[e], k, s, modes.voltage[at, e])
+        ordered_row(waves.current[e], k, s, modes.current[at, e])
+    for j in range(storing.size):
+        ordered_row(dependent[storing[j]], k, s, modes.storing[at, j])
     for j in range(d):
-        e, on = rows.diodes[j], mode.conducting[j]
-        for c in range(modes.slack.shape[2]):
+        e, on = supply.diodes[j], conducting[j]
+        for c in range(s + k):
             modes.slack[at, j, c] = modes.current[at, e, c] if on else -modes.voltage[at, e, c]
-        ordered_row(mode.loops[e] if on else -mode.cuts[e], q, s, modes.infinite[at, j])
         for c in range(s):
-            modes.sources[at, j, c] = mode.source_loops[e, c] if on else -mode.source_cuts[e, c]
-    for j in range(rows.control.shape[0]):
-        by_current, e, on = rows.control[j, 0], rows.control[j, 1], mode.conducting[d + j]
-        for c in range(modes.slack.shape[2]):
+            modes.sources[at, j, c] = loops[e, c] if on else -cuts[e, c]
+    for j in range(supply.control.shape[0]):
+        by_current, e, on = supply.control[j, 0], supply.control[j, 1], conducting[d + j]
+        for c in range(s + k):
             value = modes.current[at, e, c] if by_current else modes.voltage[at, e, c]
             modes.slack[at, d + j, c] = value if on else -value
-        modes.slack[at, d + j, rows.one] += -rows.off[j] if on else rows.on[j]
+        modes.slack[at, d + j, supply.one] += -supply.off[j] if on else supply.on[j]
+    row = 0
+    for matrix in (loops, cuts):
+        for e in not_zero(matrix):
+            for c in range(s):
+                modes.source_checks[at, row, c] = matrix[e, c]
+            row += 1
+    wires(net, modes, at)
 
 
-def nonzero(first, second, keep):
-    """Fill in which rows of two matrices one below the other are not zero; returns their number."""
-    found = 0
-    for k in range(keep.size):
-        row = first[k] if k < first.shape[0] else second[k - first.shape[0]]
-        keep[k] = False
-        for j in range(row.size):
-            keep[k] = keep[k] or row[j] != 0.0
-        found += keep[k]
-    return found
+def wires(net, modes, at):
+    """Fill in the normal tree of number ``at`` of the modes."""
+    for j in range(net.twigs.size):
+        modes.twigs[at, j] = net.twigs[j]
+        for i in range(net.links.size):
+            modes.cut[at, j, i] = net.cut[j, i]
+    for i in range(net.links.size):
+        modes.links[at, i] = net.links[i]
+    for j in range(net.tree.size):
+        modes.tree[at, j], modes.rest[at, j] = net.tree[j], net.rest[j]
 
 
-def checked(first, second, keep, states, out):
-    """Fill in these rows, columns of sources before the ``states`` columns."""
-    at = 0
-    for k in range(keep.size):
-        if keep[k]:
-            row = first[k] if k < first.shape[0] else second[k - first.shape[0]]
-            ordered_row(row, states, row.size - states, out[at])
-            at += 1
-
-
-def parted(mode, rows, parting, modes, decays, at, s):
+def parted(supply, conducting, parting, k, modes, decays, at):
     """Fill in number ``at`` of the decaying parts of a mode; see `circuitsim.time_domain.decays.Decays`."""
-    c, k, d = parting.rate.size, mode.states.size, rows.diodes.size
+    c, d, s = parting.rate.size, supply.diodes.size, supply.of.system.shape[0]
     decays.many[at] = c
     for p in range(c):
         decays.rate[at, p] = parting.rate[p]
@@ -91,22 +201,22 @@ def parted(mode, rows, parting, modes, decays, at, s):
             decays.along[at, i, j] = parting.along[i, j]
     over_parts(modes.slack[at], parting, c, decays.slack[at])
     over_parts(modes.voltage[at], parting, c, decays.voltage[at])
-    if not decays.whole[1].any():
+    if not supply.capacitors:
         over_parts(modes.current[at], parting, c, decays.current[at])
         return
     for e in range(parting.current.shape[0]):
         for j in range(s + c):
             decays.current[at, e, j] = parting.current[e, j]
-    for e in rows.resistors:
+    for e in supply.resistors:
         for j in range(s + c):
             decays.voltage[at, e, j] = parting.value[e] * parting.current[e, j]
-    for j in range(mode.conducting.size):
-        on, control = mode.conducting[j], j - d
-        whole = on if control < 0 else rows.control[control, 0] == 1
+    for j in range(conducting.size):
+        on, control = conducting[j], j - d
+        whole = on if control < 0 else supply.control[control, 0] == 1
         decays.slack_whole[at, j] = whole
         if whole:
-            e = rows.diodes[j] if control < 0 else rows.control[control, 1]
+            e = supply.diodes[j] if control < 0 else supply.control[control, 1]
             for i in range(s + c):
                 decays.slack[at, j, i] = parting.current[e, i] if on else -parting.current[e, i]
             if control >= 0:
-                decays.slack[at, j, rows.one] += -rows.off[control] if on else rows.on[control]
+                decays.slack[at, j, supply.one] += -supply.off[control] if on else supply.on[control]

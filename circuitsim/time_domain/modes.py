@@ -13,26 +13,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.time_domain import trees
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_equations import Given
 from circuitsim.time_domain.mode_kernels import Waves
-from circuitsim.time_domain.trees import FIRST_ROLE, FREE, C, L, R, Wiring
+from circuitsim.time_domain.trees import FREE, C, L, R, Wiring
 
 
 class Role(IntEnum):
     """Roles of the elements, in the order in which the tree takes them."""
 
-    VOLTAGE = 0
-    CONDUCTING = 1
-    CAPACITOR = 2
-    RESISTOR = 3
-    INDUCTOR = 4
-    BLOCKING = 5
-    CURRENT = 6
+    VOLTAGE = trees.VOLTAGE
+    CONDUCTING = trees.CONDUCTING
+    CAPACITOR = trees.CAPACITOR
+    RESISTOR = trees.RESISTOR
+    INDUCTOR = trees.INDUCTOR
+    BLOCKING = trees.BLOCKING
+    CURRENT = trees.CURRENT
 
 
-ROLES = (int(Role.VOLTAGE), int(Role.CONDUCTING), int(Role.CAPACITOR), int(Role.BLOCKING))
-"""For `circuitsim.time_domain.mode_equations.equations`."""
 UNCOUPLED = np.zeros((0, 0))
 
 
@@ -77,14 +76,10 @@ class Mode(NamedTuple):
         Branch voltages and currents are these matrices times z.
     dependent : (m, k + s) float array
         The rows of `voltage` for capacitors and of `current` for inductors; 0 elsewhere.
-    loops, cuts : (m, q + s) float arrays
-        What no finite current and voltage meets, as functions of (x, w): x are the voltages of all capacitors and the
-        currents of all inductors, in the circuit's order. `loops` are currents through loops of sources, capacitors and
-        conducting diodes whose voltages do not add up, by equal infinitesimal resistances (Ω times A); `cuts` are
-        voltages across cuts of sources, inductors and blocking diodes whose currents do not, by equal infinitesimal
-        conductances (S times V).
     source_loops, source_cuts : (m, s) float arrays
-        The same of loops and cuts without capacitors and inductors, as functions of w.
+        What no finite current and voltage meets, as functions of w: currents through loops of sources and conducting
+        diodes whose voltages do not add up, by equal infinitesimal resistances (Ω times A), and voltages across cuts of
+        sources and blocking diodes whose currents do not, by equal infinitesimal conductances (S times V).
     wiring : Wiring
         The normal tree.
     """
@@ -95,8 +90,6 @@ class Mode(NamedTuple):
     voltage: np.ndarray
     current: np.ndarray
     dependent: np.ndarray
-    loops: np.ndarray
-    cuts: np.ndarray
     source_loops: np.ndarray
     source_cuts: np.ndarray
     wiring: Wiring
@@ -109,15 +102,9 @@ def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
     potentials are solved with, and a large resistance beside many small ones costs no digits.
     """
     order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
-    twigs, links = np.empty((2, role.size), dtype=np.int64)
-    ranges = np.zeros((2, FIRST_ROLE.size), dtype=np.int64)
-    t = time_kernel("forest", len(Role) * role.size)(
-        parts.n_nodes, parts.first, parts.second, role, order, twigs, links, *ranges
-    )
-    twigs, links = twigs[:t], links[: role.size - t]
-    cut = np.zeros((t, links.size))
-    time_kernel("cut_sets", 2 * cut.size)(parts.n_nodes, parts.first, parts.second, twigs, links, cut)
-    return Wiring(twigs, links, cut, ranges[0], ranges[1])
+    work = len(Role) * role.size + parts.n_nodes * role.size
+    net = time_kernel("wired", work)(parts.n_nodes, parts.first, parts.second, role, order)
+    return Wiring(*net)
 
 
 def mode_of(
@@ -148,17 +135,21 @@ def mode_of(
     voltage, current, dependent = np.zeros((3, m, n), kind)
     waves = Waves(voltage, current, np.zeros((n, n), kind))
     storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
-    (loops, cuts), (own_loops, own_cuts) = np.zeros((2, m, storing.size + s), kind), np.zeros((2, m, s), kind)
+    loops, cuts = np.zeros((2, m, s), kind)
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
     of = Given(storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind))
-    shared = _potentials(net, role == Role.BLOCKING), loop_currents(net, role == Role.CONDUCTING)
     work = 16 * net.cut.size + 4 * voltage.size
     time_kernel("equations", work)(
-        net, role, ROLES, of, shared, waves, dependent, (loops, cuts, own_loops, own_cuts)
+        net, role, of, shared_of(net, role), waves, dependent, (loops, cuts)
     )
     return Mode(
-        conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, own_loops, own_cuts, net,
+        conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, net,
     )  # fmt: skip
+
+
+def shared_of(net: Wiring, role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Matrices of least squares for potentials and for loop currents: see `mode_equations.equations`."""
+    return _potentials(net, role == Role.BLOCKING), _loop_currents(net, role == Role.CONDUCTING)
 
 
 def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
@@ -173,7 +164,7 @@ def _potentials(net: Wiring, blocks: np.ndarray) -> np.ndarray:
     return found
 
 
-def loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
+def _loop_currents(net: Wiring, conducts: np.ndarray) -> np.ndarray:
     """Currents that conducting diodes share, where voltage sources are outside the tree: of least norm; else empty."""
     twigs, links = net.twigs[: net.tree[C]], net.links[: net.rest[C]]
     own, beside = conducts[twigs], conducts[links]

@@ -94,7 +94,7 @@ def stepped(origin: Origin, name: str) -> Stepped:
 def _numbers(origin: Origin, step: float) -> Stepped:
     """All numbers, without a step."""
     problem = origin.problem
-    rows, switches = problem.library_rows(), problem.switches
+    rows, switches = problem.supply(), problem.switches
     coupling = problem.parts.coupling
     return Stepped(
         step, problem.parts.value.astype(complex), None if coupling is None else coupling.astype(complex),

@@ -14,9 +14,9 @@ from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.couplings import mutual_inductances
-from circuitsim.time_domain.library import Rows
-from circuitsim.time_domain.mode_parts import Parting, parting
-from circuitsim.time_domain.modes import Mode, Parts, Role, mode_of
+from circuitsim.time_domain.mode_equations import Given
+from circuitsim.time_domain.mode_rows import Supply
+from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
 from circuitsim.time_domain.waveforms import Constant, FrequencyModulation, Waveform
@@ -91,14 +91,6 @@ class Problem:
             found[0, self.resistors], found[1] = True, True
         return found
 
-    def parting(self, mode: Mode) -> Parting | None:
-        """The decaying parts of a mode, where the circuit has such."""
-        if not self.decays:
-            return None
-        conducts = np.zeros(self.parts.role.size, dtype=bool)
-        conducts[self.diodes] = mode.conducting[: self.diodes.size]
-        return parting(self._valued(mode.conducting), mode, self.resistors, conducts)
-
     def mode(self, conducting: np.ndarray) -> Mode:
         """The linear system of a set of conducting diodes and closed switches."""
         parts, d = self._valued(conducting), self.diodes.size
@@ -127,11 +119,23 @@ class Problem:
         found = [wave.states(np.array([time])) for wave in self.waveforms]
         return np.concatenate([state[0] for state, _ in found]), np.concatenate([size[0] for _, size in found])
 
-    def library_rows(self) -> Rows:
-        """What the library adds to each mode."""
-        on = np.array([s.threshold + s.hysteresis for s in self.switches])
-        off = np.array([s.threshold - s.hysteresis for s in self.switches])
-        return Rows(self.diodes, self.storing, self.resistors, self.control, on, off, self.system.shape[0] - 1)
+    def supply(self) -> Supply:
+        """What modes are made from."""
+        parts, switches = self.parts, self.switches
+        on = np.array([s.threshold + s.hysteresis for s in switches])
+        off = np.array([s.threshold - s.hysteresis for s in switches])
+        ohms = np.array([[s.on for s in switches], [s.off for s in switches]])
+        coupling = UNCOUPLED if parts.coupling is None else parts.coupling
+        of = Given(self.storing, self.sources, self.system, self.rows, parts.value, coupling)
+        return Supply(
+            parts.n_nodes, parts.first, parts.second, parts.role, of, self.diodes, self.switched, self.resistors,
+            ohms, self.control, on, off, self.system.shape[0] - 1,
+            bool((parts.role == Role.CAPACITOR).any()),
+        )  # fmt: skip
+
+    def twigs(self) -> int:
+        """Number of branches in a normal tree."""
+        return int(normal_tree(self.parts, self.parts.role).twigs.size)
 
     def fixed(self) -> Fixed:
         """What the compiled loop needs beside modes."""
@@ -139,8 +143,9 @@ class Problem:
         # The voltages that devices block and drop dissipate.
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
-            self.diodes.size, role[self.storing] == Role.CAPACITOR, np.abs(self.rows),
-            role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.resistors, self.decays, self.system,
+            self.diodes, role[self.storing] == Role.CAPACITOR, self.storing, self.sources, self.rows,
+            np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.resistors,
+            self.decays, self.system,
             float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)),
         )  # fmt: skip
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT = range(7)
+"""Roles of branches: `circuitsim.time_domain.modes.Role`."""
 FIXED, C, R, L, FREE = range(5)
 """Classes of branches: the range of class k in the tree is ``tree[k]`` to ``tree[k + 1]``, of the links likewise."""
 FIRST_ROLE = np.array([0, 2, 3, 4, 5, 7])
@@ -20,6 +22,17 @@ class Wiring(NamedTuple):
     cut: np.ndarray
     tree: np.ndarray
     rest: np.ndarray
+
+
+def wired(nodes, first, second, role, order):
+    """The normal tree of elements with these roles, those of one role taken in the given order: a `Wiring`."""
+    m = role.size
+    twigs, links = np.empty(m, np.int64), np.empty(m, np.int64)
+    tree, rest = np.zeros(FIRST_ROLE.size, np.int64), np.zeros(FIRST_ROLE.size, np.int64)
+    t = forest(nodes, first, second, role, order, twigs, links, tree, rest)
+    cut = np.zeros((t, m - t))
+    cut_sets(nodes, first, second, twigs[:t], links[: m - t], cut)
+    return Wiring(twigs[:t], links[: m - t], cut, tree, rest)
 
 
 def forest(nodes, first, second, role, order, twigs, links, tree, rest):

@@ -84,12 +84,16 @@ class Fixed(NamedTuple):
 
     Attributes
     ----------
-    diodes : int
-        Their number; switches follow.
+    diodes : (d₀,) int array
+        Elements.
     capacitor : (q,) bool array
         Whether a storing element is a capacitor.
-    given : (sources, s) float array
-        Absolute weights of source values over the sources' states.
+    storing : (q,) int array
+        Elements.
+    given : (sources,) int array
+        All sources; `sources` are those that are not parts of devices.
+    rows, weights : (sources, s) float arrays
+        Source values over the sources' states, and absolute values of these.
     is_voltage : (sources,) bool array
     lossy, sources, resistors : int arrays
         Elements.
@@ -101,9 +105,12 @@ class Fixed(NamedTuple):
         Its largest absolute eigenvalue, 1/s.
     """
 
-    diodes: int
+    diodes: np.ndarray
     capacitor: np.ndarray
+    storing: np.ndarray
     given: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
     is_voltage: np.ndarray
     lossy: np.ndarray
     sources: np.ndarray
