@@ -80,7 +80,7 @@ def mesh(side: int = 100, diodes: int = 100, sources: int = 16) -> tuple[Circuit
     return circuit, waves
 
 
-def timed_mesh(stop: float = 2.2e-4) -> str:
+def timed_mesh(stop: float = 2.5e-4) -> str:
     """A line of the table."""
     circuit, waves = mesh()
     transient(circuit, 0.02 * stop, waves, points=3, method="implicit")

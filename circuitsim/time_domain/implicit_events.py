@@ -99,7 +99,7 @@ def located(
     attempt: Callable[[float], Step], distance: Callable[[Step], float], ends: tuple[float, float],
     step: Step, resolution: float,
 ) -> tuple[float, float, Step]:  # fmt: skip
-    """The shortest step over an event, to a resolution: regula falsi with halved weights (Dowell & Jarratt 1971).
+    """The shortest step over an event, to a resolution: inverse quadratic interpolation (Brent 1973).
 
     Where three steps in succession do not halve the interval (a distance that jumps, or that begins with rounding), it
     is bisected.
@@ -124,27 +124,40 @@ def located(
     Step
     """
     low, high = 0.0, step.length
-    at_low, at_high = max(ends[0], 0.0), ends[1]
-    side, slow, width = 0, 0, high
+    known = [(low, max(ends[0], 0.0)), (high, ends[1])]
+    slow, width = 0, high
     for _ in range(HALVINGS):
         if high - low <= resolution:
             break
         slow = 0 if high - low <= 0.5 * width else slow + 1
         width = high - low if slow == 0 else width
-        share = at_low / (at_low - at_high) if slow < SLOW else 0.5
-        edge = max(0.4 * resolution / (high - low), LEAST)
-        length = low + (high - low) * min(max(share, edge), 1.0 - edge)
+        length = _root(known[-3:], low, high) if slow < SLOW else 0.5 * (low + high)
+        # Beyond the root, on the side where the interval is longer: both ends come to the root.
+        beyond = 0.4 * resolution
+        length += beyond if length - low < high - length else -beyond
+        edge = max(beyond, LEAST * (high - low)) if len(known) == 2 else beyond
+        length = min(max(length, low + edge), high - edge)
         found = attempt(length)
-        value = distance(found)
-        if value < 0.0:
-            high, at_high, step = length, value, found
-            at_low *= 0.5 if side < 0 else 1.0
-            side = -1
+        known.append((length, distance(found)))
+        if known[-1][1] < 0.0:
+            high, step = length, found
         else:
-            low, at_low = length, value
-            at_high *= 0.5 if side > 0 else 1.0
-            side = 1
+            low = length
     return high, high - low, step
+
+
+def _root(known: list[tuple[float, float]], low: float, high: float) -> float:
+    """Where the parabola of length by distance through the points has distance 0; where that is not within the
+    interval, where the line through the last two has; else its middle."""
+    *_, (b, fb), (c, fc) = known
+    if len(known) == 3 and len({known[0][1], fb, fc}) == 3:
+        a, fa = known[0]
+        found = a * fb * fc / ((fa - fb) * (fa - fc)) + b * fa * fc / ((fb - fa) * (fb - fc))
+        found += c * fa * fb / ((fc - fa) * (fc - fb))
+        if low < found < high:
+            return found
+    found = (b * fc - c * fb) / (fc - fb) if fb != fc else low
+    return found if low < found < high else 0.5 * (low + high)
 
 
 __all__ = ["Conduction", "Watch", "located"]
