@@ -8,20 +8,35 @@ from circuitsim.time_domain.decaying_parts import forward, rooted
 from circuitsim.time_domain.mode_kernels import across, conducting, into
 from circuitsim.time_domain.trees import FREE, C, R
 
+CANCELLED = 1e-15
+"""Share of the magnitudes in a sum below which it is zero."""
+
 
 def over_parts(rows, parting, many, out):
-    """Rows over the states of the sources and the mode's as rows over the changes of w and of the decaying parts."""
+    """Rows over the states of the sources and the mode's as rows over the changes of w and of the decaying parts.
+
+    What is left over where the terms of a sum cancel is zero: the errors of the parts do not cover it, so the sign of a
+    diode's current would be the sign of rounding.
+    """
     s = parting.along.shape[1]
+    size = np.zeros(s + many)
     for e in range(rows.shape[0]):
+        for j in range(s + many):
+            size[j] = 0.0
         for j in range(s):
-            out[e, j] = rows[e, j]
+            out[e, j], size[j] = rows[e, j], abs(rows[e, j])
         for i in range(parting.along.shape[0]):
             weight = rows[e, s + i]
             if weight != 0.0:
                 for j in range(s):
                     out[e, j] += weight * parting.along[i, j]
+                    size[j] += abs(weight * parting.along[i, j])
                 for p in range(many):
                     out[e, s + p] += weight * parting.shape[i, p]
+                    size[s + p] += abs(weight * parting.shape[i, p])
+        for j in range(s + many):
+            if abs(out[e, j]) <= CANCELLED * size[j]:
+                out[e, j] = 0.0
 
 
 def link_flows(net, value, voltage, current, flow, root):

@@ -42,6 +42,25 @@ def draw(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, float]]:
     return circuit, waves, initial
 
 
+def draw_cascade(seed: int) -> tuple[Circuit, dict[str, float]]:
+    """A Cockcroft–Walton cascade of 2 to 10 stages and source ``V1``, its capacitors charged to whole volts."""
+    r = random.Random(seed)
+    stages, source = r.randint(2, 10), r.choice((1.0, 10.0, 100.0))
+    load, farad = r.choice((1e3, 1e5)), r.choice((1e-6, 1e-5, 1e-4))
+    circuit, initial, top, bottom = Circuit(f"cascade {seed}"), dict[str, float](), "t0", "0"
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("Rs", "a", "t0", source)
+    for k in range(1, stages + 1):
+        circuit.add("C", f"CT{k}", top, f"t{k}", farad)
+        circuit.diode(f"DA{k}", bottom, f"t{k}")
+        circuit.diode(f"DB{k}", f"t{k}", f"b{k}")
+        circuit.add("C", f"CB{k}", bottom, f"b{k}", farad)
+        top, bottom = f"t{k}", f"b{k}"
+        initial |= {f"C{side}{k}": float(r.randint(-2, 2)) for side in "TB"}
+    circuit.resistor("RL", bottom, "0", load)
+    return circuit, initial
+
+
 def size(r: random.Random) -> float:
     """A value between 0.1 and 10, often 1."""
     return r.choice((1.0, 1.0, round(10.0 ** r.uniform(-1.0, 1.0), 2)))
