@@ -69,6 +69,15 @@ def test_what_is_carried_away_may_differ_by_many_decades() -> None:
     assert carried == pytest.approx(np.array([1.0, 1.0, 2.0]) * 1e6 / 3.0, rel=1e-12)
 
 
+def test_graphs_that_are_kept_planned_carry_other_currents() -> None:
+    """Two diodes in parallel share what they carry; the same graph again, with other needs, and with none."""
+    first, second, one_way = np.array([1, 1, 2]), np.array([0, 0, 1]), np.ones(3, dtype=bool)
+    for into in ([3.0, 0.0], [1.0, 2.0], [0.0, 4.0], [3.0, 0.0], [0.0, 0.0]):
+        carried = carry_away(first, second, one_way, np.array([0.0, *into]))
+        assert carried is not None
+        assert carried == pytest.approx([0.5 * sum(into), 0.5 * sum(into), into[1]], rel=1e-14)
+
+
 def test_loops_through_sources_are_left_to_the_engine() -> None:
     circuit = circuitsim.Circuit("sourced")
     circuit.voltage_source("V1", "a", "b", 0.0)

@@ -32,7 +32,7 @@ from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import compile_all, register_module
 
 KERNELS = (
-    "prepare", "solve_once", "loops_once", "refine_once", "worst_violations", "plan", "ports", "stable",
+    "prepare", "solve_once", "loops_once", "refine_once", "add_pass", "worst_violations", "plan", "ports", "stable",
     "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
     "spanning_tree", "prove_samples", "inject_residuals", "write_samples",
 )  # fmt: skip

@@ -6,10 +6,13 @@ a loop is 1 Ω in series with an ideal diode. Such circuits are small as a rule;
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
-from circuitsim.engine.small.active_set import MAX_ITERATIONS, NOISE
+from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import REFINED
 from circuitsim.engine.small.plan import UPDATES
@@ -17,6 +20,8 @@ from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS, part
 
 PASSES = 8
 """Most passes over the currents of loops; each resolves twelve decades more."""
+KEPT = 32
+"""Circuits of loops that are kept planned: repeated solves have the same loops again."""
 ACCURATE = 1e-9
 """A pass counts if its certificate holds to this; what is left over is the next one's business."""
 
@@ -38,45 +43,62 @@ def carry_away(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need:
     (m,) float array or None
         A; None where they could not be found.
     """
-    carried, count = np.zeros(first.size), need.size
+    carried, rest, ends = np.zeros(first.size), need.copy(), np.concatenate((first, second))
+    if not need[1:].any():
+        return carried
     for _ in range(PASSES):
-        leaves, enters = np.bincount(first, carried, count), np.bincount(second, carried, count)
-        rest = need - leaves + enters
-        through = np.bincount(first, np.abs(carried), count) + np.bincount(second, np.abs(carried), count)
-        rest[np.abs(rest) <= 10.0 * NOISE * np.maximum(through, np.abs(need))] = 0.0
-        if not rest[1:].any():
-            return carried
-        found = _least_norm(first, second, one_way & (carried <= 0.0), rest)
+        found = _least_norm(ends, one_way & (carried <= 0.0), rest)
         if found is None:
             return None
-        found[np.abs(found) <= NOISE * np.abs(found).max()] = 0.0
-        carried += found
-        carried[one_way] = np.maximum(carried[one_way], 0.0)
+        if not small_kernel("add_pass", need.size)(ends, one_way, need, found, carried, rest):
+            break
     return carried
 
 
-def _least_norm(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
-    """One pass of `carry_away`."""
-    m, d, fed = first.size, np.flatnonzero(one_way), 1 + np.flatnonzero(need[1:])
-    size = m + d.size + fed.size
-    middle = need.size + np.arange(d.size)
+class _Unit(NamedTuple):
+    """The circuit of 1 Ω in each edge that `_least_norm` solves, the needs its last elements."""
+
+    packed: np.ndarray  # from `circuitsim.engine.small.single.prepare`, unused
+    value: np.ndarray  # of its elements, those of the needs 0
+    nodes: int
+    diodes: int
+
+
+@lru_cache(maxsize=KEPT)
+def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
+    """The circuit for edges with these ``ends`` and ``one_way`` and nodes that need a current or not, ``fed``; None if
+    it is too much work."""
+    first, second = np.frombuffer(ends, np.int64).reshape(2, -1)
+    d, f = np.flatnonzero(np.frombuffer(one_way, bool)), np.flatnonzero(np.frombuffer(fed, bool))
+    m, count = first.size, len(fed)
+    size, n = m + d.size + f.size, count + d.size
     kind, value = np.empty(size, np.int8), np.ones(size)
     a, b = np.zeros((2, size), np.int64)
     kind[:m], a[:m], b[:m] = RESISTOR, first, second
     diodes, sources = slice(m, m + d.size), slice(m + d.size, size)
+    middle = np.arange(count, n)
     kind[diodes], value[diodes], a[diodes], b[diodes] = DIODE, np.nan, middle, second[d]
     b[d] = middle
-    kind[sources], value[sources], b[sources] = CURRENT, need[fed], fed
-    n = need.size + d.size
+    kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
     packed = small_kernel("prepare", n)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
-    if part(packed, 4).size != m:  # too much work
+    return _Unit(packed, value, n, d.size) if part(packed, 4).size == m else None
+
+
+def _least_norm(ends: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
+    """One pass of `carry_away`."""
+    fed = need != 0.0  # a source of 0 A would hide that a node hangs on one other
+    fed[0] = False
+    unit = _unit(ends.tobytes(), one_way.tobytes(), fed.tobytes())
+    if unit is None:
         return None
-    memory, end = (packed, np.empty(packed[NUMBERS])), size + n
-    out = np.empty(end + size + 15 + d.size)
-    out[:size] = value
+    n, size = unit.nodes, unit.value.size
+    memory, end = (unit.packed.copy(), np.empty(unit.packed[NUMBERS])), size + n
+    out = np.empty(end + size + 15 + unit.diodes)
+    out[:size] = unit.value
+    out[size - np.count_nonzero(fed) : size] = need[fed]
     status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, out)
     # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
         worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
-    found: np.ndarray = out[end : end + m]
+    found: np.ndarray = out[end : end + ends.size // 2]
     return found if worst <= ACCURATE else None
