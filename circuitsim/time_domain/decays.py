@@ -283,7 +283,7 @@ def to_nodes(count, piece):
     for j in range(count):
         for p in range(POINTS):
             piece.nodes[j, p] = piece.series[j, 0]
-        for k in range(1, POINTS):
+        for k in range(1, POINTS if piece.rest[j] > 0.0 else 1):
             weight = piece.series[j, k]
             for p in range(POINTS):
                 piece.nodes[j, p] += AT_NODES[k, p] * weight
@@ -291,12 +291,14 @@ def to_nodes(count, piece):
 
 def values_at(series, count, share, out):
     """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
-    x = 2.0 * (2.0 * share - 1.0)
+    x, one, two = 2.0 * (2.0 * share - 1.0), np.zeros(count), np.zeros(count)
+    for k in range(ORDER - 1, 0, -1):
+        # All series side by side: each step of one waits for the step before.
+        for j in range(count):
+            two[j] = series[j, k] + x * one[j] - two[j]
+        one, two = two, one
     for j in range(count):
-        b1, b2 = 0.0, 0.0
-        for k in range(ORDER - 1, 0, -1):
-            b1, b2 = series[j, k] + x * b1 - b2, b1
-        out[j] = series[j, 0] + 0.5 * x * b1 - b2
+        out[j] = series[j, 0] + 0.5 * x * one[j] - two[j]
 
 
 def decay_state(decays, m, s, z, y, piece, share, later):
@@ -317,10 +319,10 @@ def decay_state(decays, m, s, z, y, piece, share, later):
 
 def at_first(decays, modes, m, s, z, y, begin):
     """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
-    many, whole = decays.many[m], decays.whole
+    many, whole, n = decays.many[m], decays.whole, s + modes.size[m]
     for b in range(begin.shape[1]):
-        begin[0, b] = first_value(whole[0, b], decays.voltage[m, b], modes.voltage[m, b], many, s, z, y)
-        begin[1, b] = first_value(whole[1, b], decays.current[m, b], modes.current[m, b], many, s, z, y)
+        begin[0, b] = first_value(whole[0, b], decays.voltage[m, b], modes.voltage[m, b], many, s, z[:n], y)
+        begin[1, b] = first_value(whole[1, b], decays.current[m, b], modes.current[m, b], many, s, z[:n], y)
 
 
 def first_value(whole, row, over, many, s, z, y):

@@ -267,7 +267,7 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
     put(state_at(fixed, modes, decays, m, space.states, piece, length, since, walk.z, parts.y, later), walk.z)
     for k in range(walk.x.size):
         walk.x[k] = 0.0
-        for j in range(walk.z.size):
+        for j in range(walk.w.size + modes.size[m]):
             walk.x[k] += modes.storing[m, k, j] * walk.z[j]
     put(walk.z, walk.w)
     if fixed.decays:

@@ -183,7 +183,7 @@ def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, si
                     found += decays.slack[m, d, j] * change[j]
                     magnitude += abs(decays.slack[m, d, j]) * wrong[j]
             else:
-                for j in range(z.size):
+                for j in range(s + modes.size[m]):
                     found += modes.slack[m, d, j] * z[j]
                     magnitude += abs(modes.slack[m, d, j]) * z_error[j]
             held = k == 0 and zero[d] and abs(found) <= APART / STATE * magnitude

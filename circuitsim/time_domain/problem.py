@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -78,7 +79,7 @@ class Problem:
         self.system = block_diag(*(wave.system for wave in self.waveforms))
         self.rows = block_diag(*(wave.row for wave in self.waveforms))[:-1]
 
-    @property
+    @cached_property
     def decays(self) -> bool:
         """Whether there are no capacitors beside inductors: see `circuitsim.time_domain.decays`."""
         return bool(np.unique(self.parts.role[self.storing]).size <= 1)
