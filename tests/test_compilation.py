@@ -193,7 +193,7 @@ for name in ("prepare", "solve_once"):
     print(json.dumps([name, [[one.metadata["parts"], one.metadata["bytes of bitcode"]] for one in found]]))
 """
 
-MOST = {"prepare": (62, 175_000), "solve_once": (70, 510_000)}
+MOST = {"prepare": (62, 175_000), "solve_once": (72, 480_000)}
 """Functions linked together, and bytes of bitcode to optimise: what compilation takes, whatever the machine."""
 
 

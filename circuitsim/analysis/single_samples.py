@@ -118,9 +118,8 @@ class SingleSamples:
         net, plan = self._network, self.resistances.wiring.topology
         assert isinstance(net.laplacian, Supernodal)
         tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
-        meets = self.resistances.strength.copy()
-        meets[-1] = np.inf  # ground takes any current
-        siemens = nodal.BETWEEN * np.minimum(meets[tail], meets[head])
+        siemens = np.empty(tail.size)
+        kernel(steps.conductances_between, tail.size)(plan, self.resistances.strength, siemens)
         between = net.laplacian.between(siemens[net.branch[net.diodes] >= 0])
         held, drive = np.empty((tail.size, len(values))), np.empty((plan.n, len(values)))
         for s, value in enumerate(values):

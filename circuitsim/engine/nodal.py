@@ -26,10 +26,6 @@ CLEAR = 1e-9
 EQUAL = 1e-13
 """Ends of a diode that differ by less than this share of their potentials are equal."""
 
-BETWEEN = 0.8
-"""Conductance of every diode in the first linear circuit, as a share of what meets at that of its ends where less
-does. In meshes of 10,000 nodes it leaves 0.7 of the diodes in the wrong state that a circuit without diodes leaves."""
-
 PARTS = 40
 """Most iterations in which a part of the violated diodes changes. Where it takes more, potentials in doubles do not
 tell which diodes conduct: with 200, a mesh of 20,000 nodes, resistances over 24 decades, takes twice as long."""
@@ -123,9 +119,8 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
     if not closed.size and isinstance(net.laplacian, Supernodal) and limit > 1:
         count = 1
         begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
-        factored = net.laplacian.between(_conductances(made.strength, tail, head)[branch >= 0])
-        state.change[:] = factored.solve(state.change[:-1])
-        finish(plan, injected, offset, state, tail, head, on, v, leave, enter)
+        factored = _alternated(net, offset, branch >= 0, state)
+        np.greater(state.flow, 0.0, out=on)
         order = room[: arrange(plan, v, state.flow, enter, on, room)]
     while True:
         count += 1
@@ -163,11 +158,23 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
             order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
 
 
-def _conductances(strength: np.ndarray, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """Conductances of the diodes (d,), S, in a circuit between that of none and that of all conducting."""
-    meets = strength.copy()
-    meets[-1] = np.inf  # ground takes any current
-    return BETWEEN * np.minimum(meets[tail], meets[head])
+def _alternated(net: Network, offset: np.ndarray, there: np.ndarray, state: steps.State) -> Factored:
+    """Currents of the diodes, A, by alternating directions, in ``state.flow``, 0 for those that block; the factor that
+    serves all steps. Diodes of the pattern are ``there``."""
+    assert isinstance(net.laplacian, Supernodal)
+    plan, siemens, w = net.resistances.wiring.topology, np.empty(there.size), np.zeros(there.size)
+    kernel(steps.conductances_between, there.size)(plan, net.resistances.strength, siemens)
+    factored, drive = net.laplacian.between(siemens[there]), state.change.copy()
+    step, few = kernel(steps.alternate, there.size), steps.SETTLED * there.size
+    step(plan, offset, siemens, state.x, 0.0, w, state.change)
+    for k in range(steps.STEPS):
+        state.x[:] = factored.solve(state.change[:-1])
+        state.change[:] = drive
+        if step(plan, offset, siemens, state.x, steps.RELAXED, w, state.change) <= few and k:
+            break
+    np.multiply(siemens, np.maximum(w, 0.0), out=state.flow)
+    state.x[:] = 0.0
+    return factored
 
 
 def _injected(net: Network) -> np.ndarray:

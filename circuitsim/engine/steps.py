@@ -23,6 +23,22 @@ ROUNDED = 1e-15
 own."""
 
 
+BETWEEN = 0.7
+"""Conductance of every diode in the first linear circuit, as a share of what meets at that of its ends where less
+does: about what the circuit has between its ends. With half or twice of it, alternating directions leave as many wrong
+states one step later."""
+
+RELAXED = 1.8
+"""Overrelaxation of alternating directions, which converge between 1 and 2."""
+
+STEPS = 5
+"""Most substitutions of alternating directions. In a mesh of 10,000 nodes 10 % of the diodes are in the wrong state
+after the first, 3, 1.5, 0.8 and 0.5 % after the next ones; as long as an iteration of active sets takes five."""
+
+SETTLED = 0.003
+"""Share of the diodes, of which so few change in a step that it is the last one."""
+
+
 class Topology(NamedTuple):
     """What the steps need of a circuit's topology; *coordinates* are super-nodes, ground is n.
 
@@ -281,6 +297,57 @@ def finish(plan, injected, offset, forest, space, v, flow, closed, share):
     demands(plan, space.g, v, injected, space.need, space.size)
     rounded = forest_currents(plan, forest, space, flow)
     return kkt_violations(plan, v, space, flow, closed, share), rounded
+
+
+def conductances_between(plan, strength, siemens):
+    """Fill in conductances of the diodes (d,), S, between those while none and while all conduct (`BETWEEN`), given
+    what meets at each coordinate, S; 0 where both ends are one coordinate."""
+    for d in range(siemens.size):
+        a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+        if a == c:
+            siemens[d] = 0.0
+        elif a == plan.n or c == plan.n:  # ground takes any current
+            siemens[d] = BETWEEN * max(strength[min(a, c)], 0.0)
+        else:
+            siemens[d] = BETWEEN * max(min(strength[a], strength[c]), 0.0)
+
+
+def alternate(plan, offset, siemens, x, relaxed, w, change):
+    """A step of alternating directions: the method of multipliers (Gabay & Mercier 1976) for the least power dissipated
+    in resistors while no diode has a forward voltage.
+
+    Each diode is a conductance G beside a current source G |w|, where w is its voltage and its current over G: it
+    blocks with the voltage w < 0, or conducts the current G w > 0.
+
+    Parameters
+    ----------
+    siemens : (d,) float array
+        G, S.
+    x : (n + 1,) float array
+        Potentials of the coordinates in the linear circuit of the last step, V.
+    relaxed : float
+        Overrelaxation; 0: ``w`` stays, whatever is in ``x``.
+    w : (d,) float array
+        V; changed.
+    change : (n + 1,) float array
+        Added to it: currents of the sources beside the diodes, and of the diodes where all of ``x`` is zero, A.
+
+    Returns
+    -------
+    int
+        The diodes that change their state.
+    """
+    changed = 0
+    for d in range(w.size):
+        a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+        held, before = offset[plan.anode[d]] - offset[plan.cathode[d]], w[d]
+        after = relaxed * (x[a] - x[c] + held) + (1.0 - relaxed) * min(before, 0.0) + max(before, 0.0)
+        changed += (after > 0.0) != (before > 0.0)
+        w[d] = after
+        amperes = siemens[d] * (held + abs(after))
+        change[a] -= amperes
+        change[c] += amperes
+    return changed
 
 
 def finish_at_hand(plan, injected, offset, space, closed, v, share):

@@ -9,7 +9,7 @@ import circuitsim
 from circuitsim.analysis.solve import prepared
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import DIODE, RESISTOR
-from circuitsim.engine import nodal
+from circuitsim.engine import steps
 from circuitsim.solvers.linear import Supernodal
 
 
@@ -34,8 +34,8 @@ def test_its_drops_tell_more_states_than_those_while_all_diodes_block(seed: int)
     net = prepared(circuit).resistances.network(prepared(circuit).structure)
     assert isinstance(net.laplacian, Supernodal)
     plan = net.resistances.wiring.topology
-    a, c = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
-    siemens = nodal._conductances(net.resistances.strength, a, c)
+    siemens = np.empty(d.size)
+    steps.conductances_between(plan, net.resistances.strength, siemens)
     conducting = circuitsim.solve(circuit).currents[d] > 0.0
 
     def wrong(other: circuitsim.Circuit) -> int:

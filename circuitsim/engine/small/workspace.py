@@ -43,7 +43,7 @@ class Workspace(NamedTuple):
     g: np.ndarray  # of plan.resistor, S
     strength: np.ndarray  # what meets at each coordinate, S
     base: np.ndarray  # the slots' conductances without diodes, S
-    weight: np.ndarray
+    weight: np.ndarray  # the last row: with a conductance in place of each diode (`guess_diodes`)
     multiplier: np.ndarray
     pivot: np.ndarray
     factored: np.ndarray  # the diodes that each factor holds closed
@@ -65,7 +65,7 @@ class Workspace(NamedTuple):
     injected: np.ndarray
     at_node: np.ndarray
     forest: Forest
-    grown: np.ndarray  # (1,): 1 + the diodes of the forest at hand, 0 if there is none
+    grown: np.ndarray  # (2,): 1 + the diodes of the forest at hand, 0 if there is none; whether the last factor is
     root: np.ndarray
     tracks: Tracks
     some: np.ndarray
@@ -93,29 +93,30 @@ def workspace_size(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = r + fill + n + f * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes + f * n
-    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 2 + 12 * nodes + r + 3, f * d + 2 * f + n + 1 + 7 * d + nodes
+    numbers = r + fill + n + (f + 1) * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes + f * n
+    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 3 + 12 * nodes + r + 3, f * d + 2 * f + n + 1 + 7 * d + nodes
 
 
 def workspace(plan, numbers, places, marks):
     """Work arrays in stretches of memory as large as `workspace_size` says; ``places`` zero (no factors) at first."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
-    e = r + s + f * (s + fill + n)
+    b = f + 1
+    e = r + s + b * (s + fill + n)
     t = e + 5 * c + n
     k = t + 2 * d
     p = f + 1
     q = p + 8 * c + 1
     m = f * d + f
-    h = q + 5 * d + 1
+    h = q + 5 * d + 2
     i = h + 6 * nodes + r
     return Workspace(
         numbers[:r],
         numbers[k + 6 * nodes : k + 6 * nodes + c],
         numbers[r : r + s],
-        numbers[r + s : r + s + f * s].reshape(f, s),
-        numbers[r + s + f * s : r + s + f * (s + fill)].reshape(f, fill),
-        numbers[r + s + f * (s + fill) : e].reshape(f, n),
+        numbers[r + s : r + s + b * s].reshape(b, s),
+        numbers[r + s + b * s : r + s + b * (s + fill)].reshape(b, fill),
+        numbers[r + s + b * (s + fill) : e].reshape(b, n),
         marks[: f * d].reshape(f, d),
         marks[f * d : m],
         numbers[k + 7 * nodes + c : k + 7 * nodes + c + f * n].reshape(f, n),

@@ -53,14 +53,14 @@ def _turn(tail, head, held, x, relaxed, w):
 def _alternate(first, row_ptr, rows, offset, values, pivots, tail, head, siemens, held, drive, w):
     """Steps until no diode changes its state in `QUIET` of them; returns how many changed in the last one."""
     n, x, changed, quiet = pivots.size, np.empty((pivots.size + 1) * GROUP), 0, 0
-    for step in range(STEPS):
+    for _ in range(STEPS):
         x[: n * GROUP] = drive
         _inject(tail, head, siemens, held, w, x)
         x[n * GROUP :] = 0.0
         forward_group(first, row_ptr, rows, offset, values, x)
         backward_group(first, row_ptr, rows, offset, values, pivots, x)
         x[n * GROUP :] = 0.0
-        changed = _turn(tail, head, held, x, RELAXED if step > 0 else 1.0, w)
+        changed = _turn(tail, head, held, x, RELAXED, w)
         quiet = quiet + 1 if changed == 0 else 0
         if quiet == QUIET:
             break
