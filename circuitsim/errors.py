@@ -10,9 +10,17 @@ from collections.abc import Iterable, Sequence
 
 
 class CircuitError(Exception):
-    """Base of every error circuitsim raises on purpose."""
+    """Base of every error circuitsim raises on purpose.
+
+    Attributes
+    ----------
+    partial_result : object or None
+        What a run over time had computed when it ended with this error, a certified
+        `circuitsim.time_domain.TransientResult` up to that time; None of all other errors.
+    """
 
     exit_code = 2
+    partial_result: object = None
 
 
 class UsageError(CircuitError):

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from circuitsim._version import __version__
+from circuitsim.cli.output import choose_format
 from circuitsim.cli.streams import WHEN, colour_asked, escaping_streams
 from circuitsim.errors import CircuitError, NetlistError, UsageError
 
@@ -160,6 +161,7 @@ def _run(words: list[str]) -> int:
     command = next((word for word in words if word in COMMANDS), None)
     try:
         args = build_parser(command).parse_args(words)
+        choose_format(args)
         code = _carried_out(args)
     except CircuitError as error:
         _complain(error)

@@ -21,12 +21,28 @@ FORMATS = {
 
 def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add ``--format`` with some of `FORMATS`; the first is the default."""
-    parser.add_argument("--format", choices=names, default=names[0], help="how the result is written (%(default)s)")
+    parser.add_argument(
+        "--format", choices=names,
+        help="how the result is written (the first of these, or what the output file's name ends with)",
+    )  # fmt: skip
+    parser.set_defaults(formats=names)
+
+
+def choose_format(args: argparse.Namespace) -> None:
+    """Fill in a ``--format`` that is not given: by the ending of ``--output``, else the command's default."""
+    names = getattr(args, "formats", None)
+    if names and args.format is None:
+        ending = os.path.splitext(getattr(args, "output", None) or "")[1][1:].lower()
+        args.format = ending if ending in names else names[0]
 
 
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add ``--output`` to a command."""
-    parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE instead of standard output")
+    parser.add_argument(
+        "--output", "-o", metavar="FILE",
+        help=f"write {what} to FILE instead of standard output; .json, .csv or .raw at its end is its --format, where "
+        "none is given",
+    )  # fmt: skip
 
 
 class Listed(argparse.Action):

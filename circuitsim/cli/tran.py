@@ -10,7 +10,7 @@ from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
-from circuitsim.errors import UsageError
+from circuitsim.errors import CircuitError, UsageError
 
 EPILOG = """\
 Circuits of R, C, L, diodes, switches and sources (DC, PULSE, PWL, SIN, EXP, AM, SFFM). Where diodes are ideal or
@@ -23,7 +23,7 @@ The run begins at the operating point of time 0; .tran … UIC begins at the ic=
 one), --initial states them on the command line. .ic holds nodes and inductors at the operating point.
 
 The deck's .meas tran cards are measured too; --measure adds to them and shows them in place of waveforms. Ctrl-C ends
-the run and shows what is done.
+the run and shows what is done; so does an error after time 0, with its exit code (in Python: its partial_result).
 
 columns: those of --columns, else those of the deck's .print tran or .save, else all v(node) and i(element).
 
@@ -54,20 +54,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
+    from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.deck import requested, run_deck
 
     deck, probes = read_shown(args)
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
-    line = LateProgress("tran")
+    line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
     with Interrupt() as interrupt:
         try:
             found = run_deck(
                 deck, step, stop, initial_values(args.initial), args.tolerance, interrupt.watch(line),
                 args.method, args.accuracy,
             )  # fmt: skip
+        except CircuitError as error:
+            line.close()
+            if isinstance(error.partial_result, TransientResult):
+                show(args, deck, probes, error.partial_result, wanted, {})
+                ended = error.partial_result.stop
+                print(f"ended at {ended:g} s by an error: what is shown ends there", file=sys.stderr)
+            raise
         finally:
             line.close()
-    show(args, deck, probes, found, [*requested(deck), *args.measure], {})
+    show(args, deck, probes, found, wanted, {})
     if interrupt.asked:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED

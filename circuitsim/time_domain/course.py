@@ -126,7 +126,13 @@ class Course:
             if progress is not None and progress(float(walk.number[TIME]), self.stop):
                 self.stop = float(walk.number[TIME])
                 break
-        self._room()
+        self.put_away()
+
+    def end_here(self) -> bool:
+        """End the run at the time that it has reached, after an error; returns whether that is after time 0."""
+        self.stop = float(self.walk.number[TIME])
+        self.put_away()
+        return self.stop > 0.0
 
     def _work(self) -> int:
         """About the products of two numbers in the segments of the last call."""
@@ -145,14 +151,8 @@ class Course:
         self.schedule = schedule(self.problem.waveforms, self.schedule.until, self.stop)
         self.walk.mark[CORNER] = 0
 
-    def _room(self) -> None:
-        """Put away the segments and events so far.
-
-        Raises
-        ------
-        ConvergenceError
-            More of them than memory should hold.
-        """
+    def put_away(self) -> None:
+        """Put away the segments and events so far."""
         n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
         self.done.append(Track(*(
             column[: n if k < 6 else e].copy() for k, column in enumerate(self.track)
@@ -162,6 +162,16 @@ class Course:
         if len(self.track.start) < CHUNK:
             self.track = _track(2 * len(self.track.start), *(column.shape[1] for column in self.track[2:6:3]))
         self.kept += sum(column.nbytes for column in self.done[-1]) + EVENT * e
+
+    def _room(self) -> None:
+        """Make room for segments and events.
+
+        Raises
+        ------
+        ConvergenceError
+            More of them than memory should hold.
+        """
+        self.put_away()
         if self.kept > MEMORY:
             events = sum(part.time.size for part in self.done)
             raise ConvergenceError(

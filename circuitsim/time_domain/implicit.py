@@ -92,6 +92,8 @@ class Implicit:
     stretches : list of Stretch
     events : list of Event
     ledger : Ledger
+    reached : Point or None
+        The end of the last step.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Implicit:
         self.ledger = Ledger(self.companion)
         self.stretches: list[Stretch] = []
         self.events: list[Event] = []
+        self.reached: Point | None = None
         self._size = np.zeros(self.companion.storing.size)
 
     # ------------------------------------------------------------------ sources
@@ -199,6 +202,7 @@ class Implicit:
             began, aim = time, target
             step, after, error, want = self._step(at, now, target, want)
             at, x, time = step.end, step.end.x, step.end.time
+            self.reached = at
             self.ledger.take(step)
             m += time >= marks[m]
             busy = busy + 1 if after is not None and time - began <= CLOSE * (target - began) else 0

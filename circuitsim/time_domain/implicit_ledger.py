@@ -9,6 +9,7 @@ import numpy as np
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step
+from circuitsim.time_domain.proof import violations
 from circuitsim.time_domain.result import Energies
 
 
@@ -40,6 +41,11 @@ class ImplicitCertificate(NamedTuple):
     def certified(self) -> bool:
         """Whether all are within their tolerances."""
         return bool(max(self[:6]) <= self.tolerance and self.energy <= self.energy_tolerance)
+
+    @property
+    def violations(self) -> str:
+        """What is violated, in words."""
+        return violations(zip(self._fields, self[:7], [*[self.tolerance] * 6, self.energy_tolerance]))
 
 
 LAWS = (("kcl",), ("kvl",), ("source",), ("diode_drop", "diode_reverse"), ("complementarity",), ("devices",))

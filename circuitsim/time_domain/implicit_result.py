@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.time_domain.beginning import from_held, holding, operating_point_of
 from circuitsim.time_domain.implicit import INSTANT, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
@@ -58,24 +58,40 @@ def implicit_run(
     ConvergenceError
         Events without end, steps that become too short, a certificate that fails.
     """
-    m = len(run.circuit)
     x, closed, origin = beginning(run, initial, held)
-    voltage, current = np.zeros((2, times.size, m))
+    waves = np.zeros((2, times.size, len(run.circuit)))
 
     def keep(k: int, point: Point) -> None:
-        voltage[k], current[k] = point.voltage, point.current
+        waves[:, k] = point.voltage, point.current
         run.ledger.hold(point)
 
-    stop = run.run(x, closed, times, keep, progress)
+    try:
+        stop = run.run(x, closed, times, keep, progress)
+    except CircuitError as error:
+        reached, count = run.reached, 0
+        if reached is not None and (count := int(np.searchsorted(times, reached.time))) > 0:
+            keep(count, reached)
+            cut = np.append(times[:count], reached.time)
+            error.partial_result = _certified(run, cut, waves[:, : count + 1], origin, tolerance)
+        raise
     if stop < times[-1]:
         count = int(np.searchsorted(times, stop, side="right"))
         if count < 2:
             raise UsageError(f"the run was ended at {stop:g} s, before its second output time")
-        times, voltage, current = times[:count], voltage[:count], current[:count]
+        times, waves = times[:count], waves[:, :count]
+    result = _certified(run, times, waves, origin, tolerance)
+    if result is None:
+        found = run.ledger.certificate(tolerance, BALANCE * run.accuracy)
+        raise ConvergenceError(f"{found.violations}; ask for more accuracy")
+    return result
+
+
+def _certified(
+    run: Implicit, times: np.ndarray, waves: np.ndarray, origin: ImplicitOrigin, tolerance: float
+) -> ImplicitResult | None:
+    """The result of a run with voltages and currents (2, n, m) at output times (n,), s; None if it is not certified."""
     found = run.ledger.certificate(tolerance, BALANCE * run.accuracy)
-    if not found.certified:
-        raise ConvergenceError(f"the waveforms fail their certificate: {found}; ask for more accuracy")
-    return ImplicitResult(run, times, (voltage, current), found, origin)
+    return ImplicitResult(run, times, (waves[0], waves[1]), found, origin) if found.certified else None
 
 
 def beginning(

@@ -7,6 +7,7 @@ jumps.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,19 @@ from circuitsim.time_domain.modes import Parts, Role, normal_tree
 
 ROUNDING = 1e-3
 """Voltages below this share of the largest one, or of R · the largest current, are rounding."""
+
+LAWS = {
+    "kcl": "Kirchhoff's current law", "kvl": "Kirchhoff's voltage law", "sources": "source voltages",
+    "resistors": "Ohm's law", "diodes": "signs of diode currents and voltages", "complementarity": "complementarity",
+    "devices": "laws of devices", "energy": "the energy balance",
+}  # fmt: skip
+"""What the columns of a certificate are about."""
+
+
+def violations(columns: Iterable[tuple[str, float, float]]) -> str:
+    """The laws of a certificate that are violated, from the name, size and tolerance of each column."""
+    wrong = [f"{LAWS[name]} by {size:.1e} (tolerance {most:.0e})" for name, size, most in columns if not size <= most]
+    return "the waveforms fail their certificate, relative to the sizes there: " + ", ".join(wrong)
 
 
 class TransientCertificate(NamedTuple):
@@ -51,6 +65,11 @@ class TransientCertificate(NamedTuple):
     def certified(self) -> bool:
         """Whether all are within the tolerance."""
         return bool(max(self[:-1]) <= self.tolerance)
+
+    @property
+    def violations(self) -> str:
+        """What is violated, in words."""
+        return violations((name, size, self.tolerance) for name, size in zip(self._fields[:-1], self))
 
 
 def certify(

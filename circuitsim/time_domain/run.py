@@ -12,7 +12,7 @@ import numpy as np
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.points import Points
 from circuitsim.netlist.points import points as equidistant
@@ -127,6 +127,10 @@ def transient(
         Sources that contradict each other at some time, through diodes or at once; the error names them and the time.
     ConvergenceError
         Events that do not end; waveforms that fail their certificate.
+
+    Notes
+    -----
+    An error after time 0 has the certified waveforms before it as `CircuitError.partial_result`.
     """
     if not isinstance(circuit, Circuit):
         from circuitsim.time_domain.deck import run_deck
@@ -154,12 +158,26 @@ def transient(
     problem = Problem(circuit, waveforms, switches, couplings)
     run = Course(problem, stop)
     run.begin(initial, held)
-    run.go(progress)
+    try:
+        run.go(progress)
+    except CircuitError as error:
+        error.partial_result = _reached(run, times, tolerance)
+        raise
     if run.stop < stop:
         if run.stop <= begin:
             raise UsageError(f"the run was ended at {run.stop:g} s, before its first output time of {begin:g} s")
         times, stop = np.append(times[times < run.stop], run.stop), run.stop
     return finished(run, times, tolerance)
+
+
+def _reached(run: Course, times: np.ndarray, tolerance: float) -> TransientResult | None:
+    """The waveforms of a run up to the time at which an error ended it; None where it has none that are certified."""
+    if not run.end_here() or run.stop <= times[0]:
+        return None
+    try:
+        return finished(run, np.append(times[times < run.stop], run.stop), tolerance)
+    except ConvergenceError:
+        return None
 
 
 def output_times(begin: float, stop: float | None, points: int | None, step: float | None = None) -> np.ndarray:
@@ -205,7 +223,7 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     voltage, current = voltage[:, :m], current[:, :m]
     found = certify(problem.own, problem.diodes, voltage, current, ohms, energies.imbalance, tolerance)
     if not found.certified:
-        raise ConvergenceError(f"the waveforms fail their certificate: {found}; accept less with a larger tolerance")
+        raise ConvergenceError(f"{found.violations}; accept less with a larger tolerance")
     waves = problem.terminals.of_parts(voltage, current)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(

@@ -6,6 +6,7 @@ import doctest
 import math
 import shutil
 import subprocess
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from circuitsim.formats.columns import csv, quantity, table
 from circuitsim.formats.rawfile import Variable, rawfile
 from circuitsim.formats.strict_json import dumps
 
-from .conftest import Command
+from .conftest import DIVIDER, Command
 
 
 @pytest.mark.parametrize("module", ["formats.columns", "analysis.probes", "analysis.sweep"])
@@ -160,3 +161,16 @@ def test_ngspice_loads_the_rawfile(command: Command, deck, tmp_path: Path) -> No
     shown = dict(line.split(" = ") for line in ended.stdout.splitlines() if " = " in line and "(" in line)
     values = {name.strip(): float(value) for name, value in shown.items()}
     assert values == pytest.approx({"v(out)": 4.0, "i(r1)": 2e-3, "i(v1)": -2.002, "v(x1.m)": 4.0})
+
+
+@pytest.mark.parametrize(
+    ("ending", "given", "expected"),
+    [(".json", (), "json"), (".CSV", (), "csv"), (".raw", (), "raw"), (".txt", (), "table"), ("", (), "table"),
+     (".json", ("--format", "csv"), "csv")],
+)  # fmt: skip
+def test_the_ending_of_the_output_chooses_the_format(
+    ending: str, given: tuple[str, ...], expected: str, command: Command, deck: Callable[[str], str], tmp_path: Path
+) -> None:
+    path, out = deck(DIVIDER), tmp_path / f"result{ending}"
+    assert command("solve", path, "--output", out, *given).code == 0
+    assert out.read_text() == command("solve", path, "--format", expected).out

@@ -1,0 +1,102 @@
+"""Waveforms up to the time at which an error ends a run, against closed forms."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circuitsim import Circuit
+from circuitsim.cli import main
+from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError
+from circuitsim.time_domain import PiecewiseLinear, Switch, TransientResult, transient
+
+DECK = """charging to the threshold of a switch without hysteresis
+V1 in 0 10
+R1 in c 1k
+C1 c 0 1u ic=0
+S1 c 0 c 0 sw
+.model sw SW(vt=5 vh=0 ron=1 roff=1g)
+.tran 10u 10m uic
+"""
+OFF = 1e9
+END = -1e-3 / (1 + 1e3 / OFF) * math.log(1 - 0.5 * (1 + 1e3 / OFF))
+"""The capacitor reaches 5 V through 1 kΩ beside 1 GΩ, s."""
+
+
+def charged(times: np.ndarray) -> np.ndarray:
+    """Its voltage before, V."""
+    share = 1 / (1 + 1e3 / OFF)
+    return 10 * share * (1 - np.exp(-times / (1e-3 * share)))
+
+
+def charger() -> Circuit:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 10.0)
+    circuit.resistor("R1", "in", "c", 1e3)
+    circuit.add("C", "C1", "c", "0", 1e-6)
+    circuit.resistor("S1", "c", "0", OFF)
+    return circuit
+
+
+def partial(error: CircuitError) -> TransientResult:
+    assert isinstance(error.partial_result, TransientResult)
+    assert error.partial_result.certificate.certified
+    return error.partial_result
+
+
+@pytest.mark.parametrize(("method", "accuracy", "within"), [("exact", 1e-5, 1e-12), ("implicit", 1e-6, 1e-4)])
+def test_before_a_switch_without_hysteresis(method: str, accuracy: float, within: float) -> None:
+    with pytest.raises(ConvergenceError, match="a hysteresis is missing") as caught:
+        transient(
+            charger(), 0.01, initial={}, switches={"S1": Switch(("c", "0"), 5.0, on=1.0, off=OFF)}, method=method,
+            accuracy=accuracy, points=101,
+        )  # fmt: skip
+    run = partial(caught.value)
+    assert run.stop == pytest.approx(END, rel=within)
+    assert run.times[:-1] == pytest.approx(1e-4 * np.arange(7), abs=1e-15)
+    assert run.times[-1] == run.stop
+    assert run.voltage("c") == pytest.approx(charged(run.times), abs=10 * within)
+    between = np.array([0.25, 0.75]) * END
+    assert run.voltage("c", times=between) == pytest.approx(charged(between), abs=10 * within)
+
+
+@pytest.mark.parametrize("method", ["exact", "implicit"])
+def test_before_a_source_meets_a_diode(method: str) -> None:
+    """A ramp from −1 V crosses zero after 1 ms: from then on an ideal diode across it is a contradiction."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", -1.0)
+    circuit.diode("D1", "a", "0")
+    circuit.resistor("R1", "a", "0", 2.0)
+    circuit.add("C", "C1", "a", "0", 1e-6)
+    with pytest.raises(InfeasibleError) as caught:
+        transient(circuit, 3e-3, {"V1": PiecewiseLinear([0.0, 2e-3], [-1.0, 1.0])}, points=31, method=method)
+    assert set(caught.value.elements) == {"V1", "D1"}
+    run = partial(caught.value)
+    assert run.stop == pytest.approx(1e-3, rel=1e-6)
+    assert run.voltage("a") == pytest.approx(1e3 * run.times - 1.0, abs=1e-6)
+
+
+def test_none_where_no_time_has_passed() -> None:
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 1.0)
+    circuit.diode("D1", "a", "0")
+    circuit.add("C", "C1", "a", "0", 1e-6)
+    with pytest.raises(CircuitError) as caught:
+        transient(circuit, 1e-3, {"V1": PiecewiseLinear([0.0, 1e-3], [1.0, 2.0])}, initial={})
+    assert caught.value.partial_result is None
+
+
+def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deck, out = tmp_path / "charger.cir", tmp_path / "waves.csv"
+    deck.write_text(DECK)
+    assert main(["tran", str(deck), "--columns", "v(c)", "--output", str(out)]) == 3
+    said = capsys.readouterr().err
+    assert "a hysteresis is missing" in said and f"ended at {END:g} s" in said
+    rows = list(csv.reader(out.read_text().splitlines()))[1:]
+    times, volts = np.array(rows, dtype=float).T
+    assert times[-1] == pytest.approx(END, rel=1e-9)
+    assert volts == pytest.approx(charged(times), abs=1e-9)
