@@ -2,11 +2,13 @@
 
     python benchmarks/exactness/run.py --count 98000 --start 0 --nodes 2-20
     python benchmarks/exactness/run.py --count 2000 --start 0 --nodes 21-60 --regime SPREAD
+    python benchmarks/exactness/run.py --count 5000 --start 0 --repeats 4
 
 Seeds start … start + count − 1; without ``--regime`` seed s belongs to regime s mod 10. Processes with disjoint ranges
 of seeds share the work. Kernels run compiled, as after some dozens of solutions in any process; ``--interpreted`` runs
-them as they stand (the bits are the same). The last lines count complaints by kind and circuits by regime; the exit
-status is 1 if any circuit is wrong.
+them as they stand (the bits are the same). With ``--repeats`` each circuit is prepared once and solved with so many
+sets of values, from earlier points and as a batch. The last lines count complaints by kind and circuits by regime; the
+exit status is 1 if any circuit is wrong.
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "properties")]
 
-from branch_checks import examine  # noqa: E402
+from branch_checks import Complaint, examine  # noqa: E402
+from circuits import Sketch  # noqa: E402
+from repeated_checks import examine_batch, examine_starts  # noqa: E402
 from wide_circuits import Regime, draw  # noqa: E402
 
 from circuitsim.engine.small import kernels  # noqa: E402
@@ -40,9 +46,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0, help="first seed")
     parser.add_argument("--nodes", type=node_range, default=(2, 20), help="range of nodes, ground included: 2-20")
     parser.add_argument("--regime", choices=[regime.name for regime in Regime], help="one regime only")
+    parser.add_argument(
+        "--repeats", type=int, default=0,
+        help="sets of values of each circuit: solved from earlier points, then as a batch, on one prepared circuit",
+    )  # fmt: skip
     parser.add_argument("--interpreted", action="store_true", help="kernels as they stand, without a compiler")
     parser.add_argument("--quiet", action="store_true", help="counts only, no circuits")
     return parser.parse_args()
+
+
+def complaints(sketch: Sketch, seed: int, repeats: int) -> list[Complaint]:
+    """What is wrong with a circuit: solved once, or with ``repeats`` sets of values."""
+    if not repeats:
+        return examine(sketch)
+    rng = np.random.default_rng([seed, repeats])
+    return [*examine_starts(sketch, rng, repeats), *examine_batch(sketch, rng, repeats)]
 
 
 def main() -> int:
@@ -58,7 +76,7 @@ def main() -> int:
     for done, seed in enumerate(range(options.start, options.start + options.count), 1):
         regime = Regime[options.regime] if options.regime else regimes[seed % len(regimes)]
         sketch = draw(regime, seed, options.nodes)
-        found = examine(sketch)
+        found = complaints(sketch, seed, options.repeats)
         drawn[regime] += 1
         wrong[regime] += bool(found)
         kinds.update({complaint.kind.value for complaint in found})

@@ -157,7 +157,10 @@ class BatchSolver:
         if self.plan is None and stiffness >= 0.0:
             self.engine.solve(value, batch, start is not None, threads or processors())
         elif stiffness >= 0.0:
-            uncertified = ~((error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
+            singular = status == Outcome.SINGULAR
+            good = (status <= Outcome.NONUNIQUE_CURRENTS) | (singular & ~(singular.any() and self.engine.floats(value)))
+            uncertified = ~(good & (error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
+            error[uncertified] = np.inf
             for s in np.flatnonzero(uncertified).tolist():
                 self.engine.step_in(value, batch, s)
                 iterations[s] = 0

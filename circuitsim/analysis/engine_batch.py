@@ -111,6 +111,10 @@ class EngineBatch:
             self._ready[key] = Ready(there, made)
         return self._ready[key]
 
+    def floats(self, value: np.ndarray) -> bool:
+        """Whether some part has no path to ground: its potentials are those against a reference node."""
+        return bool(self.ready(value).solver.structure.references.size)
+
     # ------------------------------------------------------------------ operating points
     def solve(self, value: np.ndarray, batch: Batch, started: bool, threads: int) -> None:
         """Fill in all samples; ``started`` where ``batch.closed`` holds diodes to start with.

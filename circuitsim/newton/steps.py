@@ -19,6 +19,7 @@ from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.samples import injections
 from circuitsim.engine.small.single import part, take_values, unpack, work_memory
+from circuitsim.engine.small.stubs import still_nodes
 from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.models.curve import point
@@ -166,8 +167,8 @@ def newton_sample(
             if off <= CLOSE or (off <= 0.5 * tolerance and off > 0.25 * best):
                 hold(first, second, places, own, value, v, space.low, current)
                 bound = violations(
-                    kind, first, second, value, v, space.low, space.stubs.still, current, space.at_node, role, worst,
-                    relative,
+                    kind, first, second, value, v, space.low, still_nodes(space.stubs, closed), current,
+                    space.at_node, role, worst, relative,
                 )  # fmt: skip
                 for k in range(7):
                     off = max(off, relative[k])

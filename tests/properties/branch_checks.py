@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import networkx
@@ -71,10 +72,10 @@ class Scales(NamedTuple):
     largest_drop: float
 
 
-def examine(sketch: Sketch) -> list[Complaint]:
-    """Solve a circuit and compare all of the outcome with the exact answer."""
+def examine(sketch: Sketch, solve: Callable[[], circuitsim.OperatingPoint] | None = None) -> list[Complaint]:
+    """Solve a circuit, by ``solve`` if given, and compare all of the outcome with the exact answer."""
     try:
-        op = circuitsim.solve(sketch.circuit())
+        op = solve() if solve else circuitsim.solve(sketch.circuit())
     except ConvergenceError as error:
         return [Complaint(Kind.CONVERGENCE, f"ConvergenceError: {error}")]
     except NoSteadyStateError as error:
@@ -90,13 +91,14 @@ def complaints_about_refusal(sketch: Sketch, error: NoSteadyStateError) -> list[
     return [Complaint(Kind.REFUSED, f"{type(error).__name__} without reason: {error}")]
 
 
-def complaints(sketch: Sketch, op: circuitsim.OperatingPoint) -> list[Complaint]:
-    """What is wrong with a solution, by the values' binary numbers and also by the values as written."""
-    wrong = _complaints(sketch, op, closed_edges(sketch))
-    return wrong and _complaints(sketch, op, decimal_edges(sketch)) and wrong
+def complaints(sketch: Sketch, op: circuitsim.OperatingPoint, sample: bool = False) -> list[Complaint]:
+    """What is wrong with a solution, by the values' binary numbers and also by the values as written; of the sample of
+    a batch only currents, potentials and drops."""
+    wrong = _complaints(sketch, op, closed_edges(sketch), sample)
+    return wrong and _complaints(sketch, op, decimal_edges(sketch), sample) and wrong
 
 
-def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge]) -> list[Complaint]:
+def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge], sample: bool) -> list[Complaint]:
     """What is wrong against the circuit of exact ``edges``; the reported states are only the oracle's first guess."""
     oracle = Oracle(sketch.n, edges)
     on = [i > 0 for i, (letter, *_) in zip(op.currents, sketch.parts) if letter == "D"]
@@ -109,6 +111,8 @@ def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge]
     scales = scales_of(sketch, exact, currents)
     wrong = [*wrong_currents(sketch, op, exact, scales), *unbalanced(sketch, op, scales)]
     wrong += [*wrong_voltages(sketch, op, exact, scales), *wrong_drops(sketch, op, exact, scales, drops)]
+    if sample:
+        return wrong
     decided = decided_nodes(sketch, exact, scales)
     if all(decided):
         wrong += wrong_intervals(sketch, op, exact, scales)

@@ -10,8 +10,9 @@ import pytest
 import circuitsim
 from circuitsim.analysis import small_circuit
 from circuitsim.certificate import current_scale, net_currents
+from circuitsim.circuit.elements import CAPACITOR, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import take_conductances
-from circuitsim.engine.small.currents import branch_currents, error_bound
+from circuitsim.engine.small.currents import branch_currents, error_bound, measure
 from circuitsim.engine.small.plan import plan
 from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import contract_diodes
@@ -187,3 +188,26 @@ def test_bound_on_errors_is_infinite_where_it_says_nothing() -> None:
         space.low[:] = 0.0
         net_currents(first, second, current, space.at_node)
         assert np.isfinite(error_bound(made, space, kind, first, second, ohms, none, v, current)) == finite
+
+
+def test_marks_of_other_conducting_diodes_do_not_count() -> None:
+    # Nodes 2 and 3 carry nothing; only blocking diodes and a capacitor lead to them.
+    kind = np.array([VOLTAGE, RESISTOR, DIODE, CAPACITOR, DIODE], dtype=np.int8)
+    first, second = np.array([1, 1, 2, 2, 0]), np.array([0, 0, 1, 3, 3])
+    value = np.array([1.0, 2.0, np.nan, 1e-6, np.nan])
+    made = plan(kind, first, second, value, 4, np.zeros(4, dtype=bool), 10**6)
+    bounds = []
+    for known in (0, 1):
+        space = fresh(made)
+        take_conductances(made, value, space)
+        # As a look at other conducting diodes leaves them, or memory that nothing has been written to.
+        space.stubs.still[:], space.stubs.found[0], space.stubs.closed[:] = True, known, True
+        space.flow[:] = 0.0
+        closed, v, current = np.zeros(2, dtype=bool), np.array([0.0, 1.0, -1.0, 0.5]), np.empty(5)
+        contract_diodes(made, space, closed)
+        bounds.append(
+            measure(
+                made, space, kind, first, second, value, closed, np.zeros(made.n), v, current, np.empty(7), np.empty(7)
+            )
+        )
+    assert bounds == [np.inf, np.inf]

@@ -13,7 +13,7 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.double_double import SPLIT, add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.linear import substitute
-from circuitsim.engine.small.stubs import level, take_stubs
+from circuitsim.engine.small.stubs import level, still_nodes, take_stubs
 from circuitsim.engine.steps import contract_diodes, demands, gather
 
 ACCURATE = 1e-9
@@ -292,8 +292,8 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
             if not bound <= ACCURATE and correct(plan, space, kind, first, second, value, closed, v, current):
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     sharp = branch_violations(
-        kind, first, second, value, value, v, space.low, space.stubs.still, current, space.at_node, total, worst,
-        relative,
+        kind, first, second, value, value, v, space.low, still_nodes(space.stubs, closed), current, space.at_node,
+        total, worst, relative,
     )  # fmt: skip
     if ACCURATE < sharp < np.inf:
         if not bound <= ACCURATE:

@@ -82,6 +82,16 @@ def take_stubs(plan, space, kind, first, second, value, closed):
     return found
 
 
+def still_nodes(stubs, closed):
+    """Whether each node is one of those that `take_stubs` has found with these diodes conducting; none is where it has
+    looked with others, or not at all."""
+    if stubs.found[0] == 0 or not same(stubs.closed, closed):
+        stubs.found[0] = 0
+        for k in range(stubs.still.size):
+            stubs.still[k] = False
+    return stubs.still
+
+
 def level(stubs, v):
     """Give the nodes that hang on others their potentials, V; returns whether any had another one."""
     changed = False
