@@ -96,15 +96,15 @@ def of_sweep(sweep: Sweep) -> str:
 def sweep_charts(sweep: Sweep) -> list[str]:
     """One chart a unit, of the first `CURVES` curves over the fastest axis."""
     from circuitsim.plotting.chart import Axis, line_chart
-    from circuitsim.plotting.sweep import QUANTITIES, grows_by_factors
+    from circuitsim.plotting.sweep import grows_by_factors, panels_of
 
     fast, values = next(iter(sweep.axes.items()))
     slow = list(sweep.axes.items())[1:]
     n = sweep.shape[0]
     charts = []
-    for kind, words in QUANTITIES.items():
+    for words, names in panels_of(sweep).items():
         curves: dict[str, Any] = {}
-        for name in (name for name in sweep.columns if name[0] == kind):
+        for name in names:
             for k in range(len(sweep) // n):
                 at = ", ".join(f"{axis} = {column[k * n]:.4g}" for axis, column in slow)
                 curves[f"{name}, {at}" if at else name] = sweep.columns[name][k * n : (k + 1) * n].tolist()

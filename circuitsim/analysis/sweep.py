@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import PARAMETER, TEMPERATURE, TIME, group
+from circuitsim.analysis.sweep_axes import PARAMETER, TEMPERATURE, TIME, Combinations
 from circuitsim.analysis.sweep_points import Block, Job, Rows, Solved, blocks, decoded, encoded, solve_block
 from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
@@ -88,33 +87,24 @@ def sweep(
     [0.0, 0.0, 2.0]
     """
     circuit = circuit_of(source)
-    groups = [group(names, values, source) for names, values in vary.items()]
-    axes = [axis for group in groups for axis in group]
-    twice = [axis.label for k, axis in enumerate(axes) if axis.label in [a.label for a in axes[:k]]]
-    if twice:
-        raise UsageError(f"{twice[0]} is varied twice")
-    shape = tuple(len(group[0].values) for group in groups)
+    grid = Combinations.of(vary, source)
+    axes, points = grid.axes, grid.points
     probes = _probes(columns, source)
-    points = math.prod(shape)
-    if not axes or not points:
-        raise UsageError("a sweep needs at least one name to vary and one value")
     if points > MAX_POINTS or points * len(probes) > MAX_VALUES:
         raise UsageError(
             f"the sweep has {points:,} points of {len(probes):,} columns; at most {MAX_POINTS:,} points and "
             f"{MAX_VALUES:,} values fit: take larger steps or fewer columns"
         )
-    grids = np.meshgrid(*(np.arange(n) for n in reversed(shape)), indexing="ij")
-    rows = [grid.ravel() for grid in reversed(grids)]
-    varied = [axis.values[rows[k]] for k, group in enumerate(groups) for axis in group]
+    varied = grid.varied()
     bare = tuple(axis._replace(values=axis.values[:0]) for axis in axes)
     job = Job(source, bare, tuple(probes), solver, tolerance)
-    table, failures, warnings = _solved(job, np.array(varied), progress, (workers, executor), checkpoint)
+    table, failures, warnings = _solved(job, varied, progress, (workers, executor), checkpoint)
     return Sweep(
         circuit.title,
         {axis.label: values for axis, values in zip(axes, varied)},
         {str(probe): table[k] for k, probe in enumerate(probes)},
         {axis.label: axis.unit for axis in axes} | {str(probe): probe.unit for probe in probes},
-        failures, warnings, shape,
+        failures, warnings, grid.shape,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,6 +49,45 @@ class Axis(NamedTuple):
     sort: Sort
     values: np.ndarray
     grid: Grid | None = None
+
+
+class Combinations(NamedTuple):
+    """All combinations of varied values: groups of axes that vary together, the first running fastest."""
+
+    groups: list[list[Axis]]
+
+    @classmethod
+    def of(cls, vary: Mapping[str | tuple[str, ...], Sequence[Any]], source: Circuit | Deck) -> Combinations:
+        """Those of names and values, as `circuitsim.sweep` takes them."""
+        found = cls([group(names, values, source) for names, values in vary.items()])
+        labels = [axis.label for axis in found.axes]
+        twice = [label for k, label in enumerate(labels) if label in labels[:k]]
+        if twice:
+            raise UsageError(f"{twice[0]} is varied twice")
+        if not labels or not found.points:
+            raise UsageError("a sweep needs at least one name to vary and one value")
+        return found
+
+    @property
+    def axes(self) -> list[Axis]:
+        """All axes."""
+        return [axis for group in self.groups for axis in group]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each group."""
+        return tuple(len(group[0].values) for group in self.groups)
+
+    @property
+    def points(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    def varied(self) -> np.ndarray:
+        """The values (axes, points)."""
+        grids = np.meshgrid(*(np.arange(n) for n in reversed(self.shape)), indexing="ij")
+        rows = [grid.ravel() for grid in reversed(grids)]
+        return np.array([axis.values[rows[k]] for k, group in enumerate(self.groups) for axis in group])
 
 
 def group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit | Deck) -> list[Axis]:
@@ -132,11 +172,14 @@ def elaborated(
     """The circuit of a deck with these parameters and this temperature, and the sources that follow others."""
     if isinstance(source, Circuit):
         return source, None
+    return source.elaborate_with_sources(*of_deck(axes, setting))
+
+
+def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, float], float | None]:
+    """The deck's parameters and its temperature, °C (None: its own), among varied values."""
     chosen = list(zip(axes, setting))
     temperature = next((value for axis, value in chosen if axis.sort is Sort.TEMPERATURE), None)
-    own = {axis.name: value for axis, value in chosen if axis.sort is Sort.PARAMETER}
-    circuit, following = source.elaborate_with_sources(own, temperature)
-    return circuit, following
+    return {axis.name: value for axis, value in chosen if axis.sort is Sort.PARAMETER}, temperature
 
 
 def values_at(axes: Sequence[Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
@@ -153,4 +196,4 @@ def values_at(axes: Sequence[Axis], values: Sequence[float], following: Followin
     return given | following.values(given)
 
 
-__all__ = ["PARAMETER", "TEMPERATURE", "TIME", "Axis", "Sort", "elaborated", "group", "values_at"]
+__all__ = ["PARAMETER", "TEMPERATURE", "TIME", "Axis", "Combinations", "Sort", "elaborated", "of_deck", "values_at"]

@@ -48,9 +48,14 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran" and not acts_over_time(w))
+    report_over_time(deck)
     columns = args.columns or printed(deck, OVER_TIME)
     return deck, parse_probes(columns, deck.circuit) if columns else [*all_probes(deck.circuit)]
+
+
+def report_over_time(deck: Deck) -> None:
+    """Print the warnings and notes of a deck that hold over time."""
+    report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran" and not acts_over_time(w))
 
 
 def acts_over_time(note: Problem) -> bool:

@@ -23,8 +23,8 @@ Vary = dict[str | tuple[str, ...], Sequence[Any]]
 Card = TypeVar("Card", "DcSweep", "Transient")
 
 EPILOG = """\
-Without --vary the sweep is the deck's: .dc, or .tran of a circuit without capacitors and inductors (a sweep over
-time), inside .step cards and a .temp with several values. With --vary the deck's analyses are ignored.
+Without --vary the sweep is the deck's: .dc or .tran, inside .step cards and a .temp with several values. With --vary
+the deck's analyses are ignored, and each point is an operating point (waveforms: circuitsim tran --vary).
 Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
 
 columns: those of --columns, else those of the deck's .print, .plot or .save for this analysis, else all v(node) and
@@ -53,10 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sweep``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument(
-        "--vary", metavar="NAME=RANGE", action="append", default=[],
-        help="an element, a parameter, temp (°C) or time (s), and start:stop:step or a list a,b,c (repeatable)",
-    )  # fmt: skip
+    add_vary(parser, "an element, a parameter, temp (°C) or time (s)")
     parser.add_argument(
         "--columns", metavar="LIST", action=Listed,
         help="what to show: v(node), v(a,b), i(element), p(element), {expression}",
@@ -69,6 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="also plot the columns (.png, .svg or .pdf)")
 
 
+def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--vary`` to a command."""
+    parser.add_argument(
+        "--vary", metavar="NAME=RANGE", action="append", default=[],
+        help=f"{what}, and start:stop:step or a list a,b,c (repeatable)",
+    )  # fmt: skip
+
+
 def run(args: argparse.Namespace) -> int:
     """Solve all points and print them as rows."""
     from circuitsim.analysis import sweep
@@ -78,10 +83,10 @@ def run(args: argparse.Namespace) -> int:
         from circuitsim.cli.drawing import check_drawing
 
         check_drawing(args.plot, [args.deck], args.output)
-    vary: Vary = dict(_named(text) for text in args.vary)
-    if len(vary) < len(args.vary):
-        raise UsageError("--vary names one thing twice; give it one range or one list")
+    vary = varied(args.vary)
     deck = read(args)
+    if not vary and runs_over_time(deck):
+        return _over_time(args, deck)
     report([*deck.problems, *deck.notes])
     line = LateProgress("sweep")
     try:
@@ -94,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         line.close()
     report(w for w in found.warnings if w not in deck.problems and w not in deck.notes)
-    deliver(_formatted(found, args.format), args.output)
+    deliver(formatted(found, args.format), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_sweep
 
@@ -104,12 +109,42 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def runs_over_time(deck: Deck) -> bool:
+    """Whether the deck's sweep is its ``.tran`` card, of a circuit that stores energy."""
+    from circuitsim.netlist.deck import DcSweep, Transient
+    from circuitsim.netlist.transient import memory
+
+    sweeps = [card for card in deck.analyses if isinstance(card, DcSweep)]
+    cards = [card for card in deck.analyses if isinstance(card, Transient)]
+    return len(cards) == 1 and not sweeps and bool(memory(deck.circuit))
+
+
+def _over_time(args: argparse.Namespace, deck: Deck) -> int:
+    """The deck's ``.tran``, inside its ``.step`` cards."""
+    from circuitsim.cli.over_time import report_over_time
+    from circuitsim.cli.stepped import Shown, run_all
+
+    report_over_time(deck)
+    if args.solver != "auto" or args.checkpoint:
+        option = "--checkpoint" if args.checkpoint else "--solver"
+        raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
+    return run_all(args, deck, steps_of(deck), Shown(args.columns or printed(deck, OVER_TIME)))
+
+
 def _failed(found: Sweep) -> ConvergenceError:
     first = found.failures[0]
     at = ", ".join(f"{name}={values[first.row]:g}" for name, values in found.axes.items())
     return ConvergenceError(
         f"{len(found.failures)} of {len(found)} points have no operating point; the first, at {at}: {first.error}"
     )
+
+
+def varied(texts: Sequence[str]) -> Vary:
+    """What ``--vary`` options vary."""
+    vary: Vary = dict(_named(text) for text in texts)
+    if len(vary) < len(texts):
+        raise UsageError("--vary names one thing twice; give it one range or one list")
+    return vary
 
 
 def _named(text: str) -> tuple[str, tuple[float, ...]]:
@@ -149,7 +184,7 @@ def _values(text: str) -> tuple[float, ...]:
 
 def asked_of(deck: Deck) -> Vary:
     """What the deck's own ``.dc``, ``.tran`` and ``.step`` vary; ``.dc`` or else ``.tran`` runs inside ``.step``."""
-    from circuitsim.netlist.deck import DcSweep, Step, Temperature, Transient
+    from circuitsim.netlist.deck import DcSweep, Transient
 
     dc = _only([analysis for analysis in deck.analyses if isinstance(analysis, DcSweep)], ".dc")
     tran = _only([analysis for analysis in deck.analyses if isinstance(analysis, Transient)], ".tran")
@@ -159,12 +194,20 @@ def asked_of(deck: Deck) -> Vary:
     asked: Vary = dict(_varied(r) for analysis in dc for r in analysis.sweeps)
     if tran and not dc:
         asked[TIME] = _times(deck, tran[0])
-    steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
-    steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    steps = steps_of(deck)
     if not asked and not steps:
         raise UsageError("the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary "
                          "V1=0:5:0.1")  # fmt: skip
-    return asked | dict(steps)
+    return asked | steps
+
+
+def steps_of(deck: Deck) -> Vary:
+    """What the deck's ``.step`` cards vary, and a ``.temp`` of several values."""
+    from circuitsim.netlist.deck import Step, Temperature
+
+    steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
+    steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    return dict(steps)
 
 
 def _only(found: list[Card], word: str) -> list[Card]:
@@ -176,13 +219,9 @@ def _only(found: list[Card], word: str) -> list[Card]:
 
 
 def _times(deck: Deck, card: Transient) -> OutputTimes:
-    """The times of ``.tran``, where the circuit has no memory."""
-    from circuitsim.netlist.transient import memory, output_times
+    """The times of ``.tran``."""
+    from circuitsim.netlist.transient import output_times
 
-    stores = memory(deck.circuit)
-    if stores:
-        raise UsageError(f".tran (line {card.location.line}): {stores[0]} stores energy, circuitsim tran runs it; "
-                         "circuitsim solve finds the operating point, --vary sweeps a value")  # fmt: skip
     return output_times(card, deck.following.waves.values())
 
 
@@ -218,7 +257,8 @@ def as_raw(found: Sweep) -> str:
     return swept(found.title, ((name, found.units.get(name, ""), v.tolist()) for name, v in columns.items()))
 
 
-def _formatted(found: Sweep, form: str) -> str:
+def formatted(found: Sweep, form: str) -> str:
+    """A sweep as ``csv``, ``table``, ``json`` or ``raw``."""
     if form == "json":
         from circuitsim.formats.strict_json import dumps
 

@@ -10,6 +10,9 @@ from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
+from circuitsim.cli.stepped import Shown, run_all
+from circuitsim.cli.sweep import add_vary, steps_of, varied
+from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
 
 EPILOG = """\
@@ -25,6 +28,9 @@ one), --initial states them on the command line. .ic holds nodes and inductors a
 The deck's .meas tran cards are measured too; --measure adds to them and shows them in place of waveforms. Ctrl-C ends
 the run and shows what is done; so does an error after time 0, with its exit code (in Python: its partial_result).
 
+--vary and the deck's .step cards run it at several values: a row for each time of each run, the values behind the time;
+with --measure a row a run.
+
 columns: those of --columns, else those of the deck's .print tran or .save, else all v(node) and i(element).
 
 examples:
@@ -34,6 +40,7 @@ examples:
   circuitsim tran my.cir --format raw --output my.raw        for ngspice's load, or spicelib's RawRead
   circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m' --measure 'top MAX i(L1)'
   circuitsim tran netlists/clipper-1n4148.cir --accuracy 1e-6 --plot clipper.png
+  circuitsim tran netlists/boost-converter.cir --vary C1=5u:20u:5u --measure 'ripple PP v(out) FROM=3m' --plot a.png
   circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table
 """
 
@@ -48,8 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--initial", metavar="NAME=VALUE", action="append", default=[],
         help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
     )  # fmt: skip
+    add_vary(parser, "in place of the deck's .step: an element, a parameter or temp (°C)")
     add_method(parser)
     add_shown(parser)
+    add_workers(parser, "this one")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,7 +67,14 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.time_domain.deck import requested, run_deck
 
     deck, probes = read_shown(args)
+    vary = varied(args.vary) or steps_of(deck)
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
+    if vary:
+        shown = Shown(" ".join(map(str, probes)), args.events, args.measure)
+        return run_all(
+            args, deck, vary, shown, step=step, stop=stop, initial=initial_values(args.initial), method=args.method,
+            accuracy=args.accuracy,
+        )  # fmt: skip
     line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
     with Interrupt() as interrupt:
         try:

@@ -319,13 +319,21 @@ class Deck:
         elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
         return elaborate(parameters or {}, temperature, False)
 
-    def all_controlled(self) -> tuple[Circuit, FollowingSources]:
+    def all_controlled(
+        self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
+    ) -> tuple[Circuit, FollowingSources]:
         """The circuit with affine formulas as controlled sources, also where sources fix their controls: for analyses
-        in which these move. Formulas that are not affine stay in the sources' ``formulas``."""
-        if not self.following.formulas:
+        in which these move. Formulas that are not affine stay in the sources' ``formulas``.
+
+        Parameters
+        ----------
+        parameters, temperature
+            See `elaborate`.
+        """
+        if not (self.following.formulas or parameters or temperature is not None):
             return self.circuit, self.following
         elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
-        return elaborate({}, None, True)
+        return elaborate(parameters or {}, temperature, True)
 
     def where_change(self, names: Collection[str] | None) -> tuple[Circuit, FollowingSources]:
         """The circuit for an analysis that changes the values of elements: sources by a formula that read these are

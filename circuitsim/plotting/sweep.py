@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis import Sweep
 
-QUANTITIES = {"v": ("potential", "V"), "i": ("current", "A"), "p": ("power", "W")}
-"""Names and units of columns by their first letter."""
+QUANTITIES = {"V": "potential", "A": "current", "W": "power"}
+"""Names of what has these units; expressions and measurements have panels of their own."""
 
 CURVES = 200
 """Largest number of curves in a panel; a note counts the omitted ones."""
@@ -24,13 +24,12 @@ CURVES = 200
 
 def plot_sweep(sweep: Sweep) -> Figure:
     """One panel a quantity, one curve a column and a combination of the slower values."""
-    panels = {kind: [name for name in sweep.columns if name[0] == kind] for kind in QUANTITIES}
-    panels = {kind: names for kind, names in panels.items() if names}
+    panels = panels_of(sweep)
     figure = new_figure(7.5, 1.0 + 3.2 * len(panels))
     for k, (kind, names) in enumerate(panels.items()):
         axes = figure.add_subplot(len(panels), 1, k + 1)
         _panel(axes, sweep, names)
-        measured(axes.yaxis, *QUANTITIES[kind])
+        measured(axes.yaxis, *kind)
         if k == 0:
             title(axes, sweep.title)
     fast = next(iter(sweep.axes))
@@ -38,6 +37,15 @@ def plot_sweep(sweep: Sweep) -> Figure:
         measured(axes.xaxis, fast if axes is figure.axes[-1] else "", sweep.units[fast])
     figure.tight_layout()
     return figure
+
+
+def panels_of(sweep: Sweep) -> dict[tuple[str, str], list[str]]:
+    """The columns of each panel by its name and unit."""
+    panels: dict[tuple[str, str], list[str]] = {(quantity, unit): [] for unit, quantity in QUANTITIES.items()}
+    for name in sweep.columns:
+        unit = sweep.units[name]
+        panels.setdefault((QUANTITIES.get(unit, name), unit), []).append(name)
+    return {kind: names for kind, names in panels.items() if names}
 
 
 def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:

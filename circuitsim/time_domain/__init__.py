@@ -14,6 +14,7 @@ from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
 from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state_periodic
+from circuitsim.time_domain.stepped import TransientSweep, transient_sweep
 from circuitsim.time_domain.waveforms import (
     Exponential,
     FrequencyModulation,
@@ -26,6 +27,7 @@ from circuitsim.time_domain.waveforms import (
 __all__ = [
     "Event", "EventTime", "EventValue", "Exponential", "FrequencyModulation", "ImplicitResult", "Integral",
     "Measurement", "Method", "PeriodicResult", "PiecewiseLinear", "Pulse", "Settling", "SettlingResult", "Shooting",
-    "Sine", "StepCircuit", "Switch", "TransientResult", "Value", "Waveform", "WaveformGradient", "measure",
-    "measure_gradient", "settling_energy", "steady_state_periodic", "transient", "waveform_gradient",
+    "Sine", "StepCircuit", "Switch", "TransientResult", "TransientSweep", "Value", "Waveform", "WaveformGradient",
+    "measure", "measure_gradient", "settling_energy", "steady_state_periodic", "transient", "transient_sweep",
+    "waveform_gradient",
 ]  # fmt: skip

@@ -55,10 +55,16 @@ def run_deck(
     UsageError
         No card and no ``stop``; sources that are formulas of the time.
     """
-    own = setting(deck, step, stop, initial)
-    circuit, following = deck.all_controlled()
+    return run_setting(setting(deck, step, stop, initial), tolerance, progress, method, accuracy)
+
+
+def run_setting(
+    own: DeckSetting, tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
+    method: Method | str | None = None, accuracy: float = ACCURACY,
+) -> TransientResult:  # fmt: skip
+    """The waveforms of what a deck says; see `run_deck`."""
     return transient(
-        circuit, own.grid.stop, own.waves, own.initial, None, tolerance, own.switches, following.couplings,
+        own.circuit, own.grid.stop, own.waves, own.initial, None, tolerance, own.switches, own.couplings,
         progress, own.begin, own.held, method, accuracy, own.grid.step,
     )  # fmt: skip
 
@@ -76,6 +82,10 @@ class DeckSetting(NamedTuple):
         As `circuitsim.time_domain.transient` takes it.
     waves, switches, held : dict
         As `circuitsim.time_domain.transient` takes them.
+    circuit : Circuit
+        With all sources that others control.
+    couplings : mapping of (str, str) to float
+        Of its inductors.
     """
 
     grid: Grid
@@ -84,17 +94,22 @@ class DeckSetting(NamedTuple):
     waves: dict[str, Waveform]
     switches: dict[str, Switch]
     held: dict[str, float]
+    circuit: Circuit
+    couplings: Mapping[tuple[str, str], float]
 
 
 def setting(
-    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None
-) -> DeckSetting:
+    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
+    elaborated: tuple[Circuit, FollowingSources] | None = None,
+) -> DeckSetting:  # fmt: skip
     """What a deck's ``.tran`` and its other cards say about a run.
 
     Parameters
     ----------
     deck, step, stop, initial
         See `run_deck`.
+    elaborated : tuple of Circuit and FollowingSources, optional
+        The deck's circuit with other values; without it `Deck.all_controlled`.
 
     Raises
     ------
@@ -108,12 +123,13 @@ def setting(
         raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
-    circuit, following = deck.all_controlled()
+    circuit, following = deck.all_controlled() if elaborated is None else elaborated
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
     waves, switches = _moving(circuit, following, grid), switches_of(circuit, following)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
-    return DeckSetting(grid, begin, None if initial is None else dict(initial), waves, switches, _held(deck))
+    start = None if initial is None else dict(initial)
+    return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings)
 
 
 def steady_deck(

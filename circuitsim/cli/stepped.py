@@ -1,0 +1,101 @@
+"""Waveforms of several runs: ``tran`` with ``--vary`` or ``.step``, ``sweep`` of a deck with ``.tran``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from circuitsim.cli.output import deliver
+from circuitsim.cli.progress import LateProgress
+from circuitsim.cli.workers import workers_of
+from circuitsim.errors import ConvergenceError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis import Sweep
+    from circuitsim.netlist.deck import Deck
+    from circuitsim.time_domain import TransientSweep
+
+
+class Shown(NamedTuple):
+    """What is shown of the runs.
+
+    Attributes
+    ----------
+    columns : str or None
+        Of the waveforms; None: all.
+    events : bool
+        Changes of diodes in place of waveforms.
+    measure : sequence of str
+        Measurements in place of waveforms; empty: waveforms, and on standard error the measurements of the deck.
+    """
+
+    columns: str | None
+    events: bool = False
+    measure: Sequence[str] = ()
+
+
+def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown: Shown, **options: Any) -> int:
+    """Run a deck through time at all combinations of varied values, and print what is asked for.
+
+    Raises
+    ------
+    ConvergenceError
+        Some run ended with an error; the others are printed.
+    """
+    from circuitsim.time_domain.deck import requested
+    from circuitsim.time_domain.stepped import transient_sweep
+
+    line, wanted = LateProgress("tran"), [*requested(deck), *shown.measure]
+    try:
+        with workers_of(args.workers, args.dask) as (workers, executor):
+            found = transient_sweep(
+                deck, vary, shown.columns, wanted, tolerance=args.tolerance, progress=line.update,
+                workers=workers or 1, executor=executor, **options,
+            )  # fmt: skip
+    finally:
+        line.close()
+    deliver(_text(found, shown, args.format), args.output)
+    if wanted and not shown.measure and not shown.events and args.format != "json":
+        _say(found.measured)
+    if args.plot:
+        from circuitsim.cli.drawing import draw_sweep
+
+        draw_sweep(found.measured if shown.measure else found.waves, args.plot)
+    failed = found.measured.failures
+    if failed:
+        raise ConvergenceError(
+            f"{len(failed)} of {len(found.measured)} runs ended with an error; the first, at "
+            f"{_place(found.measured, failed[0].row)}: {failed[0].error}"
+        )
+    return 0
+
+
+def _text(found: TransientSweep, shown: Shown, form: str) -> str:
+    """What is printed."""
+    from circuitsim.cli.sweep import formatted
+    from circuitsim.formats.strict_json import dumps
+    from circuitsim.formats.table import table_text
+
+    if shown.events:
+        return table_text(found.events, form, {})
+    chosen = found.measured if shown.measure else found.waves
+    if form == "json" and not shown.measure and found.measured.columns:
+        return dumps(chosen.to_dict() | {"measurements": found.measured.to_dict()["columns"]})
+    return formatted(chosen, form)
+
+
+def _say(measured: Sweep) -> None:
+    """The deck's measurements, a line a run, on standard error."""
+    failed = {failure.row for failure in measured.failures}
+    for row in range(len(measured)):
+        values = ((name, float(column[row])) for name, column in measured.columns.items())
+        said = ", ".join(f"{name} = {'failed' if value != value else f'{value:g}'}" for name, value in values)
+        if row not in failed:
+            print(f"measured at {_place(measured, row)}: {said}", file=sys.stderr)
+
+
+def _place(runs: Sweep, row: int) -> str:
+    """The values of a run."""
+    return ", ".join(f"{name}={values[row]:g}" for name, values in runs.axes.items()) or "the deck's values"

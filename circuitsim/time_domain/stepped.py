@@ -1,0 +1,250 @@
+"""Waveforms of a deck at several values of its elements and parameters: ``.tran`` inside ``.step``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
+from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, of_deck
+from circuitsim.analysis.sweep_result import Failure, Sweep
+from circuitsim.certificate import TOLERANCE
+from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
+from circuitsim.executors import executor_of, in_order
+from circuitsim.formats.table import Table
+from circuitsim.time_domain.deck import DeckSetting, requested, run_setting, setting
+from circuitsim.time_domain.measure import measure_all
+from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.run import ACCURACY, Method, output_times
+from circuitsim.time_domain.table import events_table, waveform_table
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from circuitsim.netlist.deck import Deck
+
+MAX_RUNS = 100_000
+MAX_VALUES = 50_000_000
+"""Output times × columns × runs that a result may hold (400 MB)."""
+TIME = "time"
+
+
+class TransientSweep(NamedTuple):
+    """Waveforms of several runs.
+
+    Attributes
+    ----------
+    waves : Sweep
+        A row for each output time of each run: ``time``, s, runs fastest, then the varied values; nan from the time on
+        at which a run ended with an error.
+    measured : Sweep
+        A row a run: the varied values and the measurements; nan where one failed. Without varied values one row.
+    events : Table
+        Changes of diodes and switches, behind the values of their run.
+    """
+
+    waves: Sweep
+    measured: Sweep
+    events: Table
+
+
+class Job(NamedTuple):
+    """What all runs have in common."""
+
+    deck: Deck
+    axes: tuple[Axis, ...]
+    probes: tuple[Probe | Formula, ...]
+    wanted: tuple[str, ...]
+    step: float | None
+    stop: float | None
+    initial: Mapping[str, float] | None
+    tolerance: float
+    method: Method | str | None
+    accuracy: float
+
+
+class Task(NamedTuple):
+    """A run: its values of the axes."""
+
+    job: Job
+    values: tuple[float, ...]
+
+
+class Run(NamedTuple):
+    """What is kept of a run: columns (n_columns, n_times), measurements, events, its error."""
+
+    columns: np.ndarray
+    measured: dict[str, float | None]
+    events: Table | None
+    error: CircuitError | None
+
+
+def transient_sweep(
+    deck: Deck, vary: Mapping[str | tuple[str, ...], Sequence[Any]], columns: str | Sequence[str] | None = None,
+    measurements: Sequence[str] | None = None, step: float | None = None, stop: float | None = None,
+    initial: Mapping[str, float] | None = None, tolerance: float = TOLERANCE, method: Method | str | None = None,
+    accuracy: float = ACCURACY, progress: Callable[[float, int], None] | None = None, workers: int | None = 1,
+    executor: Executor | None = None,
+) -> TransientSweep:  # fmt: skip
+    """The waveforms of a deck at all combinations of varied values.
+
+    Parameters
+    ----------
+    deck : Deck
+    vary : dict of str to sequence of float
+        As for `circuitsim.sweep`, without ``time``: elements, device parameters, the deck's parameters and its
+        temperature. The first runs fastest. Empty: one run.
+    columns : str or sequence of str, optional
+        What to keep: ``"v(out) i(R1)"``; all node potentials and currents without it.
+    measurements : sequence of str, optional
+        As `circuitsim.time_domain.measure` takes them; those of the deck without it.
+    step, stop, initial, tolerance, method, accuracy
+        See `circuitsim.time_domain.deck.run_deck`.
+    progress : callable, optional
+        Called with the runs done and the runs in all.
+    workers, executor
+        See `circuitsim.sweep`.
+
+    Returns
+    -------
+    TransientSweep
+        Runs that end with an error are marked with its status; their rows before it are kept.
+
+    Raises
+    ------
+    UsageError, TopologyError
+        Unknown names, values out of range, a varied source with a waveform, too many values.
+
+    Examples
+    --------
+    >>> from circuitsim.netlist import read_deck_text
+    >>> from circuitsim.time_domain import transient_sweep
+    >>> deck = read_deck_text('''charging
+    ... V1 in 0 5
+    ... R1 in out {r}
+    ... C1 out 0 1u ic=0
+    ... .param r=1k
+    ... .tran 10u 10m uic
+    ... .meas tran half WHEN v(out)=2.5
+    ... ''')
+    >>> found = transient_sweep(deck, {"r": [1e3, 2e3]}, "v(out)")
+    >>> (1e3 * found.measured["half"]).round(6).tolist()  # R C ln 2, ms
+    [0.693147, 1.386294]
+    """
+    grid = Combinations.of(vary, deck) if vary else None
+    axes = grid.axes if grid else []
+    if any(axis.sort is Sort.TIME for axis in axes):
+        raise UsageError("the time is not varied over runs: --step and --stop state the output times")
+    for axis in axes:
+        _check(deck, axis)
+    text = columns if columns is None or isinstance(columns, str) else " ".join(columns)
+    probes = [*all_probes(deck.circuit)] if text is None else parse_probes(text, deck.circuit)
+    own, runs = setting(deck, step, stop, initial), grid.points if grid else 1
+    times = output_times(own.begin, own.grid.stop, None, own.grid.step)
+    if runs > MAX_RUNS or runs * times.size * max(len(probes), 1) > MAX_VALUES:
+        raise UsageError(
+            f"{runs:,} runs of {times.size:,} output times and {len(probes):,} columns: at most {MAX_RUNS:,} runs and "
+            f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
+        )
+    wanted = tuple(requested(deck) if measurements is None else measurements)
+    job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
+    varied = grid.varied() if grid else np.zeros((0, 1))
+    done: list[Run] = []
+    with executor_of(workers, executor) as (pool, count):
+        for run in in_order(pool, count, solve_task, (Task(job, tuple(values)) for values in varied.T.tolist())):
+            done.append(run)
+            if progress is not None:
+                progress(len(done), runs)
+    shape = grid.shape if grid else ()
+    return TransientSweep(
+        _waves(job, done, varied, times, shape), _measured(job, done, varied, shape), _events(job, done, varied)
+    )
+
+
+def _check(deck: Deck, axis: Axis) -> None:
+    """Refuse a source with a waveform and a switch, whose values over time are not the one that would vary."""
+    if axis.sort is not Sort.VALUE or axis.name not in deck.circuit:
+        return
+    place = deck.circuit.element_index(axis.name)
+    for kind, known in (("a source with a waveform", deck.following.waves), ("a switch", deck.following.switches)):
+        if place in known:
+            raise UsageError(f"{axis.name} is {kind}: write one of its numbers as a parameter, {{x}}, and vary x")
+
+
+def solve_task(task: Task) -> Run:
+    """The waveforms of one run, in any process."""
+    job = task.job
+    own, names = _setting(task)
+    found: object
+    error: CircuitError | None = None
+    try:
+        found = run_setting(own, job.tolerance, None, job.method, job.accuracy)
+    except (NoSteadyStateError, ConvergenceError) as failed:
+        found, error, failed.partial_result = failed.partial_result, failed, None
+    if not isinstance(found, TransientResult):
+        return Run(np.zeros((len(job.probes), 0)), {}, None, error)
+    columns = waveform_table(found, job.probes, names).columns[1:]
+    if error is not None:
+        columns, measured = tuple(column[:-1] for column in columns), dict[str, float | None]()
+    else:
+        measured = measure_all(found, job.wanted, names)
+    return Run(np.array(columns), measured, events_table(found), error)
+
+
+def _setting(task: Task) -> tuple[DeckSetting, Mapping[str, float]]:
+    """What the deck says about a run, and the names that expressions read there."""
+    job = task.job
+    circuit, following = job.deck.all_controlled(*of_deck(job.axes, task.values))
+    given = {axis.name: value for axis, value in zip(job.axes, task.values) if axis.sort is Sort.VALUE}
+    if given:
+        circuit = circuit.with_values(following.of_cards(given))
+    names = {name.lower(): value for name, value in following.names().items()}
+    return setting(job.deck, job.step, job.stop, job.initial, (circuit, following)), names
+
+
+def _waves(job: Job, runs: Sequence[Run], varied: np.ndarray, times: np.ndarray, shape: tuple[int, ...]) -> Sweep:
+    """The rows of all runs."""
+    n = times.size
+    table = np.full((len(job.probes), len(runs) * n), np.nan)
+    failures: list[Failure] = []
+    for k, run in enumerate(runs):
+        many = run.columns.shape[1]
+        table[:, k * n : k * n + many] = run.columns
+        if run.error is not None:
+            failures += [Failure(k * n + row, run.error) for row in range(many, n)]
+    axes = {TIME: np.tile(times, len(runs))} | {
+        axis.label: np.repeat(values, n) for axis, values in zip(job.axes, varied)
+    }
+    return Sweep(
+        job.deck.title, axes, {str(probe): table[k] for k, probe in enumerate(job.probes)},
+        {TIME: "s"} | _units(job) | {str(probe): probe.unit for probe in job.probes}, failures, [], (n, *shape),
+    )  # fmt: skip
+
+
+def _measured(job: Job, runs: Sequence[Run], varied: np.ndarray, shape: tuple[int, ...]) -> Sweep:
+    """The measurements of all runs."""
+    names = list(dict.fromkeys(name for run in runs for name in run.measured))
+    values = {
+        name: np.array([np.nan if (found := run.measured.get(name)) is None else found for run in runs])
+        for name in names
+    }
+    failures = [Failure(k, run.error) for k, run in enumerate(runs) if run.error is not None]
+    axes = {axis.label: column for axis, column in zip(job.axes, varied)}
+    return Sweep(job.deck.title, axes, values, _units(job) | dict.fromkeys(names, ""), failures, [], shape)
+
+
+def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
+    """The events of all runs."""
+    empty = Table(("time", "error", "changed", "energy_lost"), ("s", "s", "", "J"), ([], [], [], []))
+    tables = [empty if run.events is None else run.events for run in runs]
+    many = [len(table.columns[0]) for table in tables]
+    axes = [[value for value, n in zip(values.tolist(), many) for _ in range(n)] for values in varied]
+    columns = [[cell for table in tables for cell in table.columns[k]] for k in range(len(empty.header))]
+    labels, units = tuple(axis.label for axis in job.axes), tuple(axis.unit for axis in job.axes)
+    return Table((*labels, *empty.header), (*units, *empty.units), (*axes, *columns))
+
+
+def _units(job: Job) -> dict[str, str]:
+    return {axis.label: axis.unit for axis in job.axes}
