@@ -9,28 +9,25 @@ from functools import cached_property
 import numpy as np
 
 from circuitsim.analysis.branch_warnings import jump, listed, same_point, several, some
+from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.controlled.block_plan import BlockPlan, block_plan, swept
-from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks, port_values
+from circuitsim.controlled.block_plan import swept
+from circuitsim.controlled.blocks import Block, port_values
 from circuitsim.controlled.certificate import certify_controlled
-from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
-from circuitsim.controlled.equations import Equations, equations, least_conductance, of_resistances, right_side
+from circuitsim.controlled.equations import Equations, least_conductance, right_side
 from circuitsim.controlled.law_arrays import LawArrays, demanded_of_currents, law_arrays
-from circuitsim.controlled.linear import FINE, Factor, Pair, Pattern
+from circuitsim.controlled.linear import FINE, Pair
 from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
-
-KEPT = 8
-"""Factors that are kept, one for each set of conducting diodes."""
 
 COARSE = 2.0**-70
 """Share of every unknown to which it is refined where that suffices for the certificate."""
@@ -40,100 +37,6 @@ NOISE = 2.0**-80
 
 CHANGES = 8
 """Most changes of the diodes' states after refinement."""
-
-
-class _System:
-    """Equations and blocks of a circuit, for one set of values other than those of sources."""
-
-    def __init__(
-        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, before: _System | None = None
-    ) -> None:  # fmt: skip
-        self.circuit, self.arrays, self.laws = circuit, arrays, laws
-        known = None if before is None else of_resistances(before.eq, arrays, before.arrays.value, laws)
-        self.eq: Equations = equations(arrays, circuit.laws) if known is None else known
-        self.pattern: Pattern = Pattern(self.eq) if before is None or known is None else before.pattern.of(known)
-        self.factors: dict[tuple[bytes, bool], Factor] = {}
-
-    @cached_property
-    def raw(self) -> list[RawBlock]:
-        """Equations, unknowns and diodes of the blocks, each behind those that it depends on."""
-        try:
-            return blocks(self.eq, self.pattern)
-        except StructureError as error:
-            raise self.singular(error.rows) from None
-
-    @cached_property
-    def order(self) -> list[Block]:
-        """The blocks, ready for the search."""
-        loaded, made = self.pattern.matrix(None), []
-        for rows, columns, diodes in self.raw:
-            try:
-                made.append(Block(rows, columns, loaded, self.eq, diodes))
-            except ArithmeticError:
-                raise self.singular(rows) from None
-        return made
-
-    @cached_property
-    def dense(self) -> DenseBlocks | None:
-        """The blocks as dense systems: all, or only those with diodes where others are too large."""
-        terms = self.pattern.terms(None)
-        every = dense_blocks(self.eq, terms, self.raw, every=True)
-        return dense_blocks(self.eq, terms, self.raw, every=False) if every is None else every
-
-    @cached_property
-    def regular(self) -> bool:
-        """Whether it is proven that there is one operating point, whatever the sources are."""
-        return all_regular(self.eq, self.pattern.terms(None), self.raw, self.dense)
-
-    @cached_property
-    def plan(self) -> BlockPlan | None:
-        """What kernels solve block by block; None where that does not suit."""
-        try:
-            if not self.regular or self.dense is None or (self.dense.inverse_at < 0).any():
-                return None
-        except NoOperatingPointError:
-            return None  # sections may name the reason
-        return block_plan(self.eq, self.pattern.terms(None), self.raw, self.dense)
-
-    def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
-        """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""
-        key = b"" if conducting is None else conducting.tobytes(), quick
-        if key not in self.factors:
-            if len(self.factors) >= KEPT:
-                self.factors.pop(next(iter(self.factors)))
-            self.factors[key] = Factor(self.pattern.terms(conducting), quick)
-        return self.factors[key]
-
-    def singular(self, rows: np.ndarray) -> NoOperatingPointError:
-        """The error of equations without a unique solution, whatever the diodes do."""
-        elements, nodes = self.members(rows, rows[:0])
-        return NoOperatingPointError(
-            f"the equations of {listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
-            "sources, an input without feedback, a loop gain of exactly one): check the controls, or add a resistance",
-            elements, nodes,
-        )  # fmt: skip
-
-    def given(self, block: Block) -> str:
-        """The potentials and currents that a block takes from others, listed."""
-        outside = np.setdiff1d(self.pattern.matrix(None)[block.rows].indices, block.columns)
-        n, own = self.arrays.n_nodes, {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
-        names = [
-            f"v({self.circuit.node_names[u + 1]})" if u < n - 1 else f"i({self.circuit.names[own[u]]})"
-            for u in outside.tolist() if u < n - 1 or u in own
-        ]  # fmt: skip
-        return some(names)
-
-    def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
-        """Elements and nodes of some equations and unknowns."""
-        n = self.arrays.n_nodes
-        _, first, second, _, _ = self.arrays
-        own = {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
-        inside = {int(u) + 1 for u in columns if u < n - 1}
-        elements = {own[int(r)] for r in (*rows, *columns) if r >= n - 1}
-        resistors = np.flatnonzero((self.arrays.kind == RESISTOR) | (self.arrays.kind == CURRENT)).tolist()
-        elements |= {k for k in resistors if inside & {int(first[k]), int(second[k])}}
-        nodes = sorted(inside | {int(r) + 1 for r in rows if r < n - 1})
-        return [self.circuit.names[k] for k in sorted(elements)], [self.circuit.node_names[k] for k in nodes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +53,7 @@ class PreparedControlled:
 
     circuit: Circuit
     tolerance: float
-    _known: dict[bytes, _System] = field(default_factory=dict)
+    _known: dict[bytes, ControlledSystem] = field(default_factory=dict)
 
     def solve(
         self,
@@ -232,13 +135,13 @@ class PreparedControlled:
             return self.circuit.with_values(values)
         return self.circuit.with_column(self.circuit.column(values))
 
-    def system(self, arrays: CircuitArrays) -> _System:
+    def system(self, arrays: CircuitArrays) -> ControlledSystem:
         """Equations for these values; those of the last ones serve again where only sources changed."""
         source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
         key = np.where(source, 0.0, arrays.value).tobytes()
         if key not in self._known:
             before = self._known.popitem()[1] if self._known else None
-            self._known[key] = _System(self.circuit, arrays, self.laws, before)
+            self._known[key] = ControlledSystem(self.circuit, arrays, self.laws, before)
         return self._known[key]
 
 
@@ -251,7 +154,7 @@ def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
     NoOperatingPointError
         Its equations do not determine currents and voltages.
     """
-    system = _System(circuit, circuit.arrays(), law_arrays(circuit.laws))
+    system = ControlledSystem(circuit, circuit.arrays(), law_arrays(circuit.laws))
     return all_regular(system.eq, system.pattern.terms(None), system.raw, system.dense, strict)
 
 
@@ -259,7 +162,7 @@ def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.nda
     """The circuit seen from its diodes, the resistances ρ (Ω), and the diodes' places; None where that is singular, or
     has more than ``most`` of them."""
     arrays = circuit.arrays()
-    system = _System(circuit, arrays, law_arrays(circuit.laws))
+    system = ControlledSystem(circuit, arrays, law_arrays(circuit.laws))
     eq = system.eq
     if eq.diode.size > most:
         return None
@@ -296,12 +199,12 @@ def _unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
     return x
 
 
-def _diodes(system: _System, blocks: tuple[Block, ...]) -> list[str]:
+def _diodes(system: ControlledSystem, blocks: tuple[Block, ...]) -> list[str]:
     """The names of the diodes of some blocks."""
     return [system.circuit.names[system.eq.diode[k]] for block in blocks for k in block.diodes.tolist()]
 
 
-def _none(system: _System, outcome: Outcome) -> NoOperatingPointError:
+def _none(system: ControlledSystem, outcome: Outcome) -> NoOperatingPointError:
     block = outcome.failed
     assert block is not None
     elements, nodes = system.members(block.rows, block.columns)
@@ -318,7 +221,7 @@ def _none(system: _System, outcome: Outcome) -> NoOperatingPointError:
 
 
 def _point(
-    system: _System, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float
+    system: ControlledSystem, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float
 ) -> OperatingPoint | None:
     """The refined operating point of a choice of states; None where its certificate fails."""
     conducting = choice.conducting
@@ -345,7 +248,7 @@ def _point(
 
 
 def _swept(
-    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
+    system: ControlledSystem, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
 ) -> OperatingPoint | None:
     """The operating point of a circuit that has one whatever its sources are, block by block; None where its
     certificate fails."""
@@ -365,7 +268,7 @@ def _swept(
 
 
 def _changed(
-    system: _System, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float,
+    system: ControlledSystem, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float,
     quick: bool = False,
 ) -> OperatingPoint | None:  # fmt: skip
     """An operating point, by changing all diodes in a wrong state at once; None where that does not end."""
@@ -390,7 +293,7 @@ def _changed(
     return point
 
 
-def _determined(system: _System, right: np.ndarray, choice: Choice) -> bool:
+def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> bool:
     """Whether the potentials and currents of a choice are more than an effect of rounding."""
     try:
         factor = system.factor(choice.conducting)
@@ -399,7 +302,7 @@ def _determined(system: _System, right: np.ndarray, choice: Choice) -> bool:
         return False  # singular: whether there is a solution, and where, is decided by rounding
 
 
-def _loaded(system: _System, right: np.ndarray, choice: Choice) -> Pair:
+def _loaded(system: ControlledSystem, right: np.ndarray, choice: Choice) -> Pair:
     """The solution behind loaded ports, where that for the diodes' states alone is not unique."""
     eq = system.eq
     v, i = port_values(eq, np.arange(eq.diode.size), choice.x)
@@ -410,7 +313,7 @@ def _loaded(system: _System, right: np.ndarray, choice: Choice) -> Pair:
 
 
 def _measured(
-    system: _System, circuit: Circuit, x: Pair, conducting: np.ndarray, limits: tuple[float, float]
+    system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, limits: tuple[float, float]
 ) -> OperatingPoint:
     """Potentials, currents and drops with their certificate; ``limits`` are its tolerance and the share of noise."""
     tolerance, noise = limits
@@ -455,7 +358,7 @@ def _measured(
 
 
 def _judged(
-    system: _System, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], clear: bool
+    system: ControlledSystem, circuit: Circuit, outcome: Outcome, points: list[OperatingPoint | None], clear: bool
 ) -> OperatingPoint:
     """The first certified operating point with its verdict; another one counts if rounding moves none (``clear``)."""
     good = [point for point in points if point is not None]

@@ -25,14 +25,7 @@ from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
-from circuitsim.program import (
-    QuadraticProgram,
-    Structure,
-    analyse,
-    check_bounded,
-    feasible_program,
-    quadratic_program,
-)
+from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
 if TYPE_CHECKING:

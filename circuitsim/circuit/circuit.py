@@ -1,7 +1,6 @@
 """`Circuit`: nodes and two-terminal elements (amplifiers: ground is their third), as a table of columns.
 
-A circuit only ever grows (``circuit.resistor(…)``) or is copied with other values (`Circuit.with_values`); the views
-that solvers read (`Circuit.arrays`) are immutable snapshots.
+A circuit only grows, or is copied with other values (`Circuit.with_values`); `Circuit.arrays` are immutable snapshots.
 """
 
 from __future__ import annotations

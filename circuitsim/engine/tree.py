@@ -1,9 +1,8 @@
 """Kirchhoff's laws along a rooted spanning tree, in pairs of doubles.
 
 The tree holds sources and shorts first, conducting diodes next, then resistors in ascending order of resistance. Branch
-currents outside the tree (*chords*) are free variables: tree currents follow from them by leaf elimination, so that
-Kirchhoff's current law holds to 2⁻¹⁰⁴; potentials follow from the drops along the tree. What is left to solve is
-Kirchhoff's voltage law round the fundamental loop of each chord.
+currents outside the tree (*chords*) are free variables: tree currents follow by leaf elimination, so that Kirchhoff's
+current law holds to 2⁻¹⁰⁴, potentials from the drops along the tree. What is left is the voltage law of each chord.
 """
 
 from __future__ import annotations

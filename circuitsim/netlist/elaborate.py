@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from array import array
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
-from circuitsim.circuit.names import IndexedNames, index_of
+from circuitsim.circuit.names import IndexedNames
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled_laws
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import Deviations, Distribution, Draws
+from circuitsim.netlist.element_columns import ElementColumns, Origins, bisected, extended
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
@@ -29,68 +29,6 @@ from circuitsim.netlist.source import Source
 from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import SMALLEST, exact, short
-
-
-class Origins:
-    """File and line of each element, stored as columns; ``get`` as in a dictionary."""
-
-    def __init__(self, lines: array[int], starts: list[int], files: list[str]) -> None:
-        self._lines, self._starts, self._files = lines, starts, files
-
-    def get(self, k: int) -> tuple[str, int] | None:
-        """Where element ``k`` was written."""
-        if not 0 <= k < len(self._lines):
-            return None
-        return self._files[bisect_left(self._starts, k + 1) - 1], self._lines[k]
-
-
-def bisected(places: list[int], start: int, stop: int) -> list[int]:
-    """Those of the sorted ``places`` from ``start`` to before ``stop``."""
-    return places[bisect_left(places, start) : bisect_left(places, stop)]
-
-
-def extended(column: array[Any], piece: array[Any]) -> array[Any]:
-    """``column`` with ``piece`` behind it; the piece itself where it is the first."""
-    if not column:
-        return piece
-    column.extend(piece)
-    return column
-
-
-class _ElementColumns:
-    """The growing circuit."""
-
-    def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
-        self.kind, self.value = array("b"), array("d")
-        self.first, self.second, self.lines = array("q"), array("q"), array("q")
-        self.names: list[str] | IndexedNames = []
-        """A list, or the table of a large deck without calls."""
-        self.devices: dict[int, Device] = {}
-        self.pending: dict[int, controlled_laws.PendingLaw] = {}
-        self.alternatives: dict[int, controlled_laws.Alternative] = {}
-        self.factors: dict[int, float] = {}
-        """Position → value over the value on the card, where they differ (``m=``, temperature)."""
-        self.starts: list[int] = []
-        self.files: list[str] = []
-        self.node_names = top.node_names.copy()
-        self.nodes = index_of(self.node_names, {"gnd": 0})
-        for name in global_names.values():
-            self.node(name)
-
-    def node(self, name: str) -> int:
-        """The node called ``name``, added if it is new (``x1.m`` written outside means the node m of x1)."""
-        key = name.lower()
-        found: int | None = self.nodes.get(key)
-        if found is None:
-            found = len(self.node_names)
-            self.node_names.append(name)
-            self.nodes[key] = found
-        return found
-
-    def own_names(self) -> list[str]:
-        """The names as a list, which grows."""
-        assert isinstance(self.names, list)
-        return self.names
 
 
 class Frame(NamedTuple):
@@ -122,7 +60,7 @@ class Elaborator:
         self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
         self.environment = Environment(None, {}, (top.parameters, top.defaults))
         self.environment.values.update(overrides)
-        self.out = _ElementColumns(top, global_names)
+        self.out = ElementColumns(top, global_names)
         self.stack: list[Frame] = []
         self.known: dict[Any, Device] = {}
         self.variants: list[int] = []

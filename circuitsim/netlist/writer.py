@@ -138,7 +138,7 @@ def text_of(
     lines += [f"* node {printable(old)} is written {new}" for old, new in changed]
     lines += [f"* {printable(old)} is written {new}" for old, new in renamed if not plainly(old, new)]
     if roles is not None:
-        from circuitsim.netlist.roles import directives
+        from circuitsim.netlist.role_directives import directives
 
         lines += directives(roles, circuit, names if timed is None else timed.names(names), nodes)
     cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}

@@ -18,8 +18,8 @@ from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
+from circuitsim.time_domain.schedule import schedule
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, WANTED, Track, Walk
-from circuitsim.time_domain.waveforms import schedule
 from circuitsim.time_domain.windows import DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
 
 JUMPS = 2

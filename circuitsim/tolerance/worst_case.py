@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 BUDGET = 4000
 """Linear systems of a search, by default."""
-
 TOGETHER = 16
 """Quantities of a task, which share one model of the circuit."""
 

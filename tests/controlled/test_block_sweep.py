@@ -10,6 +10,7 @@ import circuitsim
 import circuitsim.controlled.elements
 from circuitsim import Circuit
 from circuitsim.analysis import controlled
+from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.bench.families.amplifiers import GAIN, chain
 from circuitsim.controlled.block_plan import BlockPlan
 from circuitsim.controlled.equations import right_side
@@ -22,7 +23,7 @@ from circuitsim.errors import CircuitError
 def planned(circuit: Circuit) -> tuple[BlockPlan, np.ndarray] | None:
     """Plan and right-hand side in its order; None where there is no plan."""
     arrays, laws = circuit.arrays(), law_arrays(circuit.laws)
-    system = controlled._System(circuit, arrays, laws)
+    system = ControlledSystem(circuit, arrays, laws)
     plan = system.plan
     return None if plan is None else (plan, right_side(arrays, laws, system.eq)[plan.rows])
 

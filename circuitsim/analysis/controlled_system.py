@@ -1,0 +1,116 @@
+"""Equations, blocks and factors of a circuit with controlled sources, for one set of resistances."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from circuitsim.analysis.branch_warnings import listed, some
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import CURRENT, RESISTOR
+from circuitsim.controlled.block_plan import BlockPlan, block_plan
+from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
+from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
+from circuitsim.controlled.equations import Equations, equations, of_resistances
+from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.linear import Factor, Pattern
+from circuitsim.controlled.regular import all_regular
+from circuitsim.errors import NoOperatingPointError
+
+KEPT = 8
+"""Factors that are kept, one for each set of conducting diodes."""
+
+
+class ControlledSystem:
+    """Equations and blocks of a circuit, for one set of values other than those of sources."""
+
+    def __init__(
+        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, before: ControlledSystem | None = None
+    ) -> None:  # fmt: skip
+        self.circuit, self.arrays, self.laws = circuit, arrays, laws
+        known = None if before is None else of_resistances(before.eq, arrays, before.arrays.value, laws)
+        self.eq: Equations = equations(arrays, circuit.laws) if known is None else known
+        self.pattern: Pattern = Pattern(self.eq) if before is None or known is None else before.pattern.of(known)
+        self.factors: dict[tuple[bytes, bool], Factor] = {}
+
+    @cached_property
+    def raw(self) -> list[RawBlock]:
+        """Equations, unknowns and diodes of the blocks, each behind those that it depends on."""
+        try:
+            return blocks(self.eq, self.pattern)
+        except StructureError as error:
+            raise self.singular(error.rows) from None
+
+    @cached_property
+    def order(self) -> list[Block]:
+        """The blocks, ready for the search."""
+        loaded, made = self.pattern.matrix(None), []
+        for rows, columns, diodes in self.raw:
+            try:
+                made.append(Block(rows, columns, loaded, self.eq, diodes))
+            except ArithmeticError:
+                raise self.singular(rows) from None
+        return made
+
+    @cached_property
+    def dense(self) -> DenseBlocks | None:
+        """The blocks as dense systems: all, or only those with diodes where others are too large."""
+        terms = self.pattern.terms(None)
+        every = dense_blocks(self.eq, terms, self.raw, every=True)
+        return dense_blocks(self.eq, terms, self.raw, every=False) if every is None else every
+
+    @cached_property
+    def regular(self) -> bool:
+        """Whether it is proven that there is one operating point, whatever the sources are."""
+        return all_regular(self.eq, self.pattern.terms(None), self.raw, self.dense)
+
+    @cached_property
+    def plan(self) -> BlockPlan | None:
+        """What kernels solve block by block; None where that does not suit."""
+        try:
+            if not self.regular or self.dense is None or (self.dense.inverse_at < 0).any():
+                return None
+        except NoOperatingPointError:
+            return None  # sections may name the reason
+        return block_plan(self.eq, self.pattern.terms(None), self.raw, self.dense)
+
+    def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
+        """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""
+        key = b"" if conducting is None else conducting.tobytes(), quick
+        if key not in self.factors:
+            if len(self.factors) >= KEPT:
+                self.factors.pop(next(iter(self.factors)))
+            self.factors[key] = Factor(self.pattern.terms(conducting), quick)
+        return self.factors[key]
+
+    def singular(self, rows: np.ndarray) -> NoOperatingPointError:
+        """The error of equations without a unique solution, whatever the diodes do."""
+        elements, nodes = self.members(rows, rows[:0])
+        return NoOperatingPointError(
+            f"the equations of {listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
+            "sources, an input without feedback, a loop gain of exactly one): check the controls, or add a resistance",
+            elements, nodes,
+        )  # fmt: skip
+
+    def given(self, block: Block) -> str:
+        """The potentials and currents that a block takes from others, listed."""
+        outside = np.setdiff1d(self.pattern.matrix(None)[block.rows].indices, block.columns)
+        n, own = self.arrays.n_nodes, {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+        names = [
+            f"v({self.circuit.node_names[u + 1]})" if u < n - 1 else f"i({self.circuit.names[own[u]]})"
+            for u in outside.tolist() if u < n - 1 or u in own
+        ]  # fmt: skip
+        return some(names)
+
+    def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:
+        """Elements and nodes of some equations and unknowns."""
+        n = self.arrays.n_nodes
+        _, first, second, _, _ = self.arrays
+        own = {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
+        inside = {int(u) + 1 for u in columns if u < n - 1}
+        elements = {own[int(r)] for r in (*rows, *columns) if r >= n - 1}
+        resistors = np.flatnonzero((self.arrays.kind == RESISTOR) | (self.arrays.kind == CURRENT)).tolist()
+        elements |= {k for k in resistors if inside & {int(first[k]), int(second[k])}}
+        nodes = sorted(inside | {int(r) + 1 for r in rows if r < n - 1})
+        return [self.circuit.names[k] for k in sorted(elements)], [self.circuit.node_names[k] for k in nodes]
