@@ -16,6 +16,7 @@ from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
+from circuitsim.layered.memory import Memory, Rule
 from circuitsim.layered.tiles import Images, columns_of, pack, tiles_of, unpack
 
 
@@ -34,7 +35,7 @@ class Drive(NamedTuple):
     load: np.ndarray
 
 
-def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
+def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
     """All arrays of a network at rest, zero conductances."""
     pixels, last, n = int(layout.units[0]), layout.units.size - 1, layout.total
     low, high, mask = aligned(n, dtype), aligned(n, dtype), aligned(n, dtype)
@@ -54,7 +55,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> steps.Memory:
         "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES, "diff": samples * n, "mean": samples * n,
     }  # fmt: skip
     levels = (np.arange(256) / 255).astype(dtype)
-    return steps.Memory(
+    return Memory(
         low=low, high=high, mask=mask, levels=levels, slot=slot, where=where, pixels=nonzero, phase=phase,
         **{name: aligned(size, dtype) for name, size in sizes.items()},
     )  # fmt: skip
@@ -102,7 +103,7 @@ class Engine:
         nudges = strengths(learning.variant, learning.beta)
         lower, upper = min(nudges) < 0, max(nudges) > 0
         # Whole numbers are of another type: the kernels would be compiled again.
-        self.rule = steps.Rule(
+        self.rule = Rule(
             self.samples, learning.sweeps, learning.nudged_sweeps, float(learning.tolerance), float(learning.beta),
             lower, upper, float(architecture.input_gain),
         )  # fmt: skip
