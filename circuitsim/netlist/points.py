@@ -6,10 +6,18 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.netlist import limits
 from circuitsim.units import exact
+
+if TYPE_CHECKING:
+    import numpy as np
+
+EXACT_POWER = 22
+"""Powers of ten up to this one are doubles."""
+CLEAR = 0.4
+"""Distance from an integer up to which rounding of a product, at most a sixteenth, does not change which it is."""
 
 
 class Points(Sequence[float]):
@@ -44,11 +52,28 @@ class Points(Sequence[float]):
         inner = (round(4 * (start + k * step), digits) + 0.0 for k in range(1, self._count - 1))
         return chain((self._at(0),), inner, (self._stop,))
 
+    def array(self) -> np.ndarray:
+        """All values (n,): the same numbers at a tenth of the cost."""
+        import numpy as np
+
+        k, scale = np.arange(self._count), 10.0 ** max(self._digits, 0)
+        if not 0 <= self._digits <= EXACT_POWER or self._count < 2:
+            return np.array([*self])
+        values = 4 * (self._start / 4 + k * (self._step / 4))
+        digits = values * scale
+        # An integer over an exact power of ten is the double next to the decimal number.
+        whole = np.rint(digits)
+        found = whole / scale + 0.0
+        for j in np.flatnonzero(np.abs(digits - whole) > CLEAR).tolist():
+            found[j] = round(float(values[j]), self._digits) + 0.0
+        found[0], found[-1] = self._at(0), self._stop
+        return found
+
     def __repr__(self) -> str:
         return f"<{self._count} points from {exact(self[0])} to {exact(self[-1])}>"
 
 
-def points(start: float, stop: float, step: float) -> Sequence[float]:
+def points(start: float, stop: float, step: float) -> Points:
     """``start``, ``start + step`` … as far as ``stop``, which belongs to them where a step ends on it.
 
     Raises

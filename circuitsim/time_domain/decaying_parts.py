@@ -36,12 +36,13 @@ def stored_energy(own, value, coupling, k):
 
 
 def rooted(matrix):
-    """``matrix`` becomes L, L Lᵀ = matrix (Cholesky)."""
+    """``matrix`` becomes L, L Lᵀ = matrix (Cholesky); most of them are nearly diagonal."""
     n = matrix.shape[0]
     for j in range(n):
-        for i in range(j, n):
-            for c in range(j):
-                matrix[i, j] -= matrix[i, c] * matrix[j, c]
+        for c in range(j):
+            if matrix[j, c] != 0.0:
+                for i in range(j, n):
+                    matrix[i, j] -= matrix[i, c] * matrix[j, c]
         pivot = np.sqrt(matrix[j, j])
         for i in range(j, n):
             matrix[i, j] /= pivot
@@ -143,7 +144,8 @@ def decompose(own, flow, value, coupling, push, system, parting):
         for i in range(k):
             found = flow[flowing[e], i]
             for c in range(i):
-                found -= root[i, c] * rows[e, c]
+                if root[i, c] != 0.0:
+                    found -= root[i, c] * rows[e, c]
             rows[e, i] = found / root[i, i]
     count = rows.shape[0]
     if count > k:
@@ -156,13 +158,15 @@ def decompose(own, flow, value, coupling, push, system, parting):
     for p in range(many):
         for j in range(k):
             for i in range(j + 1):
-                parting.start[p, j] += rows[p, i] * root[j, i]
+                if root[j, i] != 0.0:
+                    parting.start[p, j] += rows[p, i] * root[j, i]
             for c in range(s):
                 force[p, c] += rows[p, j] * given[j, c]
         for i in range(k - 1, -1, -1):
             found = rows[p, i]
             for c in range(i + 1, k):
-                found -= root[c, i] * parting.shape[c, p]
+                if root[c, i] != 0.0:
+                    found -= root[c, i] * parting.shape[c, p]
             parting.shape[i, p] = found / root[i, i]
     backward(root, given)
     for p in range(many):
@@ -214,18 +218,22 @@ def through(flow, flowing, left, many, system, parting):
 def forward(root, columns):
     """``columns`` become L⁻¹ columns."""
     for i in range(root.shape[0]):
+        for c in range(i):
+            if root[i, c] != 0.0:
+                for j in range(columns.shape[1]):
+                    columns[i, j] -= root[i, c] * columns[c, j]
         for j in range(columns.shape[1]):
-            for c in range(i):
-                columns[i, j] -= root[i, c] * columns[c, j]
             columns[i, j] /= root[i, i]
 
 
 def backward(root, columns):
     """``columns`` become L⁻ᵀ columns."""
     for i in range(root.shape[0] - 1, -1, -1):
+        for c in range(i + 1, root.shape[0]):
+            if root[c, i] != 0.0:
+                for j in range(columns.shape[1]):
+                    columns[i, j] -= root[c, i] * columns[c, j]
         for j in range(columns.shape[1]):
-            for c in range(i + 1, root.shape[0]):
-                columns[i, j] -= root[c, i] * columns[c, j]
             columns[i, j] /= root[i, i]
 
 

@@ -319,10 +319,22 @@ def decay_state(decays, m, s, z, y, piece, share, later):
 
 def at_first(decays, modes, m, s, z, y, begin):
     """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
-    many, whole, n = decays.many[m], decays.whole, s + modes.size[m]
-    for b in range(begin.shape[1]):
-        begin[0, b] = first_value(whole[0, b], decays.voltage[m, b], modes.voltage[m, b], many, s, z[:n], y)
-        begin[1, b] = first_value(whole[1, b], decays.current[m, b], modes.current[m, b], many, s, z[:n], y)
+    for kind in range(2):
+        rows = decays.voltage[m] if kind == 0 else decays.current[m]
+        over = modes.voltage[m] if kind == 0 else modes.current[m]
+        # `first_value` of all branches side by side: each term of one sum waits for the term before.
+        for b in range(begin.shape[1]):
+            begin[kind, b] = 0.0
+        for j in range(s + decays.many[m]):
+            state = z[j] if j < s else y[j - s]
+            for b in range(begin.shape[1]):
+                if decays.whole[kind, b]:
+                    begin[kind, b] += rows[b, j] * state
+        for j in range(z.size):
+            if z[j] != 0.0:
+                for b in range(begin.shape[1]):
+                    if not decays.whole[kind, b]:
+                        begin[kind, b] += over[b, j] * z[j]
 
 
 def first_value(whole, row, over, many, s, z, y):

@@ -38,16 +38,18 @@ def strained(modes, m, known, loops, cuts):
     for k in range(loops.shape[0]):
         value, size = -known[0, links[k]], known[1, links[k]]
         for t in range(modes.tree[m, R]):
-            value += cut[t, k] * known[0, twigs[t]]
-            size += abs(cut[t, k]) * known[1, twigs[t]]
+            if cut[t, k] != 0.0:
+                value += cut[t, k] * known[0, twigs[t]]
+                size += abs(cut[t, k]) * known[1, twigs[t]]
         loops[k, 0] = value if abs(value) > NOISE * size else 0.0
         found |= loops[k, 0] != 0.0
     first = modes.tree[m, L]
     for t in range(cuts.shape[0]):
         value, size = -known[0, twigs[first + t]], known[1, twigs[first + t]]
         for k in range(modes.rest[m, L], links.size):
-            value -= cut[first + t, k] * known[0, links[k]]
-            size += abs(cut[first + t, k]) * known[1, links[k]]
+            if cut[first + t, k] != 0.0:
+                value -= cut[first + t, k] * known[0, links[k]]
+                size += abs(cut[first + t, k]) * known[1, links[k]]
         cuts[t, 0] = value if abs(value) > NOISE * size else 0.0
         found |= cuts[t, 0] != 0.0
     return found

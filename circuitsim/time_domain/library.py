@@ -7,7 +7,9 @@ length share them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +29,8 @@ OVERDAMPED = 0.05
 """Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
 WORK = 8
 """Products of two numbers that a mode takes, over its elements times its states."""
-ROOM = 8
-"""Room for modes at first."""
+ROOM, LEAST_ROOM = 64, 8
+"""Room for modes at first: within the half of what they may take, and at least."""
 MEMORY = 256_000_000
 """Most bytes of matrix exponentials; beyond it they are computed anew."""
 
@@ -115,7 +117,9 @@ class Library:
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
         self.of_sources = _speeds(np.linalg.eigvals(system))
-        self.modes, self.decays = self.shape.modes(ROOM, 1), self.shape.decays(ROOM)
+        each = sum(own.nbytes for own in (*self.shape.modes(1, 1), *self.shape.decays(1)))
+        room = max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each)))
+        self.modes, self.decays = self.shape.modes(room, 1), self.shape.decays(room)
         self.decays.whole[:] = whole
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series.
         self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, s + q, POINTS, s + q))
@@ -205,17 +209,19 @@ class _Shape(NamedTuple):
         """Zeros."""
         m, s, q, d, t, _ = self
         n, links = s + q, m - t
-
-        def new(*shape: int, kind: Any = float) -> np.ndarray:
-            return np.zeros((many, *shape), kind)
-
-        def whole(*shape: int) -> np.ndarray:
-            return new(*shape, kind=np.int64)
-
+        whole = _zeros(np.int64, [
+            (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
+                                         (LENGTHS,))
+        ])  # fmt: skip
+        size, place, source_many, twigs, links_of, tree, rest, window = whole
+        window[:] = -1
+        system, radius, longest, voltage, current, slack, storing, sources, source_checks, cut = _zeros(float, [
+            (many, *shape) for shape in ((n, n), (), (), (m, n), (m, n), (d, n), (q, n), (d, s), (checks, s),
+                                         (t, links))
+        ])  # fmt: skip
         return Modes(
-            new(d, kind=bool), whole(), whole(q), new(n, n), new(), new(), new(m, n), new(m, n), new(d, n), new(q, n),
-            new(d, s), new(checks, s), whole(), whole(t), whole(links), new(t, links), whole(FIRST_ROLE.size),
-            whole(FIRST_ROLE.size), whole(LENGTHS) - 1,
+            np.zeros((many, d), bool), size, place, system, radius, longest, voltage, current, slack, storing, sources,
+            source_checks, source_many, twigs, links_of, cut, tree, rest, window,
         )  # fmt: skip
 
     def decays(self, many: int) -> Decays:
@@ -224,14 +230,22 @@ class _Shape(NamedTuple):
         whole = np.zeros((2, m), bool)
         if not c:
             m = s = q = d = 0
-
-        def new(*shape: int, kind: Any = float) -> np.ndarray:
-            return np.zeros((many, *shape), kind)
-
+        rate, start, lift, weight, drive, shape, along, voltage, current, slack = _zeros(float, [
+            (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (q, c), (q, s), (m, s + c), (m, s + c),
+                                     (d, s + c))
+        ])  # fmt: skip
         return Decays(
-            new(kind=np.int64), new(c), new(c, s + q), new(c, m), new(m), new(c, s), new(q, c), new(q, s),
-            new(m, s + c), new(m, s + c), new(d, s + c), whole, new(d, kind=bool),
+            np.zeros(many, np.int64), rate, start, lift, weight, drive, shape, along, voltage, current, slack, whole,
+            np.zeros((many, d), bool),
         )  # fmt: skip
+
+
+def _zeros(kind: type, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Arrays of zeros side by side in one block: the system hands out a large one in large pages."""
+    sizes = [math.prod(shape) for shape in shapes]
+    ends = [*accumulate(sizes)]
+    block: np.ndarray = np.zeros(ends[-1], kind)
+    return [block[end - size : end].reshape(shape) for size, end, shape in zip(sizes, ends, shapes)]
 
 
 def _speeds(values: np.ndarray) -> tuple[float, float]:

@@ -23,6 +23,7 @@ from circuitsim.time_domain.windows import (
     TIME,
     VOLTAGE,
     integrate,
+    not_too_long,
     refined,
     state_at,
     stretch,
@@ -208,6 +209,8 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     power -= mantissa == 0.5
     sizes(walk, fixed, space.x_size)
     z_size = state_of(modes, m, walk.w_size, space.x_size)
+    if fixed.decays:
+        power = not_too_long(decays, m, fixed.system, walk.z, z_size, parts.y, power)
     while True:
         if exponent - power >= LENGTHS:
             return FAST, power
@@ -267,7 +270,9 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
     put(state_at(fixed, modes, decays, m, space.states, piece, length, since, walk.z, parts.y, later), walk.z)
     for k in range(walk.x.size):
         walk.x[k] = 0.0
-        for j in range(walk.w.size + modes.size[m]):
+    for j in range(walk.w.size + modes.size[m]):
+        # All states side by side: each term of one sum waits for the term before.
+        for k in range(walk.x.size):
             walk.x[k] += modes.storing[m, k, j] * walk.z[j]
     put(walk.z, walk.w)
     if fixed.decays:

@@ -27,8 +27,8 @@ def solved(matrix, right):
     n, columns = right.shape
     for j in range(n):
         for i in range(j + 1, n):
-            share = quotient(matrix[i, j], matrix[j, j])
-            if share != 0.0:
+            if matrix[i, j] != 0.0:
+                share = quotient(matrix[i, j], matrix[j, j])
                 for k in range(j + 1, i + 1):
                     matrix[i, k] -= share * matrix[k, j]
                 for c in range(columns):

@@ -97,9 +97,10 @@ def certify(
     in_loop = np.where(tree.cut != 0.0, v[tree.twigs][:, None], 0.0).max(axis=0, initial=ROUNDING * largest)
     in_loop = np.maximum(v[tree.links], in_loop)
     met = np.maximum(at_node[parts.first[diodes]], at_node[parts.second[diodes]])
-    forward, reverse = np.maximum(voltage[:, diodes], 0.0), np.maximum(-current[:, diodes], 0.0)
+    across, through = voltage[:, diodes], current[:, diodes]
+    forward, reverse = across.max(axis=0, initial=0.0), -through.min(axis=0, initial=0.0)
     wrong = np.maximum(_share(forward, largest), _share(reverse, met))
-    both = np.minimum(_share(np.abs(voltage[:, diodes]), largest), _share(np.abs(current[:, diodes]), met))
+    both = np.minimum(_share(np.abs(across, out=across), largest), _share(np.abs(through, out=through), met))
     law = _share(law, np.maximum(v[r], ROUNDING * np.maximum(largest, steady * i.max(initial=0.0))))
     return TransientCertificate(
         _largest(_share(net, at_node)), _largest(_share(around, in_loop)), _largest(law),

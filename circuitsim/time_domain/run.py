@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -194,7 +194,7 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
         raise UsageError(f"the distance of output times is a positive time, not {step!r} s")
     if step is None:
         count = POINTS if points is None else points
-        grid: Sequence[float] = Points(begin, stop, (stop - begin) / max(count - 1, 1), count)
+        grid = Points(begin, stop, (stop - begin) / max(count - 1, 1), count)
     else:
         try:
             grid = equidistant(begin, stop, step)
@@ -203,7 +203,7 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
         count = len(grid) + (grid[-1] != stop)
     if not 2 <= count <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {count:,}; take another step")
-    return np.array([*grid, stop][:count])
+    return np.append(grid.array(), stop)[:count]
 
 
 def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:
@@ -218,8 +218,9 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     voltage, current, where = evaluate(segments, times)
     m = problem.own.role.size
     ohms = np.broadcast_to(problem.own.value[problem.resistors], (times.size, problem.resistors.size)).copy()
-    places = np.searchsorted(problem.resistors, problem.switched)
-    ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
+    if problem.switched.size:
+        places = np.searchsorted(problem.resistors, problem.switched)
+        ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
     voltage, current = voltage[:, :m], current[:, :m]
     found = certify(problem.own, problem.diodes, voltage, current, ohms, energies.imbalance, tolerance)
     if not found.certified:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state, first_value
+from circuitsim.time_domain.decays import COARSE, LEFT, RESOLVED, decay_state, first_value
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 
@@ -12,10 +14,14 @@ TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LA
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
 energy lost in jumps, J; smallest and largest resistance, Ω."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
+SURELY = 2.0
+"""Factor on what is too much by an estimate alone."""
 LENGTHS = 192
 """Window lengths, each half of the one before."""
 QUADRATIC = 1e-8
 """Newton's step times the largest rate, whose square is rounding."""
+BOUND = 1.0 + 1e-12
+"""Factor on a sum of absolute values that covers its rounding."""
 SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
@@ -66,6 +72,43 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
         if max(last, LEFT * abs(gap)) > RESOLVED * slack_size[k]:
             return False
     return True
+
+
+def not_too_long(decays, m, system, z, z_size, y, power):
+    """The power of two of the longest window, s, of at most 2^``power``, that no decaying part makes too long.
+
+    Beside what the sources drive a part is e^{−λ t} times its distance from that; of e^{−a (1 + x)} the Chebyshev
+    coefficient n is 2 e^{−a} I_n(a), here by its uniform expansion for large n.
+    """
+    s = system.shape[0]
+    for c in range(decays.many[m]):
+        rate, reach = decays.rate[m, c], 0.0
+        if rate * math.ldexp(0.5, power) <= POINTS:
+            continue
+        for i in range(decays.shape.shape[1]):
+            size = max(z_size[s + i], abs(z[s + i]))
+            if size > 0.0:
+                reach = max(reach, abs(decays.shape[m, i, c]) / size)
+        off, later = y[c], 0.0
+        for j in range(s):
+            slope = 0.0
+            for k in range(s):
+                slope += system[j, k] * z[k]
+            off -= decays.drive[m, c, j] * z[j] / rate
+            later += abs(decays.drive[m, c, j] * slope)
+        # The next term of what the sources drive is at most this where they are slow beside the part.
+        above = reach * (abs(off) - 2.0 * later / (rate * rate)) / (SURELY * COARSE * RESOLVED)
+        while rate * math.ldexp(0.5, power) > POINTS and above > 1.0:
+            a = rate * math.ldexp(0.5, power)
+            n = POINTS - 2.0
+            r = math.sqrt(n * n + a * a)
+            share = above * math.exp(n * n / (r + a)) * math.sqrt(2.0 / (math.pi * r))
+            for _ in range(POINTS - 2):
+                share *= a / (n + r)
+            if share <= 1.0:
+                break
+            power -= 1
+    return power
 
 
 def near(modes, m, states, length, since, z):
@@ -173,16 +216,24 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
             turned += weight[p] * abs(v[p] * i[p])
         number[DISSIPATED if dissipates else DELIVERED] += 0.5 * length * (energy if dissipates else -energy)
         number[TURNED] += 0.5 * length * turned
-    largest(voltage, current, begin, count, states, number)
+    largest(voltage, current, begin, count, states, v, i, number)
 
 
-def largest(voltage, current, begin, count, states, number):
-    """Take the largest voltage and current of a window."""
-    few = np.ascontiguousarray(states[:, ::SPARSE])
-    v, i = np.empty(few.shape[1]), np.empty(few.shape[1])
+def largest(voltage, current, begin, count, states, v, i, number):
+    """Take the largest voltage and current of a window; what cannot exceed those so far is not computed."""
+    most = np.zeros(count)
+    for j in range(count):
+        for p in range(0, POINTS, SPARSE):
+            most[j] = max(most[j], abs(states[j, p]))
     for b in range(voltage.shape[0]):
-        at_nodes(voltage[b], current[b], begin[:, b], count, few, v, i)
-        for p in range(v.size):
+        drop, flow = abs(begin[0, b]), abs(begin[1, b])
+        for j in range(count):
+            drop += abs(voltage[b, j]) * most[j]
+            flow += abs(current[b, j]) * most[j]
+        if BOUND * drop < number[VOLTAGE] and BOUND * flow < number[CURRENT]:
+            continue
+        at_nodes(voltage[b], current[b], begin[:, b], count, states, v, i)
+        for p in range(0, POINTS, SPARSE):
             number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v[p])), max(number[CURRENT], abs(i[p]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from random_waveforms import draw_switched
 
 from circuitsim import Circuit
 from circuitsim.time_domain import Sine, transient
-from circuitsim.time_domain.decays import ORDER, decay
+from circuitsim.time_domain.decays import COARSE, ORDER, RESOLVED, decay
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS
+from circuitsim.time_domain.windows import not_too_long
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -159,3 +161,25 @@ def test_rates_ten_decades_apart() -> None:
     steady += 4.0 / (1.0 + (omega * tau) ** 2) * driven
     assert np.abs(found.voltage("a") - steady).max() < 2e-8  # 1 pF beside 1 mF
     assert np.abs(found.current("R2", t[1:]) - 1e-12 * np.gradient(steady, t)[1:]).max() < 1e-13
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_longest_window_of_a_part(seed: int) -> None:
+    """Windows that are left out are those whose 31st Chebyshev coefficient, by interpolation, is too large."""
+    rng = np.random.default_rng(seed)
+    rate, off, drive = 10.0 ** rng.uniform(2.0, 6.0), 10.0 ** rng.uniform(-13.0, 0.0), rng.normal()
+    part = SimpleNamespace(
+        many=[1], rate=np.array([[rate]]), shape=np.array([[[1.0]]]), drive=np.array([[[drive]]]), start=None
+    )
+    y = np.array([drive / rate + off])
+    found = not_too_long(part, 0, np.zeros((1, 1)), np.array([1.0, 0.0]), np.ones(2), y, 0)
+
+    def coefficient(power: int) -> float:
+        values = np.exp(-rate * math.ldexp(0.5, power) * (1.0 + np.cos(np.pi * (np.arange(400) + 0.5) / 400)))
+        return off * abs(float(np.polynomial.chebyshev.chebfit(
+            np.cos(np.pi * (np.arange(400) + 0.5) / 400), values, 60
+        )[POINTS - 2]))  # fmt: skip
+
+    most = COARSE * RESOLVED
+    assert found == 0 or coefficient(found + 1) > most
+    assert coefficient(found) < 2.1 * most or rate * math.ldexp(0.5, found) <= POINTS
