@@ -14,9 +14,9 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
-from circuitsim.certificate import Certificate
+from circuitsim.certificate import CLEAR, Certificate
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.least_norm import carry_away
@@ -69,7 +69,7 @@ class SmallCircuitSolver:
     """
 
     def __init__(self, circuit: Circuit, tolerance: float, packed: np.ndarray) -> None:
-        self.circuit, self.tolerance = circuit, tolerance
+        self.circuit, self.tolerance = circuit, float(tolerance)
         self.value = circuit.arrays().value
         self._packed = packed
         self._diode = part(packed, 8)
@@ -104,10 +104,10 @@ class SmallCircuitSolver:
             if loops and worst < np.inf:
                 worst = self._share(memory, out, drops)
             certified = worst <= self.tolerance
+        if certified and loops:
+            small_kernel("mark_carrying", self._nodes)(memory[0], self.tolerance, out)
         self.give(memory)
         if certified:
-            if loops:
-                self._mark_carrying(out)
             out.setflags(write=False)
             return LazyOperatingPoint(self, out, drops)
         return self._uncertified(out, status)
@@ -115,19 +115,16 @@ class SmallCircuitSolver:
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; the largest relative
         violation, infinite where that fails."""
-        good, chosen, ends, noise, need = small_kernel("loops_once", self._nodes)(*memory, out)
-        carried = carry_away(ends[0], ends[1], np.ones(chosen.size, dtype=bool), need) if good else None
+        good, ends, need = small_kernel("loops_once", self._nodes)(*memory, out)
+        carried = carry_away(ends, None, need) if good else None
         if carried is None:
             return np.inf
-        out[self.iterations + 1 :][chosen] = ON_LOOP + np.where(carried > noise, CARRIES, IDLE)
-        shares = np.zeros(self.value.size)
-        shares[self._diode[chosen]] = carried
-        shares.flags.writeable = False
+        carried.flags.writeable = False
         worst: float
         if drops is None:
-            _, worst = small_kernel("solve_once", self._nodes)(*memory, shares, PROVE, out)
+            _, worst = small_kernel("solve_once", self._nodes)(*memory, carried, PROVE, out)
         else:
-            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, LOOPS, shares)
+            worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, LOOPS, carried)
         return worst
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
@@ -146,16 +143,6 @@ class SmallCircuitSolver:
     def give(self, memory: tuple[np.ndarray, np.ndarray]) -> None:
         """Put the memory back for later calls."""
         self._spare.append(memory)
-
-    def _mark_carrying(self, out: np.ndarray) -> None:
-        """Which diodes on loops carry a current: more than the tolerance of the largest at their ends."""
-        _, first, second, _, n_nodes = self.circuit.arrays()
-        size, at_node = np.abs(out[self.currents]), np.zeros(n_nodes)
-        np.maximum.at(at_node, first, size)
-        np.maximum.at(at_node, second, size)
-        state, d = out[self.iterations + 1 :], self._diode
-        carries = size[d] > self.tolerance * np.maximum(at_node[first[d]], at_node[second[d]])
-        state[(state >= ON_LOOP) & carries] = ON_LOOP + CARRIES
 
     def _uncertified(self, out: np.ndarray, status: int) -> UncertifiedSolution:
         closed, current = np.zeros(self.value.size, dtype=bool), np.zeros(self.value.size)
@@ -230,9 +217,13 @@ class LazyOperatingPoint(OperatingPoint):
         drop = self.voltages[arrays.first] - self.voltages[arrays.second]
         drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
         drop = np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
-        coarse = np.flatnonzero((arrays.kind == CURRENT) & (np.abs(drop) < COARSE * reach))
+        conducting, size = self._solver.conducting(self.out), np.abs(drop)
+        blocks = arrays.kind == DIODE
+        blocks[conducting] = False
+        coarse = np.flatnonzero(
+            ((arrays.kind == CURRENT) & (size < COARSE * reach)) | (blocks & (drop != 0.0) & (size < CLEAR * reach))
+        )
         if coarse.size:
-            conducting = self._solver.conducting(self.out)
             drop[coarse] = sums_of_drops(arrays._replace(value=value), conducting, self.currents, coarse)
         return drop
 

@@ -120,7 +120,7 @@ def _rounded(
     left = np.zeros(int(number.max(initial=0)) + 1)
     left[number] = need
     left[0] = 0.0
-    return carry_away(number[first], number[second], one_way, left)
+    return carry_away(np.array((number[first], number[second])), one_way, left)
 
 
 def _numbered(n: int, first: np.ndarray, second: np.ndarray, need: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from circuits import examples
+from circuits import Parts, examples, sketch_of
 from repeated_checks import examine_batch, examine_starts
 from wide_circuits import SMALL, Regime, draw
+
+from circuitsim.analysis import small_circuit
 
 REPEATS = 4
 
@@ -38,3 +40,26 @@ def test_batches_that_were_wrong(regime: Regime, seed: int) -> None:
     sketch, rng = draw(regime, seed, SMALL), np.random.default_rng([seed, REPEATS])
     assert examine_starts(sketch, rng, REPEATS) == []
     assert examine_batch(sketch, rng, REPEATS) == []
+
+
+def test_currents_over_many_decades_are_proven_in_pairs_of_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mesh with resistances over twelve decades: potentials as sums of two doubles tell all of its currents."""
+    asked, ask = [], small_circuit.small_kernel
+
+    def small_kernel(name: str, size: int):
+        asked.append(name)
+        return ask(name, size)
+
+    monkeypatch.setattr(small_circuit, "small_kernel", small_kernel)
+    for seed in range(3):
+        rng, side = np.random.default_rng(seed), 5
+        node = np.arange(1, side * side + 1).reshape(side, side)
+        pairs = [*zip(node[:, :-1].ravel(), node[:, 1:].ravel()), *zip(node[:-1].ravel(), node[1:].ravel())]
+        parts: Parts = [("R", int(a), int(b), 10.0 ** rng.uniform(-3.0, 9.0)) for a, b in pairs]
+        for a, b in pairs[::3]:
+            parts.append(("D", int(a), int(b), 0.0) if rng.random() < 0.5 else ("D", int(b), int(a), 0.0))
+        parts += [("V", side * side + 1, 0, 1.0), *(("R", side * side + 1, int(a), 1.0) for a in node[:, 0])]
+        parts += [("R", int(a), 0, 1.0) for a in node[:, -1]]
+        parts += [("I", 0, int(a), rng.uniform(-0.1, 0.1)) for a in rng.permutation(node.ravel())[:2]]
+        assert examine_starts(sketch_of(parts), rng, 3) == []
+    assert asked.count("refine_once") * 2 < asked.count("solve_once")

@@ -167,7 +167,7 @@ def test_bound_on_errors_holds_and_is_near(seed: int) -> None:
     current = np.empty(kind.size)
     branch_currents(made, kind, first, second, value, v, space.low, space.flow, space.need, current)
     net_currents(first, second, current, space.at_node)
-    bound = error_bound(made, space, kind, first, second, value, closed, v, current)
+    bound = error_bound(made, space, kind, first, second, value, closed, v, current, False)
     local = np.maximum(space.at_node[1][first], space.at_node[1][second])
     scale = [current_scale(abs(c), size) for c, size in zip(current.tolist(), local.tolist())]
     of_currents = (np.abs(current - exact.currents) / scale).max()
@@ -187,7 +187,7 @@ def test_bound_on_errors_is_infinite_where_it_says_nothing() -> None:
         take_conductances(made, ohms, space)
         space.low[:] = 0.0
         net_currents(first, second, current, space.at_node)
-        assert np.isfinite(error_bound(made, space, kind, first, second, ohms, none, v, current)) == finite
+        assert np.isfinite(error_bound(made, space, kind, first, second, ohms, none, v, current, False)) == finite
 
 
 def test_marks_of_other_conducting_diodes_do_not_count() -> None:

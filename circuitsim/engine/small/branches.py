@@ -191,7 +191,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
         need_low, largest, RESOLUTION,
     )  # fmt: skip
     early = signs and passive(plan, value)
-    for attempt in range(3):
+    for attempt in range(0 if early else 2, 3):
         # First with currents that are differences of potentials, then after one correction: they may be good enough.
         if attempt > 0:
             good = correct(

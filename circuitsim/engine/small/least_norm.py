@@ -26,15 +26,15 @@ ACCURATE = 1e-9
 """A pass counts if its certificate holds to this; what is left over is the next one's business."""
 
 
-def carry_away(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
+def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -> np.ndarray | None:
     """Currents of least norm that carry ``need`` away.
 
     Parameters
     ----------
-    first, second : (m,) int arrays
-        Ends of the edges.
-    one_way : (m,) bool array
-        Edges whose currents first → second must be ≥ 0.
+    ends : (2, m) int array
+        The nodes where the edges begin, and where they end.
+    one_way : (m,) bool array, optional
+        Edges whose currents first → second must be ≥ 0; all, if not given.
     need : (nodes,) float array
         Current that leaves each node through the edges, A; node 0 (of every connected part) takes what is left.
 
@@ -43,15 +43,21 @@ def carry_away(first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need:
     (m,) float array or None
         A; None where they could not be found.
     """
-    carried, rest, ends = np.zeros(first.size), need.copy(), np.concatenate((first, second))
-    if not need[1:].any():
-        return carried
+    carried, rest, flat = np.zeros(ends.shape[1]), need.copy(), ends.ravel()
+    if one_way is None:
+        one_way = np.ones(carried.size, dtype=bool)
+    idle, key = one_way, flat.tobytes()
     for _ in range(PASSES):
-        found = _least_norm(ends, one_way & (carried <= 0.0), rest)
+        fed = rest != 0.0  # a source of 0 A would hide that a node hangs on one other
+        fed[0] = False
+        if not fed.any():
+            break
+        found = _least_norm(key, idle, fed, rest)
         if found is None:
             return None
-        if not small_kernel("add_pass", need.size)(ends, one_way, need, found, carried, rest):
+        if not small_kernel("add_pass", need.size)(flat, one_way, need, found, carried, rest):
             break
+        idle = one_way & (carried <= 0.0)
     return carried
 
 
@@ -59,6 +65,7 @@ class _Unit(NamedTuple):
     """The circuit of 1 Ω in each edge that `_least_norm` solves, the needs its last elements."""
 
     packed: np.ndarray  # from `circuitsim.engine.small.single.prepare`, unused
+    spare: list[tuple[np.ndarray, np.ndarray]]  # copies of it and their numbers, which no call is using
     value: np.ndarray  # of its elements, those of the needs 0
     nodes: int
     diodes: int
@@ -81,24 +88,28 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     b[d] = middle
     kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
     packed = small_kernel("prepare", n)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
-    return _Unit(packed, value, n, d.size) if part(packed, 4).size == m else None
+    return _Unit(packed, [], value, n, d.size) if part(packed, 4).size == m else None
 
 
-def _least_norm(ends: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
-    """One pass of `carry_away`."""
-    fed = need != 0.0  # a source of 0 A would hide that a node hangs on one other
-    fed[0] = False
-    unit = _unit(ends.tobytes(), one_way.tobytes(), fed.tobytes())
+def _least_norm(ends: bytes, one_way: np.ndarray, fed: np.ndarray, need: np.ndarray) -> np.ndarray | None:
+    """One pass of `carry_away`, for the nodes that are ``fed``."""
+    unit = _unit(ends, one_way.tobytes(), fed.tobytes())
     if unit is None:
         return None
     n, size = unit.nodes, unit.value.size
-    memory, end = (unit.packed.copy(), np.empty(unit.packed[NUMBERS])), size + n
+    try:
+        memory = unit.spare.pop()
+    except IndexError:  # all are in use
+        memory = unit.packed.copy(), np.empty(unit.packed[NUMBERS])
+    end = size + n
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
-    out[size - np.count_nonzero(fed) : size] = need[fed]
+    given = need[fed]
+    out[size - given.size : size] = given
     status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, out)
     # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
         worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
-    found: np.ndarray = out[end : end + ends.size // 2]
+    unit.spare.append(memory)
+    found: np.ndarray = out[end : end + one_way.size]
     return found if worst <= ACCURATE else None

@@ -87,14 +87,15 @@ def number_loops(made, on_loop, scale, part, number):
 
 
 def find_loops(made, space, state):
-    """The diodes on loops, as edges of a graph, and the currents that they have to carry away.
+    """The diodes on loops (``space.wanted``), as edges of a graph, and the currents that they have to carry away.
 
     Parameters
     ----------
     made : Plan
     space : Workspace
         As `solve_sample` left it: the zero-voltage diodes, a forest that spans them, what the nodes need, and currents
-        on that forest; those of diodes that do nothing become 0.
+        on that forest; those of diodes that do nothing become 0. Of diodes on loops ``space.noise`` becomes the
+        current up to which they are idle, A.
     state : (d,) float array
         What each diode does on that forest, `IDLE` or `CARRIES`.
 
@@ -102,24 +103,20 @@ def find_loops(made, space, state):
     -------
     good : bool
         False where loops are many (more than `MOST` diodes), or go through voltage constraints; the rest is empty then.
-    chosen : (edges,) int array
-        The diodes on loops.
     ends : (2, edges) int array
         Their anodes and cathodes, numbered from 0.
-    noise : (edges,) float array
-        Currents up to which each diode is idle, A.
     need : float array
         Current that leaves each numbered node through these diodes, A; 0 at node 0, which takes what is left.
     """
-    equal, flow, on_loop = space.equal, space.flow, np.zeros(state.size, np.bool_)
+    equal, flow, on_loop = space.equal, space.flow, space.wanted
     good, edges = loop_diodes(made, space, on_loop), 0
     for d in range(on_loop.size):
         edges += on_loop[d]
     if edges > MOST or not good:
         good, edges = False, 0
-    chosen, ends, noise = np.empty(edges, np.int64), np.empty((2, edges), np.int64), np.empty(edges)
+    ends = np.empty((2, edges), np.int64)
     if not good:
-        return good, chosen, ends, noise, np.zeros(1)
+        return good, ends, np.zeros(1)
     need, scale = space.change, space.w
     gather(made, space.need, need)
     gather(made, space.size, scale)
@@ -138,17 +135,20 @@ def find_loops(made, space, state):
     for d in range(equal.size):
         if on_loop[d]:
             a, c = made.coordinate[made.anode[d]], made.coordinate[made.cathode[d]]
-            chosen[p], ends[0, p], ends[1, p] = d, number[a], number[c]
-            noise[p] = NOISE * scale[part[a]]
+            ends[0, p], ends[1, p] = number[a], number[c]
+            space.noise[d] = NOISE * scale[part[a]]
             p += 1
-    return good, chosen, ends, noise, left
+    return good, ends, left
 
 
-def give(made, space, state, shares):
-    """Give the diodes on loops, as their ``state`` says, their ``shares`` (m,), A."""
+def give(space, state, shares):
+    """Give the diodes that `find_loops` has chosen their ``shares`` (edges,), A; fills in what they do, ``state``."""
+    p = 0
     for d in range(state.size):
-        if state[d] >= ON_LOOP:
-            space.flow[d] = shares[made.diode[d]]
+        if space.wanted[d]:
+            space.flow[d] = shares[p]
+            state[d] = ON_LOOP + (CARRIES if shares[p] > space.noise[d] else IDLE)
+            p += 1
 
 
 def add_pass(ends, one_way, need, found, carried, rest):

@@ -152,7 +152,7 @@ def solve_once(packed, numbers, guess, max_iterations, out):
         Memory, kept with ``packed``: the resistances of the factors at hand, Ω, then the workspace's.
     guess : (m,) float array
         Branch currents of an operating point whose conducting diodes are the first guess; nothing: no diode conducts.
-        With `PROVE`: currents of the diodes on loops, A.
+        With `PROVE`: currents of the diodes on loops, A, in the order of `loops_once`.
     max_iterations : int
         Most linear circuits to solve; 0: one, since the guess is right; `PROVE`.
     out : (m + n_nodes + m + 15 + d,) float array
@@ -174,7 +174,7 @@ def solve_once(packed, numbers, guess, max_iterations, out):
     space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
     status = Outcome.CONVERGED
     if max_iterations == PROVE:
-        give(plan, space, out[out.size - plan.diode.size :], guess)
+        give(space, out[out.size - plan.diode.size :], guess)
     else:
         status = found(plan, packed, space, numbers[: plan.resistor.size], guess, max_iterations, out)
     proven = status == Outcome.CONVERGED or status == Outcome.SINGULAR
@@ -229,7 +229,7 @@ def loops_once(packed, numbers, out):
 
     Returns
     -------
-    good, chosen, ends, noise, need
+    good, ends, need
         See `circuitsim.engine.small.loops.find_loops`.
     """
     packed, numbers, out = kept(packed), kept(numbers), kept(out)
@@ -237,6 +237,23 @@ def loops_once(packed, numbers, out):
     places, marks = work_memory(packed)
     space = pointer(workspace(plan, numbers[plan.resistor.size :], places, marks))
     return find_loops(plan, space, out[out.size - plan.diode.size :])
+
+
+def mark_carrying(packed, tolerance, out):
+    """Mark the diodes on loops, after a proof, that carry a current: more than ``tolerance`` of the largest at their
+    ends. The arguments of `solve_once`."""
+    packed, out = kept(packed), kept(out)
+    plan, first, second = unpack(packed), part(packed, 16), part(packed, 17)
+    _, v, current, _, _ = views(out, first.size, plan.coordinate.size)
+    largest, state = np.zeros(v.size), out[out.size - plan.diode.size :]
+    for e in range(current.size):
+        largest[first[e]] = max(largest[first[e]], abs(current[e]))
+        largest[second[e]] = max(largest[second[e]], abs(current[e]))
+    for d in range(state.size):
+        if state[d] >= ON_LOOP:
+            e = plan.diode[d]
+            if abs(current[e]) > tolerance * max(largest[first[e]], largest[second[e]]):
+                state[d] = ON_LOOP + CARRIES
 
 
 def refine_once(packed, numbers, out, drop, what, shares):
@@ -248,8 +265,8 @@ def refine_once(packed, numbers, out, drop, what, shares):
         Branch voltages, V: filled, or with `LOOPS` as they were left.
     what : int
         `ALL`, or where `solve_once` ended with `Outcome.NONUNIQUE_CURRENTS` `REST`, and after `loops_once` `LOOPS`.
-    shares : (m,) float array
-        With `LOOPS`: currents of the diodes on loops, A.
+    shares : (edges,) float array
+        With `LOOPS`: currents of the diodes on loops, A, in the order of `loops_once`.
 
     Returns
     -------
@@ -263,7 +280,7 @@ def refine_once(packed, numbers, out, drop, what, shares):
     kind, first, second, state = part(packed, 15), part(packed, 16), part(packed, 17), out[out.size - plan.diode.size :]
     values, v, current, worst, relative = views(out, kind.size, plan.coordinate.size)
     if what == LOOPS:
-        give(plan, space, state, shares)
+        give(space, state, shares)
         good = share(plan, space, first, second, current)
         if good:
             low = np.zeros(kind.size)
