@@ -3,7 +3,8 @@
 In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's share of the
 step. A capacitor is a resistance g / C in series with a source of its base voltage: its drop is δ, so neither δ nor the
 current is a difference of large numbers, however short the step is. An inductor is a resistance L / g beside a source
-of its base current: its current is δ. Coupled inductors have sources in series that the δ of the others control.
+of its base current: its current is δ. Coupled inductors are uncoupled ones of their core currents with ideal
+transformers (`circuitsim.time_domain.couplings`): a source of voltage in series and one of current beside it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import (
+    BY_CURRENT_F,
     BY_CURRENT_H,
     CAPACITOR,
     CURRENT,
@@ -31,7 +33,7 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.couplings import mutual_inductances
+from circuitsim.time_domain.couplings import Windings, windings_of
 from circuitsim.time_domain.large_stages import LargeStages
 
 if TYPE_CHECKING:
@@ -57,19 +59,21 @@ class Companion:
     own : Circuit
         As given.
     storing : (q,) int array
-        Its capacitors and inductors other than zero.
+        Its capacitors and inductors other than zero and other than ideally coupled to those before them.
     capacitor : (q,) bool array
     weight : (q,) float array
-        F, H.
-    mutual : (q, q) float array or None
-        Mutual inductances, H.
+        F, H; of coupled inductors that of their core currents, which are their states.
+    windings : Windings or None
+        Coupled inductors.
+    series, beside : (n,) int arrays
+        Of coupled inductors the voltage source whose current is theirs, and the current source at the core; −1: none.
+    place : (r,) int array
+        States of the independent ones.
     diodes : (d,) int array
         Ideal diodes among all elementary elements, those of piecewise-linear devices included.
     diode_names : (d,) list of str
     base : (q,) int array
         The sources of the states at the beginning of a stage.
-    coupled, coupled_states : lists of int
-        Sources of coupled inductors, and their states.
     size : (q,) float array
         Largest voltage and current so far, V, A: what rounding counts against.
     large : bool
@@ -83,14 +87,14 @@ class Companion:
         if (value[stores] < 0.0).any():
             wrong = circuit.names[int(np.flatnonzero(stores & (value < 0.0))[0])]
             raise UsageError(f"{wrong} is negative: its energy is not bounded below")
-        self.storing = np.flatnonzero(stores & (value > 0.0))
-        self.capacitor, self.weight = kind[self.storing] == CAPACITOR, value[self.storing]
-        own = mutual_inductances(circuit, np.where(kind == INDUCTOR, value, 0.0), couplings, ideal=True)
-        self.mutual = None if own is None else own[np.ix_(self.storing, self.storing)]
+        self.elements, self.windings, size = stores & (value > 0.0), windings_of(circuit, couplings), value.copy()
+        if self.windings is not None:
+            size[self.windings.coils] = self.windings.inductance
+        self.storing = np.flatnonzero(stores & (size > 0.0))
+        self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
         self.base = np.zeros(self.storing.size, dtype=np.int64)
-        self.coupled: list[int] = []
-        self.coupled_states: list[int] = []
-        self.circuit = self._made(couplings)
+        self.series = self.beside = self.place = np.zeros(0, dtype=np.int64)
+        self.circuit = self._made()
         self._column = self.circuit.arrays().value.copy()
         self._column[self.storing] = 1.0
         self.size = np.zeros(self.storing.size)
@@ -101,13 +105,17 @@ class Companion:
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
         self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
 
-    def _made(self, couplings: Mapping[tuple[str, str], float]) -> Circuit:
+    def _made(self) -> Circuit:
         circuit, (kind, first, second, value, _) = self.own, self.own.arrays()
         kinds, starts, ends = kind.tolist(), first.tolist(), second.tolist()
         values, names = value.tolist(), [str(name) for name in circuit.names]
         nodes, taken = [str(name) for name in circuit.node_names], {str(name).lower() for name in circuit.names}
         used = set(nodes)
         laws, place = dict(circuit.laws), {int(k): j for j, k in enumerate(self.storing)}
+        coupled = self.windings
+        driven = {} if coupled is None else {
+            k: -1 for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1).T) if row.any()
+        }  # fmt: skip
 
         def add(code: int, start: int, end: int, number: float, of: str) -> int:
             name = of + "'"
@@ -127,23 +135,30 @@ class Companion:
             return len(nodes) - 1
 
         for k in np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR)).tolist():
-            if k not in place:
+            if not self.elements[k]:
                 kinds[k], values[k] = (CURRENT if kind[k] == CAPACITOR else RESISTOR), 0.0
-                continue
-            j, name, end = place[k], names[k], ends[k]
-            kinds[k], values[k] = RESISTOR, 1.0
-            if self.capacitor[j]:
-                ends[k] = inner(name)
-                self.base[j] = add(VOLTAGE, ends[k], end, 0.0, name)
-                continue
-            if self.mutual is not None and self.mutual[j].any():
-                ends[k] = inner(name)
-                controls = [CurrentControl(float(self.mutual[j, i]), int(self.storing[i]))
-                            for i in np.flatnonzero(self.mutual[j]).tolist()]  # fmt: skip
-                self.coupled.append(add(BY_CURRENT_H, ends[k], end, 1.0, name))
-                self.coupled_states.append(j)
-                laws[self.coupled[-1]] = Law(Quantity.VOLTAGE, 0.0, (), tuple(controls))
-            self.base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
+            elif k in place:
+                j, name, end = place[k], names[k], ends[k]
+                kinds[k], values[k] = RESISTOR, 1.0
+                if self.capacitor[j]:
+                    ends[k] = inner(name)
+                    self.base[j] = add(VOLTAGE, ends[k], end, 0.0, name)
+                elif k not in driven:
+                    self.base[j] = add(CURRENT, starts[k], end, 0.0, name)
+                else:
+                    ends[k] = inner(name)
+                    driven[k] = add(BY_CURRENT_H, ends[k], end, 1.0, name)
+                    self.base[j] = add(CURRENT, starts[k], ends[k], 0.0, name)
+        for k in [] if coupled is None else coupled.coils[coupled.independent :].tolist():
+            kinds[k], values[k], driven[k] = BY_CURRENT_H, 1.0, k
+        if coupled is not None:
+            self.series = np.array([driven.get(k, -1) for k in coupled.coils.tolist()])
+            self.place = np.array([place[k] for k in coupled.coils[: coupled.independent].tolist()], dtype=np.int64)
+            self.beside = np.array([
+                add(BY_CURRENT_F, starts[k], ends[k], 1.0, names[k]) if row.any() else -1
+                for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1))
+            ])  # fmt: skip
+            laws |= _transformers(coupled, self.series, self.beside)
         columns = array("b", kinds), array("q", starts), array("q", ends), array("d", values)
         return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=laws)
 
@@ -175,7 +190,7 @@ class Companion:
         """Values of all elements in a stage whose base is zero; see `solve`."""
         column = self._column.copy()
         column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
-        column[self.coupled] = 1.0 / length
+        column[self.series[self.series >= 0]] = 1.0 / length
         for places, values in changed:
             column[places] = values
         return column
@@ -190,20 +205,52 @@ class Companion:
         found = np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
         return np.asarray(found)
 
-    def waves(self, point: OperatingPoint, x: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
+    def waves(self, point: OperatingPoint, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages and currents (m,) of the circuit's own elements in a stage with states x (q,), V, A."""
         m = len(self.own)
         v, i = point.drops[:m].copy(), point.currents[:m].copy()
         coils = ~self.capacitor
         v[self.storing[self.capacitor]], i[self.storing[coils]] = x[self.capacitor], x[coils]
-        if self.mutual is not None:
-            v[self.storing[coils]] += (self.mutual @ self.state(point))[coils] / length
+        if self.windings is not None:
+            own, r = self.windings.coils, self.windings.independent
+            i[own] = self.windings.inverse @ i[own]
+            v[own[:r]] += np.where(self.series[:r] >= 0, point.drops[self.series[:r]], 0.0)
         return v, i
+
+    def states(self, level: np.ndarray) -> np.ndarray:
+        """States (q,) where capacitors and inductors have these voltages and currents (m,), V, A."""
+        x = level[self.storing]
+        if self.windings is not None:
+            x[self.place] = (self.windings.turns @ level[self.windings.coils])[: self.place.size]
+        return x
+
+    def by_levels(self, by_x: np.ndarray) -> np.ndarray:
+        """Derivatives by voltages of capacitors and currents of inductors (m,), from those by `states` (q,)."""
+        found = np.zeros(len(self.own))
+        found[self.storing] = by_x
+        if self.windings is not None:
+            found[self.windings.coils] = self.windings.turns[: self.place.size].T @ by_x[self.place]
+        return found
 
     def energy(self, x: np.ndarray) -> float:
         """½ Σ K x², J, of states or of their jumps (q,)."""
-        found = 0.5 * float((self.weight * x**2).sum())
-        return found if self.mutual is None else found + 0.5 * float(x @ self.mutual @ x)
+        return 0.5 * float((self.weight * x**2).sum())
+
+
+def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> dict[int, Law]:
+    """Laws of the sources that ideal transformers consist of; the voltages' gain is 1 / g."""
+    laws, coils = dict[int, Law](), coupled.coils.tolist()
+    share = np.triu(coupled.turns, 1)
+    for p, (voltage, current) in enumerate(zip(series.tolist(), beside.tolist())):
+        before, after = np.flatnonzero(share[:, p]).tolist(), np.flatnonzero(share[p]).tolist()
+        if before:
+            volts = [CurrentControl(float(share[j, p] * coupled.inductance[j]), coils[j]) for j in before]
+            laws[voltage] = Law(Quantity.VOLTAGE, 0.0, (), tuple(volts))
+        if after:
+            laws[current] = Law(Quantity.CURRENT, 0.0, (), tuple(
+                CurrentControl(-float(share[p, j]), int(series[j])) for j in after
+            ))  # fmt: skip
+    return laws
 
 
 def _for_stages(

@@ -1,16 +1,109 @@
-"""Couplings of inductors."""
+"""Couplings of inductors; coupled inductors as uncoupled ones with ideal transformers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import INDUCTOR
 from circuitsim.errors import UsageError
 
 ROUNDING = 1e-12
 """Least eigenvalue of the coupling factors, of a matrix with ones on its diagonal, that is not rounding."""
+SHARE = 1e-3
+"""Least component of an eigenvector, of the largest, by which an inductor is named."""
+
+
+class Windings(NamedTuple):
+    """M = Uᵀ D U, the pivoted Cholesky factors of inductances: v = Uᵀ D c′ with the core currents c = U i.
+
+    Each inductor is one without coupling, of its core current, and an ideal transformer from those before it.
+
+    Attributes
+    ----------
+    coils : (n,) int array
+        Coupled inductors in the order of elimination; ideally coupled ones last.
+    inductance : (n,) float array
+        D, H; 0 of an inductor whose voltage is that of ideal transformers alone.
+    turns : (n, n) float array
+        U, unit upper triangular.
+    inverse : (n, n) float array
+        Of U.
+    mutual : (n, n) float array
+        M, H.
+    """
+
+    coils: np.ndarray
+    inductance: np.ndarray
+    turns: np.ndarray
+    inverse: np.ndarray
+    mutual: np.ndarray
+
+    @property
+    def independent(self) -> int:
+        """Number of inductors that store energy of their own: the first ones."""
+        return int((self.inductance > 0.0).sum())
+
+    def by_inductances(self, by_own: np.ndarray, by_turns: np.ndarray) -> np.ndarray:
+        """Derivatives by the entries of M (n, n), from those by D (n,) and U (n, n), where its rank is kept."""
+        r = self.independent
+        inner = np.zeros(by_turns.shape)
+        inner[:r] = np.triu(by_turns @ self.turns.T, 1)[:r] / self.inductance[:r, None]
+        inner[np.diag_indices(r)] = by_own[:r]
+        return np.asarray(self.inverse @ inner @ self.inverse.T)
+
+    def keeps_rank(self, change: np.ndarray) -> bool:
+        """Whether a change of M (n, n) leaves ideally coupled inductors without energy of their own."""
+        r = self.independent
+        own = self.inverse.T @ change @ self.inverse
+        return bool(np.abs(own[r:, r:]).max(initial=0.0) <= ROUNDING * np.abs(change).max(initial=0.0))
+
+
+def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Windings | None:
+    """The coupled inductors of a circuit; None without couplings. Errors: `mutual_inductances`."""
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    size = np.where(kind == INDUCTOR, value, 0.0)
+    found = mutual_inductances(circuit, size, couplings, ideal=True)
+    if found is None or not found.any():
+        return None
+    coils = np.flatnonzero(found.any(axis=0))
+    own = found[np.ix_(coils, coils)] + np.diag(size[coils])
+    order, inductance, turns = _factors(own)
+    return Windings(coils[order], inductance, turns, np.linalg.inv(turns), own[np.ix_(order, order)])
+
+
+def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order of elimination, D and U of inductances (n, n): the largest share of itself that is left goes first."""
+    left, first = own.copy(), own.diagonal().copy()
+    order, waiting, rows = list[int](), list(range(first.size)), []
+    while waiting:
+        share = left.diagonal()[waiting] / first[waiting]
+        if share.max() <= ROUNDING:
+            break
+        p = waiting.pop(int(share.argmax()))
+        weak = np.abs(left[p]) <= ROUNDING * np.sqrt(first * first[p])
+        rows.append(np.where(weak, 0.0, left[p] / left[p, p]))
+        rows[-1][[*order, p]] = 0.0
+        rows[-1][p] = 1.0
+        left = left - left[p, p] * np.outer(rows[-1], rows[-1])
+        order.append(p)
+    r, order = len(order), order + waiting
+    inductance, turns = np.zeros(first.size), np.eye(first.size)
+    if r:
+        turns[:r] = np.array(rows)[:, order]
+    # U and the part of M of the independent inductors give D without the rounding of repeated subtraction.
+    back = np.linalg.inv(turns[:r, :r])
+    inductance[:r] = (back.T @ own[np.ix_(order[:r], order[:r])] @ back).diagonal()
+    return np.array(order), inductance, turns
+
+
+def ideal_couplings(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> bool:
+    """Whether some currents of coupled inductors store no energy."""
+    made = windings_of(circuit, couplings)
+    return made is not None and made.independent < made.coils.size
 
 
 def mutual_inductances(
@@ -18,7 +111,7 @@ def mutual_inductances(
 ) -> np.ndarray | None:
     """Mutual inductances k √(L₁ L₂) (m, m), H, of inductances (m,), H; None without couplings.
 
-    ``ideal``: whether factors may be ±1, so that some currents store no energy.
+    ``ideal``: whether some currents may store no energy.
 
     Raises
     ------
@@ -42,6 +135,14 @@ def mutual_inductances(
     coils = np.flatnonzero(found.any(axis=0))
     scale = 1.0 / np.sqrt(value[coils])
     factors = found[np.ix_(coils, coils)] * scale * scale[:, None] + np.eye(coils.size)
-    if np.linalg.eigvalsh(factors)[0] <= (-ROUNDING if ideal else ROUNDING):
-        raise UsageError("the couplings of the inductors store negative energy; make them smaller")
+    energies, currents = np.linalg.eigh(factors)
+    if coils.size and energies[0] < (-ROUNDING if ideal else ROUNDING):
+        size = np.abs(currents[:, 0])
+        named = ", ".join(str(circuit.names[k]) for k in coils[size > SHARE * size.max()])
+        if energies[0] < -ROUNDING:
+            raise UsageError(f"the couplings of {named} store negative energy; make their factors smaller")
+        raise UsageError(f"the couplings of {named} are ideal together: only the implicit method takes them")
     return found
+
+
+__all__ = ["Windings", "ideal_couplings", "mutual_inductances", "windings_of"]

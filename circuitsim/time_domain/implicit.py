@@ -24,6 +24,9 @@ from circuitsim.time_domain.waveforms import Waveform
 
 INSTANT = 1e-9
 """Length of the first steps after a discontinuity, of the time to the next output time or corner."""
+BRIEF, LONGEST = 1e-11, 1e-6
+"""Least length of these steps, of the distance of output times, where that is within a share of the time left: still
+shorter ones span more resistances than pairs of doubles hold."""
 SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SHORTEST = 1e-15
@@ -196,7 +199,7 @@ class Implicit:
                 marks, m = self._corners(float(marks[-1]), end, times), 0
             target = min(float(times[k]) if times[k] > time else float(times[k + 1]), float(marks[m]))
             if at is None:
-                at, now = self._begin(time, x, now, INSTANT * (target - time), (aim, error), near)
+                at, now = self._begin(time, x, now, self._instant(target - time), (aim, error), near)
                 continue
             corner = marks[m] == target and target < end
             began, aim = time, target
@@ -214,6 +217,10 @@ class Implicit:
             else:
                 self.stretches.append(Stretch(time, x, at.slope, now, False, aim))
                 error = 0.0
+
+    def _instant(self, left: float) -> float:
+        """Length of the first steps after a discontinuity, s, where so much time is left."""
+        return max(INSTANT * left, min(BRIEF * self._grain, LONGEST * left))
 
     def _begin(
         self, time: float, x: np.ndarray, now: Conduction, instant: float, ended: tuple[float, float],

@@ -63,9 +63,7 @@ class Ledger:
     def __init__(self, companion: Companion) -> None:
         kind = companion.own.arrays().kind
         self.companion, self._sources = companion, np.isin(kind, (VOLTAGE, CURRENT))
-        stores = np.zeros(kind.size, dtype=bool)
-        stores[companion.storing] = True
-        self._lossy = ~self._sources & ~stores
+        self._lossy = ~self._sources & ~companion.elements
         self.delivered = self.dissipated = self.turned = self.lost = 0.0
         self._worst = np.zeros(len(LAWS))
 

@@ -50,7 +50,8 @@ class _Rest:
         potentials, currents = np.zeros(self.tangents.nodes), np.zeros(self.tangents.kind.size)
         np.add.at(potentials, first[storing[capacitor]], by_x[capacitor])
         np.add.at(potentials, second[storing[capacitor]], -by_x[capacitor])
-        currents[storing[~capacitor]] += by_x[~capacitor]
+        coils = np.flatnonzero(companion.elements & (circuit.arrays().kind[: companion.elements.size] == INDUCTOR))
+        currents[coils] += companion.by_levels(by_x)[coils]
         sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
         inner = self.tangents.column_at(point, column, sizes)
         none = np.zeros(inner.size, dtype=bool)
@@ -72,7 +73,10 @@ class _Numbers:
     def __init__(self, result: ImplicitResult) -> None:
         self.result, self.run, self.circuit = result, result.run, result.circuit
         self.kind, self.value = self.circuit.arrays().kind, self.circuit.arrays().value
-        self.states = {int(k): j for j, k in enumerate(self.run.companion.storing)}
+        companion = self.run.companion
+        self.states = {int(k): j for j, k in enumerate(companion.storing)}
+        self.stores, self.windings = companion.elements, companion.windings
+        self.coupled = {} if self.windings is None else {int(k): j for j, k in enumerate(self.windings.coils)}
         self.switched = {int(k): s for s, k in enumerate(self.run.switching.places)}
         self.held = {name.lower() for name in result.begun.held if result.begun.begins is Beginning.HELD}
 
@@ -88,10 +92,13 @@ class _Numbers:
         if name in circuit and circuit.element_index(name) not in circuit.devices:
             self._check_element(circuit.element_index(name), name)
         elif couple is not None:
-            mutual = self.run.companion.mutual
-            pair = [self.states.get(circuit.element_index(own), -1) for own in couple.groups()]
-            if mutual is None or min(pair) < 0 or mutual[pair[0], pair[1]] == 0.0:
+            a, b = (self.coupled.get(circuit.element_index(own), -1) for own in couple.groups())
+            if self.windings is None or min(a, b) < 0 or a == b or self.windings.mutual[a, b] == 0.0:
                 raise UsageError(f"{name} couples nothing: {NAMES}")
+            change = np.zeros(self.windings.mutual.shape)
+            change[a, b] = change[b, a] = 1.0
+            if not self.windings.keeps_rank(change):
+                raise UsageError(f"{name} is an ideal coupling: what a smaller one stores has no gradient")
         elif holds is not None and holds[1].lower() in self.held:
             return
         elif circuit.device_parameter(name) is None:
@@ -110,7 +117,7 @@ class _Numbers:
         k, which = self.circuit.element_index(element), which.lower()
         if k in self.switched and which in SWITCH:
             return
-        if which == "ic" and k in self.states:
+        if which == "ic" and self.stores[k]:
             held = self.kind[k] == INDUCTOR and element.lower() in self.held
             if held or self.result.begun.begins is Beginning.STATED:
                 return
@@ -122,12 +129,11 @@ class _Numbers:
         circuit, stages = self.circuit, sweep.stages
         couple, holds = COUPLING.fullmatch(name.strip()), HELD.fullmatch(name.strip())
         if name in circuit and circuit.element_index(name) not in circuit.devices:
-            return self._of_element(circuit.element_index(name), sweep, rest)
+            return self._of_element(circuit.element_index(name), sweep, begin, rest)
         if couple is not None:
-            a, b = (self.states[circuit.element_index(own)] for own in couple.groups())
-            weight = self.run.companion.weight
-            assert stages.by_mutual is not None
-            return float((stages.by_mutual[a, b] + stages.by_mutual[b, a]) * np.sqrt(weight[a] * weight[b]))
+            a, b = (self.coupled[circuit.element_index(own)] for own in couple.groups())
+            by, own = self._by_inductances(sweep, begin)
+            return float((by[a, b] + by[b, a]) * np.sqrt(own[a, a] * own[b, b]))
         if holds is not None:
             assert rest is not None
             return float(rest.tangents.by_value[rest.held[holds[1].lower()]])
@@ -140,19 +146,26 @@ class _Numbers:
         if which == "ic" and rest is not None:
             return float(rest.tangents.by_value[rest.held[element.lower()]])
         if which == "ic":
-            return float(begin[self.states[k]])
+            return float(self.run.companion.by_levels(begin)[k])
         return self._of_switch(k, SWITCH.index(which), sweep, rest)
 
-    def _of_element(self, k: int, sweep: ImplicitSweep, rest: _Rest | None) -> float:
+    def _by_inductances(self, sweep: ImplicitSweep, begin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by the inductances of coupled inductors (n, n), and these, H; ``begin``: by the first states."""
+        windings, stages, place = self.windings, sweep.stages, self.run.companion.place
+        assert windings is not None and stages.by_turns is not None
+        by_turns, by_own = stages.by_turns.copy(), np.zeros(windings.inductance.size)
+        by_turns[: place.size] += np.outer(begin[place], self.result.begun.level[windings.coils])
+        by_own[: place.size] = stages.by_weight[place]
+        return windings.by_inductances(by_own, by_turns), windings.mutual
+
+    def _of_element(self, k: int, sweep: ImplicitSweep, begin: np.ndarray, rest: _Rest | None) -> float:
         stages = sweep.stages
+        if k in self.coupled:
+            # M = k √(L₁ L₂) with k as it is.
+            j, (by, own) = self.coupled[k], self._by_inductances(sweep, begin)
+            return 0.5 * float((by[j] + by[:, j]) @ own[j]) / float(own[j, j])
         if k in self.states:
-            j, mutual = self.states[k], self.run.companion.mutual
-            found = float(stages.by_weight[j])
-            if mutual is not None and stages.by_mutual is not None:
-                # M = k √(L₁ L₂) with k as it is.
-                both = (stages.by_mutual[j] + stages.by_mutual[:, j]) @ mutual[j]
-                found += 0.5 * float(both) / float(self.run.companion.weight[j])
-            return found
+            return float(stages.by_weight[self.states[k]])
         factor = value(self.run.waves[k], 0.0) if k in self.run.waves else 1.0
         found = stages.by_wave[k] if k in self.run.waves else float(stages.tangents.by_value[k])
         return found if rest is None else found + factor * float(rest.tangents.by_value[k])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, VOLTAGE
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.time_domain.beginning import from_held, holding, operating_point_of
 from circuitsim.time_domain.implicit import INSTANT, Implicit
@@ -37,12 +37,15 @@ class ImplicitOrigin(NamedTuple):
         Switches.
     held : dict of str to float
         What the operating point was held at.
+    level : (m,) float array
+        Voltages of capacitors and currents of inductors, V, A.
     """
 
     begins: Beginning
     point: OperatingPoint | None
     closed: np.ndarray
     held: dict[str, float]
+    level: np.ndarray
 
 
 def implicit_run(
@@ -98,25 +101,24 @@ def beginning(
     run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]
 ) -> tuple[np.ndarray, np.ndarray, ImplicitOrigin]:
     """States (q,) and switches (s,) at time 0, and where they come from."""
-    circuit, storing = run.circuit, run.companion.storing
+    circuit, stores = run.circuit, run.companion.elements
     kind, own = circuit.arrays().kind, circuit.arrays().value
     closed = np.array([switch.closed for switch in run.switching.switches], dtype=bool)
-    x, point = np.zeros(storing.size), None
+    level, point = np.zeros(kind.size), None
     if initial is None:
         values = {
             circuit.names[k]: value(run.waves[k], 0.0) if k in run.waves else float(own[k])
             for k in np.flatnonzero(np.isin(kind, (VOLTAGE, CURRENT))).tolist()
         }
         point, closed = operating_point_of(holding(circuit, held), values, run.switching, closed)
-        x = np.where(run.companion.capacitor, point.drops[storing], point.currents[storing])
-    place = {int(k): j for j, k in enumerate(storing)}
-    for name, level in ({} if initial is None else from_held(circuit, held) | dict(initial)).items():
+        level = np.where(kind == CAPACITOR, point.drops[: kind.size], point.currents[: kind.size])
+    for name, stated in ({} if initial is None else from_held(circuit, held) | dict(initial)).items():
         k = circuit.element_index(name)
-        if k not in place:
+        if not stores[k]:
             raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
-        x[place[k]] = level
+        level[k] = stated
     begins = Beginning.STATED if point is None else Beginning.HELD if held else Beginning.OPERATING_POINT
-    return x, closed, ImplicitOrigin(begins, point, closed, dict(held))
+    return run.companion.states(level), closed, ImplicitOrigin(begins, point, closed, dict(held), level)
 
 
 class ImplicitResult(TransientResult):
@@ -201,7 +203,8 @@ class ImplicitResult(TransientResult):
         time : float
             s.
         """
-        return time - float(self._starts[place]) <= BESIDE * (self._ends(place) - float(self._starts[place]))
+        start, instant = float(self._starts[place]), self.run.stretches[place].instant
+        return time - start <= max(BESIDE * (self._ends(place) - start), instant)
 
     def short(self, place: int, time: float) -> float:
         """The length of the step there, s.

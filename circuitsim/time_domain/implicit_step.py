@@ -133,5 +133,5 @@ def _stage(
     solved = companion.solve(g, base, moving(time), near)
     change = companion.state(solved)
     x = base + change
-    voltage, current = companion.waves(solved, x, g)
+    voltage, current = companion.waves(solved, x)
     return Point(time, x, change / g, voltage, current, solved)

@@ -16,6 +16,7 @@ from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.points import Points
 from circuitsim.netlist.points import points as equidistant
+from circuitsim.time_domain.couplings import ideal_couplings
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
@@ -52,13 +53,13 @@ def method_for(
     circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE, couplings: Mapping[tuple[str, str], float] = UNCOUPLED
 ) -> Method:
     """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
-    coupling factors of ±1, and more than `STATES` capacitors and inductors.
+    ideal couplings, and more than `STATES` capacitors and inductors.
     """
     kind = circuit.arrays().kind
     states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
     smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
     modulated = any(isinstance(wave, FrequencyModulation) for wave in waveforms.values())
-    ideal = any(abs(factor) == 1.0 for factor in couplings.values())
+    ideal = ideal_couplings(circuit, couplings)
     exact = not (smooth or modulated or ideal or circuit.laws) and states <= STATES
     return Method.EXACT if exact else Method.IMPLICIT
 

@@ -69,7 +69,8 @@ class StageGradients:
     tangents : Tangents
     by_weight : (q,) float array
         Sums of the derivatives by capacitances and inductances.
-    by_mutual : (q, q) float array or None
+    by_turns : (n, n) float array or None
+        By the turns of coupled inductors (`circuitsim.time_domain.couplings.Windings`).
     by_wave : dict of int to float
         By factors on waveforms.
     by_ohms : (2, s) float array
@@ -81,7 +82,7 @@ class StageGradients:
         own = self.companion
         self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
         self.by_weight = np.zeros(own.storing.size)
-        self.by_mutual = None if own.mutual is None else np.zeros(own.mutual.shape)
+        self.by_turns = None if own.windings is None else np.zeros(own.windings.turns.shape)
         self.by_wave = dict.fromkeys(run.waves, 0.0)
         self.by_ohms = np.zeros((2, run.switching.places.size))
         self.count = True
@@ -147,6 +148,7 @@ class StageGradients:
         own, tangents, solved = self.companion, self.tangents, point.solved
         capacitor, storing, weight = own.capacitor, own.storing, own.weight
         by_x = wanted.x.copy()
+        wanted, by_turns = self._of_cores(wanted, point)
         by_x[~capacitor] += wanted.current[storing[~capacitor]]
         by_slope = wanted.slope + g * by_x
         column = own.column(g, self.run.moving(now.switches)(point.time))
@@ -165,18 +167,39 @@ class StageGradients:
         by = found.by_value
         ohms = by[storing]
         by_g = float(by_x @ point.slope) + float((ohms * np.where(capacitor, 1.0 / weight, -weight / g**2)).sum())
-        by_g -= float(by[own.coupled].sum()) / g**2
+        by_g -= float(by[own.series[own.series >= 0]].sum()) / g**2
         by_time = sum(float(by[k]) * slope(wave, point.time) for k, wave in self.run.waves.items())
         if self.count:
             self.by_weight -= by_slope * point.slope / weight
             self.by_weight += ohms * np.where(capacitor, -g / weight**2, 1.0 / g)
-            if self.by_mutual is not None:
-                self.by_mutual[own.coupled_states] += np.outer(found.by_law[own.coupled], point.slope)
+            if by_turns is not None:
+                self._count_turns(by_turns, found.by_law, point)
             for k, wave in self.run.waves.items():
                 self.by_wave[k] += float(by[k]) * value(wave, point.time)
             places = self.run.switching.places
             self.by_ohms += np.where([now.switches, ~now.switches], by[places], 0.0)
         return by_x + by[own.base], by_g, float(by_time)
+
+    def _of_cores(self, wanted: Wanted, point: Point) -> tuple[Wanted, np.ndarray | None]:
+        """What is wanted of core currents in place of coupled inductors' own; derivatives by turns (n, n)."""
+        windings = self.companion.windings
+        if windings is None:
+            return wanted, None
+        coils, current = windings.coils, wanted.current.copy()
+        current[coils] = windings.inverse.T @ current[coils]
+        by_turns = -np.outer(current[coils], point.current[coils])
+        return wanted._replace(current=current), by_turns
+
+    def _count_turns(self, by_turns: np.ndarray, by_law: np.ndarray, point: Point) -> None:
+        """Count what turns contribute: to currents, and to the sources of the transformers."""
+        own, windings = self.companion, self.companion.windings
+        assert windings is not None and self.by_turns is not None
+        r = windings.independent
+        slope, voltage = point.slope[own.place], windings.inductance[:r] * point.slope[own.place]
+        into, beside = (np.where(of >= 0, by_law[of], 0.0) for of in (own.series, own.beside))
+        self.by_turns += by_turns - np.outer(beside, point.current[windings.coils])
+        self.by_turns[:r] += np.outer(voltage, into)
+        self.by_weight[own.place] += slope * (np.triu(windings.turns, 1)[:r] @ into)
 
     def _weights(self, wanted: Wanted, by_slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is wanted as weights of potentials and of currents of elementary elements.
