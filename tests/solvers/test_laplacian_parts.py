@@ -57,6 +57,22 @@ def test_minimum_degree_is_about_as_good_as_the_exact_one(seed):
     assert fill <= 1.1 * minimum_degree_fill(n, a, b)
 
 
+@pytest.mark.parametrize("case", [mesh(30, 30), tangle(200, 150, 1), tangle(60, 30, 2)])
+def test_minimum_degree_begins_with_independent_nodes_of_few_neighbours(case):
+    n, a, b = case
+    ptr, idx = graph.adjacency(n, a, b)
+    degree = np.diff(ptr)
+    order = amd(ptr, idx, n, np.zeros(0, np.int64))
+    blocked, count = np.zeros(n, bool), 0
+    for wanted in range(5):
+        for i in np.flatnonzero(degree == wanted):
+            if not blocked[i]:
+                assert order[count] == i
+                count += 1
+                blocked[idx[ptr[i] : ptr[i + 1]]] = True
+    assert count > n // 4
+
+
 def test_minimum_degree_leaves_late_and_dense_nodes_to_the_end():
     n, a, b = mesh(12, 12)
     hub = np.arange(n)
@@ -99,7 +115,7 @@ def test_random_graphs_are_left_whole_and_components_cut_apart():
 
 
 def test_dissection_beats_minimum_degree_on_a_mesh():
-    case = mesh(250, 250)
+    case = mesh(316, 316)
     assert predict(*case, "dissect").flops < 0.85 * predict(*case, "amd").flops
 
 

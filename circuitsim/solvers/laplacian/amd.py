@@ -1,8 +1,9 @@
 """Approximate minimum degree ordering (Amestoy, Davis & Duff 1996) on a quotient graph.
 
 Eliminated nodes live on as *elements* (cliques, stored by their members); uneliminated ones are *variables*, each with
-a list "elements, then variables" it touches. Indistinguishable variables are merged and carry a weight. Everything is
-a plain array, every tie is broken by position in a list, so the order depends on the graph alone.
+a list "elements, then variables" it touches. Indistinguishable variables are merged and carry a weight. Independent
+nodes of few neighbours are eliminated at once to begin with (`independent`). Everything is a plain array, every tie is
+broken by position in a list, so the order depends on the graph alone.
 """
 
 from __future__ import annotations
@@ -10,18 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
-
-
-@jit()
-def _unlink(i, head, after, before, degree):
-    """Take variable i out of its degree list."""
-    nxt, prv = after[i], before[i]
-    if nxt >= 0:
-        before[nxt] = prv
-    if prv >= 0:
-        after[prv] = nxt
-    else:
-        head[degree[i]] = nxt
+from circuitsim.solvers.laplacian.independent import eliminate_independent, link, unlink
 
 
 @jit()
@@ -66,7 +56,7 @@ def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, af
             store[end] = i
             end += 1
             if not is_late[i]:
-                _unlink(i, head, after, before, degree)
+                unlink(i, head, after, before, degree)
         if e != k:
             start[e] = -1
             stamp[e] = 0
@@ -175,16 +165,6 @@ def _next_mark(mark, largest, stamp):
 
 
 @jit()
-def _link(i, d, head, after, before):
-    """Put node i first in the list of degree d."""
-    if head[d] >= 0:
-        before[head[d]] = i
-    after[i] = head[d]
-    before[i] = -1
-    head[d] = i
-
-
-@jit()
 def _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, head, after, before):
     """Degrees and their lists; late and dense nodes go to the end of the order. Returns how many these are."""
     n = ptr.size - 1
@@ -205,7 +185,7 @@ def _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, 
             start[i] = -1
             eliminated += 1
         else:
-            _link(i, degree[i], head, after, before)
+            link(i, degree[i], head, after, before)
     return eliminated
 
 
@@ -251,7 +231,7 @@ def _list_again(begin, end, most, outer, lowest, store, weight, degree, is_late,
         store[put] = i
         put += 1
         if not is_late[i]:
-            _link(i, degree[i], head, after, before)
+            link(i, degree[i], head, after, before)
             lowest = min(lowest, degree[i])
     return put, lowest
 
@@ -295,12 +275,14 @@ def amd(ptr, idx, dense, late):
     order = np.empty(n, np.int64)
     is_late = np.zeros(n, np.bool_)
     eliminated = _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, head, after, before)
-    done, lowest, largest, mark = 0, 0, 0, np.int64(2)
+    done = eliminate_independent(store, start, size, n_elem, weight, degree, is_late, head, after, before, order)
+    eliminated += done
+    lowest, largest, mark = 0, 0, np.int64(2)
     while eliminated < n:
         while head[lowest] < 0:
             lowest += 1
         k = head[lowest]
-        _unlink(k, head, after, before, degree)
+        unlink(k, head, after, before, degree)
         if n_elem[k] > 0 and used + lowest >= store.size:
             store, used = _compact(store, start, size)
         fresh = n_elem[k] > 0  # else the element fits where the pivot's list was

@@ -12,8 +12,9 @@ from circuitsim.solvers.laplacian.peel import peel
 METHODS = ("auto", "amd", "dissect", "natural")
 #: Parts that nested dissection leaves to minimum degree.
 SMALLEST = 5000
-#: Fewer nodes are all left to minimum degree: separators take a third longer to find and save a tenth of the fill.
-LARGE = 20_000
+#: Fewer nodes are all left to minimum degree: in a mesh of 62,500 separators take as long again to find and save no
+#: fill.
+LARGE = 80_000
 #: Where neighbours' numbers differ by more than this share of all, nodes are renumbered first: numbers that mean
 #: nothing cost cache misses (a factor of four at half a million nodes) and some fill.
 FAR = 0.2
