@@ -80,12 +80,14 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
 
 
 def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
-    """Net current into each node (n_nodes,) from all elements but ``elements``, A.
+    """Net current into each node (n_nodes,) of ``elements`` from all others, A.
 
     Zero where it is rounding of pairs of doubles: below `RESOLUTION` of the largest current in a biconnected component
     that these elements belong to.
     """
-    others = point.current != 0.0
+    at_loops = np.zeros(net.n_nodes, dtype=bool)
+    at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
+    others = (at_loops[net.first] | at_loops[net.second]) & (point.current != 0.0)
     others[elements] = False
     high, low, largest = np.zeros((3, net.n_nodes))
     e = np.flatnonzero(others)

@@ -113,10 +113,11 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
     UnboundedError
         The nodes of a cut with net current into (or out of) it, and the sources across it.
     """
-    if not structure.currents.size:
-        return
+    derived = structure.derived
+    if not structure.currents.size or (derived.grounded and not structure.references.size):
+        return  # resistors lead every current to ground
     n = program.n
-    island = structure.derived.islands
+    island = derived.islands
     ground = island[n]
     supply, scale = np.zeros(n + 1), np.zeros(n + 1)
     _gather(structure, island[structure.coordinate], supply, scale)

@@ -237,16 +237,19 @@ class Derived:
         """What branches and constraints join."""
         coordinate, root, first, second = self.coordinate, self.root, self.first, self.second
         r, d = self.resistors, self.diodes
-        r = r[coordinate[first[r]] != coordinate[second[r]]]
+        u, v = first[r], second[r]
+        apart = coordinate[u] != coordinate[v]
+        if not apart.all():
+            r, u, v = r[apart], u[apart], v[apart]
         tail, head = coordinate[first[d]], coordinate[second[d]]
         inner = tail == head
         several = np.zeros(root.size, dtype=bool)
         several[root[root != np.arange(root.size)]] = True
         grouped = several[root]
-        at_first, at_second = grouped[first[r]], grouped[second[r]]
+        at_first, at_second = grouped[u], grouped[v]
         return Ends(
-            r, first[r], second[r], coordinate[first[r]], coordinate[second[r]], inner, d[~inner], tail[~inner],
-            head[~inner], np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
+            r, u, v, coordinate[u], coordinate[v], inner, d[~inner], tail[~inner], head[~inner],
+            np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
             np.flatnonzero(at_first | at_second),
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.solvers.laplacian.tile import ACROSS, OVERREAD, product
+from circuitsim.solvers.laplacian.tile import ACROSS, LANES, OVERREAD, column_sum, product
 
 #: Columns eliminated one by one before the rest of the panel is updated with them.
 BLOCK = 8
@@ -48,20 +48,21 @@ def pack_weights(values, offset, height, depth, row, across, pivots, first, pack
 
 
 @jit()
-def _eliminate_block(values, offset, height, begin, end, pivots, first):
-    """Eliminate columns begin..end of a panel one by one, updating these columns only."""
+def _eliminate_block(values, offset, height, begin, end, pivots, first, packed, work):
+    """Eliminate columns begin..end of a panel, each updated with those before it; scratch as in `factor_panel`."""
     for k in range(begin, end):
-        column = offset + k * height
+        column, before = offset + k * height, offset + begin * height
+        for j in range(begin, k):
+            packed[j - begin] = values[offset + j * height + k] * pivots[first + j]
+        if k > begin:
+            for i in range(k + 1, height, LANES):
+                column_sum(values, before + i, height, k - begin, packed, 0, work, i)
+            for i in range(k + 1, height):
+                values[column + i] += work[i]
         p = total(values, column + k + 1, column + height)
         pivots[first + k] = p
         if p == 0.0:  # not tied to anything left: all shares are zero already
             continue
-        for j in range(k + 1, end):
-            share = values[column + j] / p
-            if share != 0.0:
-                target = offset + j * height
-                for i in range(j + 1, height):
-                    values[target + i] += values[column + i] * share
         for i in range(column + k + 1, column + height):
             values[i] /= p
 
@@ -86,7 +87,7 @@ def factor_panel(values, offset, height, width, pivots, first, packed, work):
                 target, added = offset + (begin + j) * height + begin, j * room
                 for i in range(j + 1, tall):
                     values[target + i] += work[added + i]
-        _eliminate_block(values, offset, height, begin, end, pivots, first)
+        _eliminate_block(values, offset, height, begin, end, pivots, first, packed, work)
 
 
 @jit()

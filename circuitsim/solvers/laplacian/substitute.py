@@ -9,19 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.solvers.laplacian.tile import LANES, pull_four, pull_one, push_four, push_one
+from circuitsim.solvers.laplacian.tile import (
+    LANES,
+    column_sum,
+    pull_four,
+    pull_one,
+    push_four,
+    push_one,
+    scalar_product,
+)
 
 #: Right-hand sides worked on together.
 GROUP = LANES
-
-
-@jit(fastmath={"contract", "reassoc"})
-def _dot(u, i, v, j, count):
-    """Scalar product of ``count`` numbers of u from i and of v from j; the order is the compiler's (vector lanes)."""
-    s = 0.0
-    for k in range(count):
-        s += u[i + k] * v[j + k]
-    return s
 
 
 @jit()
@@ -35,22 +34,17 @@ def _tallest(row_ptr):
 @jit()
 def forward(first, row_ptr, rows, offset, values, x):
     """x_j += l_kj x_k for each eliminated k: currents move to the nodes that are left (and to ground)."""
-    moved = np.empty(_tallest(row_ptr), np.float64)
+    moved = np.empty(_tallest(row_ptr) + LANES, np.float64)
     for t in range(first.size - 1):
         own, width = first[t], first[t + 1] - first[t]
         below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
         tall = height - width - 1
-        for i in range(tall):
-            moved[i] = 0.0
-        for k in range(width):
-            current = x[own + k]
-            if current == 0.0:
-                continue
+        for k in range(width - 1):
             share = offset[t] + k * height
             for i in range(k + 1, width):
-                x[own + i] += values[share + i] * current
-            for i in range(tall):
-                moved[i] += values[share + width + i] * current
+                x[own + i] += values[share + i] * x[own + k]
+        for i in range(0, tall, LANES):
+            column_sum(values, offset[t] + width + i, height, width, x, own, moved, i)
         for i in range(tall):
             x[rows[below + i]] += moved[i]
 
@@ -58,18 +52,22 @@ def forward(first, row_ptr, rows, offset, values, x):
 @jit()
 def backward(first, row_ptr, rows, offset, values, pivots, x):
     """x_k = x_k / p_k + Σ_j l_kj x_j from the last node back; x_k = 0 where p_k = 0."""
-    fetched = np.empty(_tallest(row_ptr), np.float64)
+    fetched = np.empty(_tallest(row_ptr) + LANES, np.float64)
     for t in range(first.size - 2, -1, -1):
         own, width = first[t], first[t + 1] - first[t]
         below, height = row_ptr[t] + width, row_ptr[t + 1] - row_ptr[t]
         tall = height - width - 1
         for i in range(tall):
             fetched[i] = x[rows[below + i]]
+        for i in range(tall, tall + LANES):
+            fetched[i] = 0.0
+        eighths = (tall + LANES - 1) // LANES
         for k in range(width - 1, -1, -1):
             p, share = pivots[own + k], offset[t] + k * height
             known = x[own + k] / p if p > 0.0 else 0.0
-            known += _dot(values, share + k + 1, x, own + k + 1, width - k - 1)
-            x[own + k] = known + _dot(values, share + width, fetched, 0, tall)
+            for i in range(k + 1, width):
+                known += values[share + i] * x[own + i]
+            x[own + k] = known + scalar_product(values, share + width, fetched, 0, eighths)
 
 
 @jit()

@@ -158,8 +158,60 @@ def _pull(columns: int) -> Any:
     return pull
 
 
+def _column_sum() -> Any:
+    @intrinsic
+    def column_sum(typingctx, a, a0, lda, depth, b, b0, c, c0):
+        """c[c0 + i] = Σ_k a[a0 + i + lda k] b[b0 + k] for k < depth, i < 8."""
+        word = types.int64
+        signature = types.void(a, word, word, word, b, word, c, word)
+
+        def generate(context, builder, signature, arguments):
+            matrix, factor, out = (_Array(context, builder, signature.args[i], arguments[i]) for i in (0, 4, 6))
+            a0, lda, depth, b0, c0 = (arguments[i] for i in (1, 2, 3, 5, 7))
+            (total,) = _slots(builder, 1)
+            with cgutils.for_range(builder, depth) as loop:
+                column = matrix.load(_plus(builder, a0, lda, loop.index))
+                _multiply_add(builder, total, column, factor.spread(_plus(builder, b0, 1, loop.index)))
+            out.store(builder.load(total), c0)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return column_sum
+
+
+def _scalar_product() -> Any:
+    @intrinsic
+    def scalar_product(typingctx, a, a0, b, b0, eighths):
+        """Σ_k a[a0 + k] b[b0 + k] for k < 8 eighths: lane by lane, then halves of the lanes."""
+        word = types.int64
+        signature = types.float64(a, word, b, word, word)
+
+        def generate(context, builder, signature, arguments):
+            left, right = (_Array(context, builder, signature.args[i], arguments[i]) for i in (0, 2))
+            a0, b0, eighths = (arguments[i] for i in (1, 3, 4))
+            (slot,) = _slots(builder, 1)
+            with cgutils.for_range(builder, eighths) as loop:
+                u = left.load(_plus(builder, a0, LANES, loop.index))
+                _multiply_add(builder, slot, u, right.load(_plus(builder, b0, LANES, loop.index)))
+            total, lanes = builder.load(slot), LANES
+            while lanes > 1:
+                lanes //= 2
+                numbers = ir.VectorType(ir.IntType(32), lanes)
+                low, high = (ir.Constant(numbers, list(range(k, k + lanes))) for k in (0, lanes))
+                total = builder.fadd(
+                    builder.shuffle_vector(total, total, low), builder.shuffle_vector(total, total, high)
+                )
+            return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+        return signature, generate
+
+    return scalar_product
+
+
 _tall_tile = _tile(DOWN)
 _short_tile = _tile(1)
+column_sum, scalar_product = _column_sum(), _scalar_product()
 push_one, push_four = _push(1), _push(4)
 pull_one, pull_four = _pull(1), _pull(4)
 
