@@ -30,11 +30,16 @@ from numba.core.compiler import Compiler
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
+from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.targetconfig import TargetConfig
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import NativeLowering
 from numba.core.types.functions import BaseFunction
 from numba.np import arrayobj
+
+from circuitsim._lowering import Lower
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
@@ -120,6 +125,7 @@ _fix_integer_index = arrayobj.fix_integer_index
 _equal_flags = TargetConfig.__eq__
 _call_type = BaseFunction.get_call_type
 _BUILT_IN = ("_operator", "builtins")
+_post_process_generator = PostProcessor.run
 _resolved: dict[tuple[int, Any], tuple[Any, Any]] = {}
 _list_variables = numba_ir.Inst._rec_list_vars
 _WITHOUT_VARIABLES = frozenset(
@@ -181,6 +187,22 @@ def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
     return _resolved[key][1]
 
 
+def _post_process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Numba's work after each pass over a function, but lifetimes of variables only where something asks for them.
+
+    Nine passes of one function have them computed; only generators and the last pass use them.
+    """
+    function = processor.func_ir
+    if function.is_generator:
+        _post_process_generator(processor, emit_dels, extend_lifetimes)
+        return
+    function.blocks = canonicalize_cfg(function.blocks)
+    function.variable_lifetime = VariableLifetime(function.blocks)
+    function.generator_info = None
+    if emit_dels:
+        processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
 def _plain(colours: Any, message: str) -> str:
     """A message without colours, of which numba makes one for each expression (slowly, where colorama is installed)."""
     return message
@@ -218,6 +240,7 @@ _STANDING_IN = (
     (BaseFunction, "get_call_type", _known_call_type),
     (type(errors.termcolor()), "errmsg", _plain),
     (CPUContext, "create_cfunc_wrapper", _no_wrapper),
+    (NativeLowering, "lowering_class", Lower), (PostProcessor, "run", _post_process),
 )  # fmt: skip
 """What stands for attributes of numba's while it compiles parts."""
 

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config, event, types
-from numba.core.cgutils import create_struct_proxy, get_null_value
 from numba.extending import intrinsic
 
 try:
@@ -137,21 +136,3 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
-
-
-@intrinsic
-def uncounted(typing_context: Any, array: Any) -> Any:
-    """An array's view that nobody counts references of, for kernels whose caller keeps the array.
-
-    Compiled code counts atomically, every array of a tuple at every call: several microseconds a solve.
-    """
-    if not isinstance(array, types.Array):
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = create_struct_proxy(array)(context, builder, value=arguments[0])
-        view.meminfo = get_null_value(view.meminfo.type)
-        view.parent = get_null_value(view.parent.type)
-        return view._getvalue()
-
-    return array(array), generate

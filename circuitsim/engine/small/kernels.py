@@ -56,14 +56,13 @@ def load() -> None:
 
 def _register() -> None:
     """Let compiled kernels call the functions they are made of."""
-    from numba.extending import overload, register_jitable
+    from numba.extending import register_jitable
 
     from circuitsim import _bits, _lanes, _pointers
-    from circuitsim._jit import uncounted
     from circuitsim.engine.kernels import register
 
     register()  # graph primitives, steps, arithmetic
-    overload(pointers.kept)(lambda array: lambda array: uncounted(array))  # type: ignore[call-arg]
+    _pointers.register_kept(pointers.kept)
     _pointers.register(pointers.pointer, pointers.retain)
     _lanes.register(lanes)
     _bits.register(bits)
