@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import importlib
 import logging
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -24,7 +25,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import dispatcher, errors, event, types
 from numba.core import ir as numba_ir
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.cpu import CPUContext
@@ -40,6 +41,11 @@ from numba.core.types.functions import BaseFunction
 from numba.np import arrayobj
 
 from circuitsim._lowering import Lower
+
+_UNREADABLE = (
+    AttributeError, EOFError, ImportError, IndexError, KeyError, TypeError, ValueError, pickle.UnpicklingError,
+)  # fmt: skip
+"""What reading a cache of another version, or a damaged one, may raise."""
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
@@ -313,8 +319,30 @@ def _emit(part: Any, nogil: bool) -> Any:
     return part._replace(library=library, entry_point=entry, metadata={PARTS: len(parts), SIZE: size})
 
 
+class _Files(IndexDataCacheFile):
+    """Index and compiled code of a kernel on disk. What cannot be read counts as not there: numba reads the types of
+    arguments before it asks whether the sources are these, and an earlier version may have types that are gone."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except _UNREADABLE:
+            return {}
+
+    def load(self, key: Any) -> Any:
+        """The compiled code of a key; None where there is none."""
+        try:
+            return super().load(key)
+        except _UNREADABLE:
+            return None
+
+
 class _Cache(FunctionCache):
     """Compiled code on disk, of these very sources in the folder (numba looks at the file of the kernel alone)."""
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), self._sources())

@@ -83,6 +83,39 @@ def test_nested_kernels_compiled_whole_loaded_again_and_called_from_strangers(tm
     assert not second.stderr
 
 
+TYPED = """
+from typing import NamedTuple
+import numpy as np
+from circuitsim._jit import jit
+
+class {name}(NamedTuple):
+    a: np.ndarray
+
+@jit()
+def total(memory):
+    return memory.a.sum() + {number}
+
+print(total({name}(np.ones(3))))
+"""
+
+
+def test_a_cache_with_types_that_are_gone_and_one_that_is_damaged_are_compiled_anew(tmp_path: Path) -> None:
+    """Numba reads the types of arguments before it asks whether the sources are these: an upgrade renames one."""
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    program = tmp_path / "typed.py"
+    for name, number, expected in (("Before", 0, "3.0\n"), ("After", 10, "13.0\n")):
+        program.write_text(TYPED.format(name=name, number=number))
+        done = run("import typed", **own)
+        assert done.stdout == expected and "compiling kernels" in done.stderr
+    assert run("import typed", **own).stderr == ""
+    index, code = sorted((tmp_path / "cache").rglob("*.nbi")), sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert index and code
+    for path in (*index, *code):
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        assert run("import typed", **own).stdout == "13.0\n"
+
+
 LOADED = """
 import sys
 import numpy as np
