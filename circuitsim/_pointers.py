@@ -7,6 +7,7 @@ functions it calls read from there what they name.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -25,7 +26,9 @@ class Pointed(types.Type):
 
     def __init__(self, members: Any) -> None:
         self.members = members
-        super().__init__(name=f"Pointed({members})")
+        # What names of compiled functions contain: of hundreds of characters for all members, else.
+        digest = hashlib.sha256(str(members).encode()).hexdigest()[:16]
+        super().__init__(name=f"Pointed({digest})")
 
 
 @register_default(Pointed)
