@@ -276,7 +276,7 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
             walk.x[k] += modes.storing[m, k, j] * walk.z[j]
     put(walk.z, walk.w)
     if fixed.decays:
-        state_errors(decays, modes, m, walk.w.size, walk.z, before, parts.y, later, parts.error, parts.x_error)
+        state_errors(decays, modes, m, walk.w.size, walk.z, before, parts.y, later, parts.x_error)
         aged(decays, m, walk.w_size, parts.y, later, parts.error, since)
         put(later, parts.y)
         missed = 0.0

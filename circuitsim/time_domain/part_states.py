@@ -131,20 +131,16 @@ def aged(decays, m, w_size, before, y, error, time):
         error[p] += STATE * max(abs(before[p]), abs(y[p])) + pushed * ((1.0 - left) / rate if rate > 0.0 else time)
 
 
-def state_errors(decays, modes, m, s, z, w, before, y, error, x_error):
-    """Take the errors (q,) of the states ``z``: shares of all that a window added up for them, and what the errors
-    (c,) of the parts at its beginning made of it."""
+def state_errors(decays, modes, m, s, z, w, before, y, x_error):
+    """Take the errors (q,) of the states ``z``: shares of all that a window added up for them."""
     for i in range(modes.size[m]):
         size = abs(z[s + i])
         for j in range(s):
             size += abs(decays.along[m, i, j] * (z[j] - w[j]))
         for p in range(decays.many[m]):
             size += abs(decays.shape[m, i, p] * (y[p] - before[p]))
-        off = STATE * size
-        for p in range(decays.many[m]):
-            off += abs(decays.shape[m, i, p]) * error[p]
         place = modes.place[m, i]
-        x_error[place] = max(x_error[place], off)
+        x_error[place] = max(x_error[place], STATE * size)
 
 
 def currents_of(decays, m, resistors, w, w_size, before, missed):
