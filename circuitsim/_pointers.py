@@ -121,7 +121,7 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
 
 @cache
 def register_kept(kept: Callable[[Any], Any]) -> None:
-    """Compile a function in place: of an array, a view that nobody counts references of, for kernels whose caller
+    """Compile a function in place: of an array, a view without counted references, for kernels whose caller
     keeps the array.
 
     Compiled code counts atomically, every array of a tuple at every call: several microseconds a solve.
