@@ -14,7 +14,7 @@ from circuitsim.analysis.newton import smooth_devices
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.single import unpack
@@ -97,9 +97,7 @@ def _elementary(
         late = np.zeros(n_nodes, dtype=bool)
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        plan = unpack(small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62))
-        branches = (columns[0] == DIODE) | ((columns[0] == RESISTOR) & (everything != 0.0))
-        if plan.resistor.size + plan.diode.size < branches.sum():
-            plan = None  # given up, since it takes too many updates: the engine solves the samples
+        packed = small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62)
+        plan = unpack(packed) if packed.size else None  # too many updates: the engine solves the samples
     engine = EngineBatch(*columns, n_nodes, float(tolerance))
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy(), engine)

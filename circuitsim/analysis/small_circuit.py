@@ -264,6 +264,4 @@ def small_circuit_solver(circuit: Circuit, tolerance: float) -> SmallCircuitSolv
     # Copies, which are not read-only: one kind of array, one compilation.
     columns = kind.copy(), first.copy(), second.copy(), value.copy()
     packed = small_kernel("prepare", n_nodes)(*columns, n_nodes, np.zeros(n_nodes, dtype=bool), UPDATES)
-    # A plan that was given up has no branches.
-    given_up = not part(packed, 4).size and ((kind == RESISTOR) & (value != 0.0)).any()
-    return TOO_DENSE if given_up else SmallCircuitSolver(circuit, tolerance, packed)
+    return SmallCircuitSolver(circuit, tolerance, packed) if packed.size else TOO_DENSE

@@ -20,9 +20,17 @@ from circuitsim.engine.search import Change, Search
 from circuitsim.errors import ConvergenceError
 
 
+def on_potentials(net: Network, closed: np.ndarray, limit: int) -> nodal.Start | None:
+    """Where iterations on potentials end; None where these do not suit. For the arguments see `solve_active_set`."""
+    if limit < 1:
+        raise ConvergenceError("no linear circuit may be solved")
+    return nodal.iterate(net, closed, limit) if nodal.suits(net) else None
+
+
 def solve_active_set(
-    net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int
-) -> tuple[LinearPoint, int]:
+    net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int,
+    start: nodal.Start | None = None,
+) -> tuple[LinearPoint, int]:  # fmt: skip
     """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
 
     Parameters
@@ -36,17 +44,18 @@ def solve_active_set(
         Potentials that components without a path to ground stay near, V.
     limit : int
         Most linear circuits to solve before the dual method takes over, which may solve more (`solve_dual`).
+    start : nodal.Start, optional
+        What `on_potentials` has returned, if that was asked before.
 
     Raises
     ------
     ConvergenceError
         The dual method failed too, or ``limit`` is zero.
     """
-    if limit < 1:
-        raise ConvergenceError("no linear circuit may be solved")
+    start = on_potentials(net, closed, limit) if start is None else start
     search, previous, done = Search(closed.size > 0), None, 0
-    if nodal.suits(net):
-        closed, guess, previous, done = nodal.iterate(net, closed, limit)
+    if start is not None:
+        closed, guess, previous, done = start.closed, start.current, start.factored, start.iterations
     for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = kkt_violations(net, point)

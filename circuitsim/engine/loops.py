@@ -58,7 +58,29 @@ class Loops(NamedTuple):
     unique: np.ndarray
 
 
-def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
+class Carried(NamedTuple):
+    """Branch currents, whatever those in loops of no resistance are.
+
+    Attributes
+    ----------
+    current, current_low : (m,) float arrays
+        A, as sums of two doubles.
+    scale : (m,) float array
+        A sum of currents below `RESOLUTION` of the largest of these, A, is rounding.
+    """
+
+    current: np.ndarray
+    current_low: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, point: LinearPoint) -> Carried:
+        """Those of a refined point: pairs of doubles resolve them against the largest in their blocks."""
+        largest = np.append(point.in_block, 0.0)[point.block]
+        return cls(point.current, point.current_low, np.maximum(np.abs(point.current), largest))
+
+
+def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     """The currents in loops of fixed voltages and the diodes ``tight``, whose ends are equal."""
     edges = np.concatenate([net.fixed, tight])
     edges = np.sort(edges[net.first[edges] != net.second[edges]])
@@ -66,7 +88,7 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
-    need = _missing(net, point, elements)
+    need = _missing(net, carried, elements)
     nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
     first, second = ends[: elements.size], ends[elements.size :]
     one_way = np.zeros(net.first.size, dtype=bool)
@@ -79,35 +101,28 @@ def loop_currents(net: Network, point: LinearPoint, tight: np.ndarray) -> Loops:
     return Loops(elements, found, unique)
 
 
-def _missing(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
-    """Net current into each node (n_nodes,) of ``elements`` from all others, A.
-
-    Zero where it is rounding of pairs of doubles: below `RESOLUTION` of the largest current in a biconnected component
-    that these elements belong to.
-    """
+def _missing(net: Network, carried: Carried, elements: np.ndarray) -> np.ndarray:
+    """Net current into each node (n_nodes,) of ``elements`` from all others, A; zero where it is rounding."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
-    others = (at_loops[net.first] | at_loops[net.second]) & (point.current != 0.0)
+    others = (at_loops[net.first] | at_loops[net.second]) & (carried.current != 0.0)
     others[elements] = False
     high, low, largest = np.zeros((3, net.n_nodes))
     e = np.flatnonzero(others)
-    kernel(_gather, e.size)(
-        e, net.first, net.second, point.current, point.current_low, point.block, point.in_block, high, low, largest
+    kernel(_gather, net.first.size)(
+        e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
     )
     high[np.abs(high) < RESOLUTION * largest] = 0.0
     return high
 
 
-def _gather(elements, first, second, current, current_low, block, in_block, high, low, largest):
-    """Add up the currents of ``elements`` into each node, A, in pairs of doubles; ``largest`` among them and their
-    blocks."""
+def _gather(elements, first, second, current, current_low, scale, high, low, largest):
+    """Add up the currents of ``elements`` into each node, A, in pairs of doubles; the ``largest`` of their scales."""
     for k in range(elements.size):
         e = elements[k]
-        a, b, size = first[e], second[e], abs(current[e])
+        a, b, size = first[e], second[e], scale[e]
         high[a], low[a] = add(high[a], low[a], -current[e], -current_low[e])
         high[b], low[b] = add(high[b], low[b], current[e], current_low[e])
-        if block[e] >= 0:
-            size = max(size, in_block[block[e]])
         largest[a] = max(largest[a], size)
         largest[b] = max(largest[b], size)
 

@@ -34,8 +34,6 @@ class Network(NamedTuple):
         Currents of current sources, A; 0 for all other elements.
     fixed : int array
         Elements of fixed voltage: sources and shorts.
-    ascending : int array
-        Resistors in ascending order of resistance, to a factor of two.
     diodes : int array
         Ideal diodes.
     sources : int array
@@ -56,7 +54,6 @@ class Network(NamedTuple):
     emf: np.ndarray
     source: np.ndarray
     fixed: np.ndarray
-    ascending: np.ndarray
     diodes: np.ndarray
     sources: np.ndarray
     laplacian: LinearSolver
@@ -67,6 +64,11 @@ class Network(NamedTuple):
     def n_nodes(self) -> int:
         """Number of nodes, ground included."""
         return self.structure.arrays.n_nodes
+
+    @property
+    def ascending(self) -> np.ndarray:
+        """Resistors in ascending order of resistance, to a factor of two."""
+        return self.resistances.ascending
 
     @property
     def roots(self) -> np.ndarray:
@@ -83,15 +85,12 @@ class Resistances:
     wiring : Wiring
     ohms : (m,) float array
         See `Network.ohms`.
-    ascending : int array
-        See `Network.ascending`.
     conductances : (r,) float array
         Of the resistors of the pattern, S.
     """
 
     wiring: Wiring
     ohms: np.ndarray
-    ascending: np.ndarray
     conductances: np.ndarray
 
     @cached_property
@@ -103,6 +102,13 @@ class Resistances:
     def direct(self) -> LinearSolver:
         """The one among those that factor."""
         return self.wiring.pattern.solver(self.conductances, direct=True)
+
+    @cached_property
+    def ascending(self) -> np.ndarray:
+        """See `Network.ascending`."""
+        r = self.wiring.structure.resistors
+        # Powers of two order resistances well enough for a tree, and are sorted in linear time.
+        return r[np.argsort(np.frexp(self.ohms[r])[1].astype(np.int16), kind="stable")]
 
     @cached_property
     def siemens(self) -> np.ndarray:
@@ -134,8 +140,8 @@ class Resistances:
             made = self.wiring.at(value)
         solver = made.direct if direct else made.solver
         return Network(
-            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, made.ascending,
-            structure.diodes, np.flatnonzero((source != 0.0) & (first != second)), solver, self.wiring.branch,
+            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, structure.diodes,
+            np.flatnonzero((source != 0.0) & (first != second)), solver, self.wiring.branch,
             structure.derived.grounded,
         )  # fmt: skip
 
@@ -215,9 +221,7 @@ class Wiring:
         r = self.structure.resistors
         ohms = np.zeros(value.size)
         ohms[r] = value[r]
-        # Powers of two order resistances well enough for a tree, and are sorted in linear time.
-        ascending = r[np.argsort(np.frexp(value[r])[1].astype(np.int16), kind="stable")]
-        return Resistances(self, ohms, ascending, 1.0 / value[self.structure.derived.ends.r])
+        return Resistances(self, ohms, 1.0 / value[self.structure.derived.ends.r])
 
 
 def roots_of(structure: Structure) -> np.ndarray:

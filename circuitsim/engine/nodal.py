@@ -34,6 +34,13 @@ HIGHEST, LEVELS = 1025, 2105
 """Largest exponent of a double, and how many there are."""
 
 
+class End(NamedTuple):
+    """The conducting diodes ``on`` (d,), and the ``state`` of an iteration with its potentials."""
+
+    on: np.ndarray
+    state: steps.State
+
+
 class Start(NamedTuple):
     """Where refined iterations begin.
 
@@ -47,12 +54,15 @@ class Start(NamedTuple):
         The nodal matrix of the last iteration.
     iterations : int
         Linear circuits solved.
+    end : End or None
+        What the last iteration has left, where it has left no violation.
     """
 
     closed: np.ndarray
     current: np.ndarray
-    factored: Factored | None
+    factored: Factored
     iterations: int
+    end: End | None
 
 
 ROUGH = 1e-4
@@ -95,7 +105,7 @@ class _Accuracy:
 
 def suits(net: Network) -> bool:
     """Whether there are diodes and resistors, and resistors and sources lead from every node to ground."""
-    return bool(net.diodes.size and net.grounded and net.ascending.size)
+    return bool(net.diodes.size and net.grounded and net.structure.resistors.size)
 
 
 def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> Start:
@@ -153,7 +163,7 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
         if last:
             current = np.zeros(m)
             current[plan.resistor] = (v[plan.resistor_first] - v[plan.resistor_second]) * state.g
-            return Start(d[order], current, factored, count)
+            return Start(d[order], current, factored, count, None if wrong else End(on, state))
         if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
             order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
 

@@ -7,16 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT
-from circuitsim.engine import tree
-from circuitsim.engine.active_set import solve_active_set
+from circuitsim.engine import nodal, potentials, tree
+from circuitsim.engine.active_set import on_potentials, solve_active_set
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
-from circuitsim.engine.loops import loop_currents
+from circuitsim.engine.loops import Carried, Loops, loop_currents
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.spanning import forest_of
-from circuitsim.engine.tree import CLOSES
+from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
+from circuitsim.solvers.linear import Supernodal
 
 SMALLEST, LARGEST = 1e-290, 1e290
 """Magnitudes below the first count as zero, above the second are an error."""
@@ -52,23 +53,65 @@ def steady_state(
     net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int
 ) -> SteadyState:
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
-    point, iterations = solve_active_set(net, closed, guess, anchor, limit)
-    m, d = net.first.size, net.diodes
+    start = on_potentials(net, closed, limit)
+    if start is not None:
+        found = _proven(net, start)
+        if found is not None:
+            return found
+        start = start._replace(end=None)  # of large circuits it is large
+    point, iterations = solve_active_set(net, closed, guess, anchor, limit, start)
     point, forward, tight = _with_closed_loops(net, point)
-    loops = loop_currents(net, point, d[tight])
-    current, unique = point.current.copy(), np.ones(m, dtype=bool)
+    loops = loop_currents(net, Carried.of(point), net.diodes[tight])
+    current, unique = _with_loops(net, point.current.copy(), loops)
+    drop = _drops(net, point, forward, tight, current)
+    voltages, low = _potentials(net, point, drop)
+    return _in_range(net, SteadyState(current, drop, voltages, low, unique, iterations, point.converged))
+
+
+def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
+    """The steady state from potentials in doubles, corrected once; None where that does not prove it."""
+    structure, plan, m, end = net.structure, net.resistances.wiring.topology, net.first.size, start.end
+    whole = not (structure.forest.closing.size or structure.references.size)
+    if end is None or not whole or not isinstance(net.laplacian, Supernodal):
+        return None
+    elements = potentials.Elements(
+        structure.arrays.kind, net.first, net.second, net.ohms, net.emf, net.source, net.sources, net.diodes
+    )
+    high, low, left = np.empty((2, net.n_nodes)), np.empty((2, net.n_nodes)), np.empty((2, plan.n + 1))
+    pairs = potentials.Pairs(high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1])
+    last = end.state.forest.last[plan.coordinate]
+    rounding = kernel(potentials.leave_over, m)(plan, elements, end.state, end.on, pairs)
+    change = start.factored.solve(pairs.left[:-1])[last]
+    drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
+    total = kernel(potentials.correct, m)(
+        plan, elements, end.state, end.on, change, rounding, pairs, drop, tight
+    )  # fmt: skip
+    if not total < np.inf:
+        return None
+    least = 4.0 * total / RESOLUTION
+    carried = Carried(pairs.current, pairs.current_low, np.maximum(np.abs(pairs.current), least))
+    current, unique = _with_loops(net, pairs.current, loop_currents(net, carried, net.diodes[tight]))
+    return _in_range(net, SteadyState(current, drop, pairs.v, pairs.v_low, unique, start.iterations + 1, True))
+
+
+def _with_loops(net: Network, current: np.ndarray, loops: Loops) -> tuple[np.ndarray, np.ndarray]:
+    """Branch currents with those of the loops, A, and which are the only ones possible."""
+    unique, d = np.ones(current.size, dtype=bool), net.diodes
     current[loops.elements], unique[loops.elements] = loops.current, loops.unique
     # What circulates in a source, short or diode between a node and itself is open; 0 is shown.
     unique[net.fixed] &= net.first[net.fixed] != net.second[net.fixed]
     unique[d] &= net.first[d] != net.second[d]
     current[d] = np.maximum(current[d], 0.0)
-    drop = _drops(net, point, forward, tight, current)
-    voltages, low = _potentials(net, point, drop)
-    for quantity in (current, drop, voltages):
+    return current, unique
+
+
+def _in_range(net: Network, found: SteadyState) -> SteadyState:
+    """The steady state, small numbers as zero; an error where numbers are too large."""
+    for quantity in (found.current, found.drop, found.voltages):
         if not (np.abs(quantity) <= LARGEST).all():
-            raise ConvergenceError(_out_of_range(net, current, drop))
+            raise ConvergenceError(_out_of_range(net, found.current, found.drop))
         quantity[np.abs(quantity) < SMALLEST] = 0.0
-    return SteadyState(current, drop, voltages, low, unique, iterations, point.converged)
+    return found
 
 
 def _with_closed_loops(net: Network, point: LinearPoint) -> tuple[LinearPoint, np.ndarray, np.ndarray]:

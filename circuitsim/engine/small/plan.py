@@ -167,7 +167,7 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     late_node : (n_nodes,) bool array
         Nodes whose coordinates are eliminated last (where negative conductances will be added).
     limit : int
-        Most updates of a factorisation; the plan of a circuit that needs more is not regular and has no pattern.
+        Most updates of a factorisation; the plan of a circuit that needs more is empty.
     """
     voltage, resistor, diode = sort_elements(kind, value)
     tree_node, tree_parent, edge, root = voltage_forest(n_nodes, taken(first, voltage), taken(second, voltage))
@@ -192,8 +192,11 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     ends = taken(name, taken(first, branch)), taken(name, taken(second, branch))
     position, ptr, members = eliminate(n, ends[0], ends[1], late, limit)
     if position.size < n:
-        position, ptr, members, regular = np.arange(n), np.zeros(n + 1, np.int64), members[:0], False
-        resistor, diode = resistor[:0], diode[:0]
+        none, pattern = position[:0], members[:0]
+        return Plan(
+            0, False, none, none, none, none, none, none, none, none, none, none, none, none, none, pattern, none, none,
+            pattern, pattern,
+        )  # fmt: skip
     rows, row_ptr, row_col, row_slot, supernode_end = arrange(n, position, ptr, members)
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):

@@ -51,8 +51,11 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
     -------
     int64 array
         A head, the arrays, room for the plan's arrays of uint32 and for the workspace's ``places`` and ``marks``.
+        Nothing, if one elimination takes more updates than ``limit``.
     """
     made = plan(kind, first, second, value, n_nodes, late_node, limit)
+    if made.coordinate.size == 0:
+        return np.zeros(0, np.int64)
     arrays = (
         made.coordinate, made.tree_node, made.tree_parent, made.tree_edge, made.resistor, made.resistor_slot,
         made.resistor_first, made.resistor_second, made.diode, made.diode_slot, made.anode, made.cathode,
