@@ -71,11 +71,19 @@ class Pairs(NamedTuple):
 def leave_over(plan, elements, state, on, pairs):
     """Fill in what the potentials ``state.x`` of the super-nodes leave over, with the diodes ``on`` (d,) conducting.
 
-    Returns a bound on the rounding of all sums together, A.
+    Returns a bound on the rounding of all sums together, A; infinite where a diode will conduct backwards, whatever
+    the correction is: it changes no current by more than what is left over.
     """
     forest = contract_diodes(plan, state, on)
     spread(plan, elements, forest, state.x, pairs)
-    return drive(plan, elements, state.g, pairs) + balance(plan, elements, forest, pairs)
+    rounding = drive(plan, elements, state.g, pairs) + balance(plan, elements, forest, pairs)
+    most = 0.0
+    for j in range(plan.n):
+        most += abs(pairs.left[j])
+    for k in range(forest.diode.size):
+        if pairs.current[elements.diode[forest.diode[k]]] < -(most + rounding):
+            return np.inf
+    return rounding
 
 
 def correct(plan, elements, state, on, change, rounding, pairs, drop, tight):

@@ -81,6 +81,8 @@ def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
     pairs = potentials.Pairs(high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1])
     last = end.state.forest.last[plan.coordinate]
     rounding = kernel(potentials.leave_over, m)(plan, elements, end.state, end.on, pairs)
+    if not rounding < np.inf:
+        return None
     change = start.factored.solve(pairs.left[:-1])[last]
     drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
     total = kernel(potentials.correct, m)(
