@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.output import deliver
-from circuitsim.cli.progress import LateProgress
+from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import ConvergenceError
 
@@ -48,14 +48,15 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     from circuitsim.time_domain.stepped import transient_sweep
 
     line, wanted = LateProgress("tran"), [*requested(deck), *shown.measure]
-    try:
-        with workers_of(args.workers, args.dask) as (workers, executor):
-            found = transient_sweep(
-                deck, vary, shown.columns, wanted, tolerance=args.tolerance, progress=line.update,
-                workers=workers or 1, executor=executor, **options,
-            )  # fmt: skip
-    finally:
-        line.close()
+    with Interrupt() as interrupt:
+        try:
+            with workers_of(args.workers, args.dask) as (workers, executor):
+                found = transient_sweep(
+                    deck, vary, shown.columns, wanted, tolerance=args.tolerance, progress=interrupt.watch(line),
+                    workers=workers or 1, executor=executor, **options,
+                )  # fmt: skip
+        finally:
+            line.close()
     deliver(_text(found, shown, args.format), args.output)
     if wanted and not shown.measure and not shown.events and args.format != "json":
         _say(found.measured)
@@ -69,6 +70,9 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
             f"{len(failed)} of {len(found.measured)} runs ended with an error; the first, at "
             f"{_place(found.measured, failed[0].row)}: {failed[0].error}"
         )
+    if interrupt.asked:
+        print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 

@@ -85,7 +85,7 @@ def transient_sweep(
     deck: Deck, vary: Mapping[str | tuple[str, ...], Sequence[Any]], columns: str | Sequence[str] | None = None,
     measurements: Sequence[str] | None = None, step: float | None = None, stop: float | None = None,
     initial: Mapping[str, float] | None = None, tolerance: float = TOLERANCE, method: Method | str | None = None,
-    accuracy: float = ACCURACY, progress: Callable[[float, int], None] | None = None, workers: int | None = 1,
+    accuracy: float = ACCURACY, progress: Callable[[float, int], bool | None] | None = None, workers: int | None = 1,
     executor: Executor | None = None,
 ) -> TransientSweep:  # fmt: skip
     """The waveforms of a deck at all combinations of varied values.
@@ -103,7 +103,7 @@ def transient_sweep(
     step, stop, initial, tolerance, method, accuracy
         See `circuitsim.time_domain.deck.run_deck`.
     progress : callable, optional
-        Called with the runs done and the runs in all.
+        Called with the runs done and the runs in all; True ends the work there, and the result has the runs done.
     workers, executor
         See `circuitsim.sweep`.
 
@@ -153,11 +153,17 @@ def transient_sweep(
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []
     with executor_of(workers, executor) as (pool, count):
-        for run in in_order(pool, count, solve_task, (Task(job, tuple(values)) for values in varied.T.tolist())):
-            done.append(run)
-            if progress is not None:
-                progress(len(done), runs)
+        try:
+            for run in in_order(pool, count, solve_task, (Task(job, tuple(values)) for values in varied.T.tolist())):
+                done.append(run)
+                if progress is not None and progress(len(done), runs):
+                    break
+        except KeyboardInterrupt:  # of a worker process, which Ctrl-C reaches too
+            if not done or progress is None or not progress(len(done), runs):
+                raise
     shape = grid.shape if grid else ()
+    if len(done) < runs:
+        varied, shape = varied[:, : len(done)], (len(done),)
     return TransientSweep(
         _waves(job, done, varied, times, shape), _measured(job, done, varied, shape), _events(job, done, varied)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import TransientSweep, transient_sweep
+from circuitsim.time_domain import TransientSweep, stepped, transient_sweep
 from circuitsim.time_domain.deck import run_deck
 
 CHARGING = """charging
@@ -156,3 +157,34 @@ def test_sweep_of_a_deck_over_time_has_no_solver(tmp_path: Path, capsys: pytest.
 def test_columns_must_be_there() -> None:
     with pytest.raises(UsageError):
         transient_sweep(read_deck_text(RECTIFIER), {}, "v(nowhere)")
+
+
+def test_ended_early_it_has_the_runs_done() -> None:
+    deck, vary = read_deck_text(CHARGING), {"r": [1e3, 2e3], "V1": [5.0, 6.0, 7.0]}
+    whole = transient_sweep(deck, vary, "v(out)")
+    found = transient_sweep(deck, vary, "v(out)", progress=lambda done, runs: done == 4)
+    n = len(whole.waves) // 6
+    assert len(found.measured) == 4 and found.waves.shape == (n, 4)
+    assert found.waves["v(out)"].tobytes() == whole.waves["v(out)"][: 4 * n].tobytes()
+    assert found.measured["V1"].tolist() == [5.0, 5.0, 6.0, 6.0]
+
+
+def test_interrupted_it_shows_the_runs_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text(RECTIFIER)
+    real, runs = stepped.solve_task, []
+
+    def second_is_interrupted(task: stepped.Task) -> stepped.Run:
+        runs.append(task)
+        if len(runs) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return real(task)
+
+    monkeypatch.setattr(stepped, "solve_task", second_is_interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell started it so
+    code, out, err = run(capsys, "tran", str(path), "--vary", "c=5u,10u,20u", "--columns", "v(out)")
+    signal.signal(signal.SIGINT, before)
+    assert code == 130 and len(out.splitlines()) == 1 + 2 * 41
+    assert err.splitlines()[-1] == "interrupted after 2 runs: what is shown ends there"
