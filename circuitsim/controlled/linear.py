@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from scipy.sparse.linalg import SuperLU
 
+FEW = 4
+"""Most right-hand sides that a dense factor takes one by one."""
 DENSE = 100
 """Most unknowns of a matrix that is factored as a dense one."""
 
@@ -155,7 +157,16 @@ class _DenseLU:
             raise ArithmeticError("singular")
 
     def solve(self, right: np.ndarray, trans: str = "N") -> np.ndarray:
-        """The solution for right-hand sides (size,) or (size, k); of the transposed system with ``trans="T"``."""
+        """The solution for right-hand sides (size,) or (size, k); of the transposed system with ``trans="T"``.
+
+        A few columns are solved for one by one: OpenBLAS hands two of ten numbers each to two threads, and waits for
+        both (on a loaded machine a hundred times as long as the work).
+        """
+        if right.ndim == 2 and right.shape[1] <= FEW:
+            found = np.empty(right.shape)
+            for k in range(right.shape[1]):
+                found[:, k] = self.solve(right[:, k], trans)
+            return found
         return np.asarray(self._lapack.dgetrs(self._lu, self._pivot, right, trans=int(trans == "T"))[0])
 
 
