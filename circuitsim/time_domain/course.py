@@ -101,6 +101,7 @@ class Course:
         walk.mark[ENTER] = 1
         walk.parts.holds[0] = False
         walk.parts.x_error[:] = STATE * (np.abs(x).max(initial=0.0) if solved else np.abs(x))
+        walk.parts.energy[0] = self.fixed.storage @ walk.parts.x_error**2
         self.x0 = walk.x.copy()
         self.schedule = schedule(problem.waveforms, 0.0, self.stop)
 
@@ -198,6 +199,7 @@ class Course:
             self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
             walk.x[:], walk.parts.holds[0] = new, False
             walk.parts.x_error[:] = STATE * size
+            walk.parts.energy[0] = max(walk.parts.energy[0], self.fixed.storage @ walk.parts.x_error**2)
         # Switches keep their states through the jump: what controls them is only known after it.
         d = problem.diodes.size
         walk.conducting[:d] = walk.found[:d]
@@ -262,14 +264,18 @@ class Course:
     def events(self) -> tuple[Event, ...]:
         """All events of the run."""
         names = [self.problem.circuit.names[k] for k in (*self.problem.diodes, *self.problem.switched)]
+        off, on = ["-" + name for name in names], ["+" + name for name in names]
         sets, found = self.library.modes.conducting, []
-        changed: dict[tuple[int, int], tuple[str, ...]] = {}
         for part in self.done:
-            for time, error, lost, before, after in zip(*(column.tolist() for column in part[6:])):
-                if (before, after) not in changed:
-                    which = np.flatnonzero(sets[before] != sets[after]).tolist()
-                    changed[before, after] = tuple("-+"[int(sets[after, k])] + names[k] for k in which)
-                found.append(Event(time, error, changed[before, after], lost))
+            changed = sets[part.before] != sets[part.after]
+            event, which = np.nonzero(changed)
+            now = sets[part.after[event], which].tolist()
+            labels = [on[k] if closed else off[k] for k, closed in zip(which.tolist(), now)]
+            ends = changed.sum(axis=1).cumsum().tolist()
+            for time, error, lost, begin, end in zip(
+                part.time.tolist(), part.error.tolist(), part.lost.tolist(), [0, *ends], ends
+            ):
+                found.append(Event(time, error, tuple(labels[begin:end]), lost))
         return tuple(found)
 
     def energies(self) -> Energies:

@@ -3,8 +3,8 @@
 In units of √J the states x of such a mode obey ẋ = −Fᵀ F x + B w, F the resistors' voltages in units of √W. The
 singular value decomposition of F gives the rates, as squares: no eigenvalue is a difference of large numbers, and what
 no resistor moves stays as it is. Along each right singular vector ẏ = −λ y + b w; on a window y is a Chebyshev series
-whose coefficients obey a recurrence (`decay`). Each y contains the sources' share of the resistors' voltages, so
-currents are sums of the y and of the sources alone: a small current is no difference of large voltages.
+(`circuitsim.time_domain.decay_series`). Each y contains the sources' share of the resistors' voltages, so currents are
+sums of the y and of the sources alone: a small current is no difference of large voltages.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.time_domain.decay_series import ORDER, SIDE, decay
 from circuitsim.time_domain.part_states import STATE
 from circuitsim.time_domain.roots import POINTS, TO_COEFFICIENTS, TO_NODES
 
-ORDER = 44
-"""Coefficients of a series; the first `POINTS` locate roots."""
 RESOLVED = 1e-12
 """Last coefficients of a resolved window against the largest."""
 COARSE = 100.0
@@ -81,8 +80,8 @@ def series_of_sources(powers: np.ndarray) -> np.ndarray:
     powers : (s, POINTS, s) float array
         Entry (j, p, i): row i and column j.
     """
-    changes = powers.transpose(2, 1, 0) - np.eye(len(powers))[:, None]
-    return np.einsum("kp,ipj->ijk", TO_COEFFICIENTS, changes)
+    changes = powers.transpose(2, 0, 1) - np.eye(len(powers))[:, :, None]
+    return changes @ TO_COEFFICIENTS.T
 
 
 class Piece(NamedTuple):
@@ -118,41 +117,6 @@ def room_of(decays):
     return Piece(np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
 
 
-def decay(rate, half, drive, w, sources, start, out):
-    """Fill in the series of y − y₀ of ẏ = −λ y + b w on a window of 2 ``half``, from w₀ and the series of w − w₀.
-
-    With y′ in place of y the rule 2 k c_k = c′_{k−1} − c′_{k+1} couples neighbours only: c_k = α_k c_{k−1} + β_k from
-    the last one down, all divisors positive; the beginning gives c_0.
-    """
-    s, a = drive.size, rate * half
-    push = np.zeros(ORDER + 1)
-    for i in range(s):
-        if drive[i] != 0.0:
-            push[0] += half * drive[i] * w[i]
-            for k in range(POINTS):
-                push[k] += half * drive[i] * sources[i, k]
-    push[0] -= a * start
-    alpha = np.empty(ORDER)
-    alpha[0] = 0.0
-    # Beyond the last coefficient those of e^{−λ t} go on: −I_k(a) / I_{k−1}(a), however fast it is.
-    after, above = -a / (ORDER + math.sqrt(ORDER * ORDER + a * a)), 0.0
-    for k in range(ORDER - 1, 0, -1):
-        twice = 2.0 if k == 1 else 1.0
-        divisor = 2.0 * k - a * after
-        above = (twice * push[k - 1] - push[k + 1] + a * above) / divisor
-        after = -a * twice / divisor
-        alpha[k], out[k] = after, above
-    # Values at the left end: of c_0 = 1 alone, and of the rest.
-    whole, other, one, found, sign = 1.0, 0.0, 1.0, 0.0, 1.0
-    for k in range(1, ORDER):
-        sign = -sign
-        one, found = alpha[k] * one, alpha[k] * found + out[k]
-        whole, other = whole + sign * one, other + sign * found
-    out[0] = -other / whole
-    for k in range(1, ORDER):
-        out[k] += alpha[k] * out[k - 1]
-
-
 def source_series(inside, z, piece):
     """Fill in the series of the changes of sources' states."""
     s = inside.shape[0]
@@ -167,10 +131,13 @@ def source_series(inside, z, piece):
         summed(piece, i)
 
 
-def part_series(decays, m, c, s, z, y, half, piece):
-    """Fill in the series of the change of a decaying part."""
-    decay(decays.rate[m, c], half, decays.drive[m, c], z, piece.series, y[c], piece.series[s + c])
-    summed(piece, s + c)
+def part_series(decays, m, first, s, z, y, half, piece):
+    """Fill in the series of the changes of at most `SIDE` decaying parts; returns the number of the next one."""
+    end = min(first + SIDE, decays.many[m])
+    decay(decays, m, first, end - first, half, z, y, piece.series)
+    for c in range(first, end):
+        summed(piece, s + c)
+    return end
 
 
 def summed(piece, j):
@@ -232,10 +199,13 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
     source_series(inside, z, piece)
     if not sources_resolved(s, z, z_size, piece):
         return False
-    for c in range(many):
-        part_series(decays, m, c, s, z, y, half, piece)
-        if far_from_resolved(decays, m, c, s, z, z_size, piece):
-            return False
+    first = 0
+    while first < many:
+        end = part_series(decays, m, first, s, z, y, half, piece)
+        for c in range(first, end):
+            if far_from_resolved(decays, m, c, s, z, z_size, piece):
+                return False
+        first = end
     if not states_resolved(decays, m, s, z, z_size, piece):
         return False
     for d in range(slack_size.size):
@@ -363,8 +333,9 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
         if at != before:
             before, length = at, math.ldexp(1.0, int(exponent - halvings[at]))
             source_series(inside[windows[halvings[at]]], z, piece)
-            for c in range(decays.many[m]):
-                part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
+            c = 0
+            while c < decays.many[m]:
+                c = part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
             at_first(decays, modes, m, s, z, parts[at], begin)
         count = s + decays.many[m]
         values_at(piece.series, count, (times[k] - start[at]) / length, y)

@@ -35,22 +35,27 @@ def strained(modes, m, known, loops, cuts):
     sizes; 0 for all other elements.
     """
     cut, twigs, links, found = modes.cut[m], modes.twigs[m], modes.links[m], False
-    for k in range(loops.shape[0]):
-        value, size = -known[0, links[k]], known[1, links[k]]
-        for t in range(modes.tree[m, R]):
-            if cut[t, k] != 0.0:
-                value += cut[t, k] * known[0, twigs[t]]
-                size += abs(cut[t, k]) * known[1, twigs[t]]
-        loops[k, 0] = value if abs(value) > NOISE * size else 0.0
+    many = loops.shape[0]
+    value, size = np.empty(many), np.empty(many)
+    for k in range(many):
+        value[k], size[k] = -known[0, links[k]], known[1, links[k]]
+    for t in range(modes.tree[m, R]):
+        row, voltage, largest = cut[t], known[0, twigs[t]], known[1, twigs[t]]
+        if largest != 0.0 or voltage != 0.0:
+            for k in range(many):
+                value[k] += row[k] * voltage
+                size[k] += abs(row[k]) * largest
+    for k in range(many):
+        loops[k, 0] = value[k] if abs(value[k]) > NOISE * size[k] else 0.0
         found |= loops[k, 0] != 0.0
     first = modes.tree[m, L]
     for t in range(cuts.shape[0]):
-        value, size = -known[0, twigs[first + t]], known[1, twigs[first + t]]
+        flow, largest = -known[0, twigs[first + t]], known[1, twigs[first + t]]
         for k in range(modes.rest[m, L], links.size):
             if cut[first + t, k] != 0.0:
-                value -= cut[first + t, k] * known[0, links[k]]
-                size += abs(cut[first + t, k]) * known[1, links[k]]
-        cuts[t, 0] = value if abs(value) > NOISE * size else 0.0
+                flow -= cut[first + t, k] * known[0, links[k]]
+                largest += abs(cut[first + t, k]) * known[1, links[k]]
+        cuts[t, 0] = flow if abs(flow) > NOISE * largest else 0.0
         found |= cuts[t, 0] != 0.0
     return found
 

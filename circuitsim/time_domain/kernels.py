@@ -9,6 +9,7 @@ from circuitsim.engine.small import pointers
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
 from circuitsim.time_domain import (
+    decay_series,
     decaying_parts,
     decays,
     exponentials,
@@ -37,8 +38,8 @@ LONGEST = 24_000_000
 """Those that it computes in one kernel interpreted (about six seconds) before it compiles what no cache has."""
 
 _MODULES = (
-    loop, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_parts, mode_rows,
-    part_currents, part_states, roots, trees, windows,
+    loop, decay_series, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_parts,
+    mode_rows, part_currents, part_states, roots, trees, windows,
 )  # fmt: skip
 
 

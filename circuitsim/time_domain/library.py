@@ -144,7 +144,7 @@ class Library:
                 outcome, checks = enter(supply, conducting, shared, True, self.modes, self.decays, at)
         modes = self.modes
         if self.decaying:
-            modes.radius[at] = max(self.of_sources[0], float(self.decays.rate[at].max(initial=0.0)))
+            modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
             modes.longest[at] = self.of_sources[1]
         else:
             n = len(self.system) + int(modes.size[at])

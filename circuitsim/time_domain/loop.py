@@ -10,7 +10,7 @@ from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, to_nodes
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
-from circuitsim.time_domain.part_states import aged, currents_of, state_errors
+from circuitsim.time_domain.part_states import currents_of, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
 from circuitsim.time_domain.windows import (
@@ -276,8 +276,7 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
             walk.x[k] += modes.storing[m, k, j] * walk.z[j]
     put(walk.z, walk.w)
     if fixed.decays:
-        state_errors(decays, modes, m, walk.w.size, walk.z, before, parts.y, later, parts.x_error)
-        aged(decays, m, walk.w_size, parts.y, later, parts.error, since)
+        later_errors(decays, modes, m, fixed.storage, walk.w_size, before, walk.z, later, since, parts)
         put(later, parts.y)
         missed = 0.0
         if event >= 0 and decays.slack_whole[m, event]:

@@ -37,6 +37,8 @@ class Carried(NamedTuple):
         Of the resistors at the end of the window before, A.
     x_error : (q,) float array
         Errors of capacitor voltages and inductor currents: each has its own, not that of the largest.
+    energy : (1,) float array
+        Twice the energy of these errors, J: at most so much in any direction.
     holds : (1,) bool array
         Whether these hold still: neither states nor sources have jumped.
     mode : (1,) int array
@@ -47,6 +49,7 @@ class Carried(NamedTuple):
     current: np.ndarray
     current_error: np.ndarray
     x_error: np.ndarray
+    energy: np.ndarray
     holds: np.ndarray
     mode: np.ndarray
 
@@ -54,7 +57,8 @@ class Carried(NamedTuple):
 def nothing_carried(parts: int, elements: int, storing: int) -> Carried:
     """Room for so many parts, elements and storing elements."""
     (y, error), (current, off) = np.zeros((2, parts)), np.zeros((2, elements))
-    return Carried(y, error, current, off, np.zeros(storing), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64))
+    x_error, energy, holds, mode = np.zeros(storing), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64)
+    return Carried(y, error, current, off, x_error, energy, holds, mode)
 
 
 def begun(decays, m, z, z_error, before, carried, y, error, of_states):
@@ -119,28 +123,50 @@ def stays_zero(row, w, w_size, many, y, error, of_states):
     return True
 
 
-def aged(decays, m, w_size, before, y, error, time):
-    """Errors (c,) of the parts ``time`` s later, when they are no more ``before`` but ``y``."""
-    for p in range(decays.many[m]):
-        pushed = 0.0
-        for j in range(w_size.size):
-            pushed += abs(decays.drive[m, p, j]) * STATE * w_size[j]
-        rate = decays.rate[m, p]
-        left = math.exp(-rate * time)
-        error[p] *= left
-        error[p] += STATE * max(abs(before[p]), abs(y[p])) + pushed * ((1.0 - left) / rate if rate > 0.0 else time)
+def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, parts):
+    """Errors of states and parts ``time`` s later, when they are no more ``z`` and ``parts.y``.
 
+    A state adds up parts, with their errors so far and rounding of its own. Errors decay as waveforms do: their energy
+    does not grow. So a state is off by no more than what that energy can make of it (Cauchy–Schwarz).
 
-def state_errors(decays, modes, m, s, z, w, before, y, x_error):
-    """Take the errors (q,) of the states ``z``: shares of all that a window added up for them."""
-    for i in range(modes.size[m]):
-        size = abs(z[s + i])
+    Parameters
+    ----------
+    storage : (q,) float array
+        `circuitsim.time_domain.problem.Problem.storage`.
+    w_size : (s,) float array
+        Sizes of the sources' states.
+    z, later_z : (N,) float arrays
+    later_y : (c,) float array
+    parts : Carried
+        Its errors are those at the end then.
+    """
+    s, many = w_size.size, decays.many[m]
+    gone, own, begun, added = np.empty(many), np.empty(many), 0.0, 0.0
+    for p in range(many):
+        rate, driven, pushed = decays.rate[m, p], 0.0, 0.0
         for j in range(s):
-            size += abs(decays.along[m, i, j] * (z[j] - w[j]))
-        for p in range(decays.many[m]):
-            size += abs(decays.shape[m, i, p] * (y[p] - before[p]))
+            driven += abs(decays.start[m, p, j]) * STATE * w_size[j]
+            pushed += abs(decays.drive[m, p, j]) * STATE * w_size[j]
+        gone[p] = -math.expm1(-rate * time)
+        own[p] = STATE * max(abs(parts.y[p]), abs(later_y[p])) + pushed * (gone[p] / rate if rate > 0.0 else time)
+        begun += driven * driven
+        added += own[p] * own[p]
+    energy = max(parts.energy[0], begun)
+    for i in range(modes.size[m]):
+        size, off, wide = abs(later_z[s + i]), 0.0, 0.0
+        for j in range(s):
+            size += abs(decays.along[m, i, j] * (later_z[j] - z[j]))
+        for p in range(many):
+            shape = abs(decays.shape[m, i, p])
+            size += shape * abs(later_y[p] - parts.y[p])
+            off += shape * gone[p] * parts.error[p]
+            wide += (shape * gone[p]) ** 2
         place = modes.place[m, i]
-        x_error[place] = max(x_error[place], STATE * size)
+        added += storage[place] * (STATE * size) ** 2
+        parts.x_error[place] = max(parts.x_error[place], STATE * size + min(off, math.sqrt(wide * energy)))
+    parts.energy[0] = max(energy, added)
+    for p in range(many):
+        parts.error[p] += own[p] - gone[p] * parts.error[p]
 
 
 def currents_of(decays, m, resistors, w, w_size, before, missed):

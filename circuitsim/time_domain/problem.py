@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
@@ -76,8 +75,12 @@ class Problem:
         if self.storing.size > STATES:
             raise UsageError(f"the circuit has {self.storing.size} capacitors and inductors; at most {STATES} are done")
         self.waveforms: list[Waveform] = [*_of_sources(circuit, self.sources, waveforms), Constant(1.0)]
-        self.system = block_diag(*(wave.system for wave in self.waveforms))
-        self.rows = block_diag(*(wave.row for wave in self.waveforms))[:-1]
+        ends = np.cumsum([0, *(wave.row.size for wave in self.waveforms)])
+        self.system, self.rows = np.zeros((ends[-1], ends[-1])), np.zeros((self.sources.size, ends[-1]))
+        for k, wave in enumerate(self.waveforms):
+            own = slice(ends[k], ends[k + 1])
+            self.system[own, own] = wave.system
+            self.rows[k : k + 1, own] = wave.row  # none of the constant, which is the last
 
     @cached_property
     def decays(self) -> bool:
@@ -147,13 +150,21 @@ class Problem:
             self.diodes, role[self.storing] == Role.CAPACITOR, self.storing, self.sources, self.rows,
             np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.resistors,
             self.decays, self.system,
-            float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)),
+            float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)), self.storage(),
         )  # fmt: skip
 
     def resistances(self) -> tuple[float, float]:
         """Smallest and largest resistance, Ω, without switches and devices; inf and 0 where there is none."""
         ohms = self.parts.value[np.setdiff1d(self.resistors, np.append(self.switched, self.inner))]
         return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
+
+    def storage(self) -> np.ndarray:
+        """Capacitances and inductances (q,), and absolute mutual inductances: twice the energy is at most the sum of
+        these times the squares of voltages and currents."""
+        found: np.ndarray = self.parts.value[self.storing]
+        if self.parts.coupling is not None:
+            found = found + np.abs(self.parts.coupling[np.ix_(self.storing, self.storing)]).sum(axis=1)
+        return found
 
     def stored(self, x: np.ndarray) -> float:
         """Energy of capacitor voltages and inductor currents (q,), J."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from circuitsim.time_domain.modes import Parts, Role, normal_tree
 
@@ -64,7 +65,7 @@ class TransientCertificate(NamedTuple):
     @property
     def certified(self) -> bool:
         """Whether all are within the tolerance."""
-        return bool(max(self[:-1]) <= self.tolerance)
+        return all(size <= self.tolerance for size in self[:-1])
 
     @property
     def violations(self) -> str:
@@ -77,40 +78,47 @@ def certify(
     tolerance: float,
 ) -> TransientCertificate:  # fmt: skip
     """The certificate of waveforms (n, m) in V and A, with the resistors' values (n, r), Ω, at the same times."""
-    m = parts.role.size
-    v, i = np.abs(voltage).max(axis=0), np.abs(current).max(axis=0)
-    incidence = np.zeros((parts.n_nodes, m))
-    np.add.at(incidence, (parts.first, np.arange(m)), 1.0)
-    np.add.at(incidence, (parts.second, np.arange(m)), -1.0)
-    r = np.flatnonzero(parts.role == Role.RESISTOR)
+    m, r = parts.role.size, np.flatnonzero(parts.role == Role.RESISTOR)
+    # One row a branch: what follows runs along time.
+    across, through = np.ascontiguousarray(voltage.T), np.ascontiguousarray(current.T)
+    v, i = _peak(across), _peak(through)
     steady = np.where((ohms == parts.value[r]).all(axis=0), parts.value[r], 0.0)
     # Currents of a node that carries none are the rounding of all voltages in its resistors.
-    idle = np.zeros(m)
-    idle[r] = ROUNDING * v.max(initial=0.0) / np.where(steady > 0.0, steady, np.inf)
-    at_node = np.where(incidence != 0.0, np.maximum(i, idle), 0.0).max(axis=1)
-    net = np.abs(current @ incidence.T).max(axis=0)
+    carried = i.copy()
+    carried[r] = np.maximum(i[r], ROUNDING * v.max(initial=0.0) / np.where(steady > 0.0, steady, np.inf))
+    at_node = np.zeros(parts.n_nodes)
+    np.maximum.at(at_node, parts.first, carried)
+    np.maximum.at(at_node, parts.second, carried)
+    ends, signs = np.concatenate([parts.first, parts.second]), np.repeat([1.0, -1.0], m)
+    incidence = sparse.csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(parts.n_nodes, m))
+    net = _peak(incidence @ through)
     tree = normal_tree(parts, np.zeros(m, dtype=np.int64))
-    around = np.abs(voltage[:, tree.links] - voltage[:, tree.twigs] @ tree.cut).max(axis=0)
-    law = np.abs(voltage[:, r] - ohms * current[:, r]).max(axis=0, initial=0.0)
+    around = _peak(across[tree.links] - tree.cut.T @ across[tree.twigs])
+    off = _peak(across[r] - ohms.T * through[r])
     # A circuit whose voltages are all zero still has rounding: that of its currents in its resistors, not its switches.
     largest = max(v.max(initial=0.0), ROUNDING * float(steady.max(initial=0.0)) * i.max(initial=0.0))
     in_loop = np.where(tree.cut != 0.0, v[tree.twigs][:, None], 0.0).max(axis=0, initial=ROUNDING * largest)
     in_loop = np.maximum(v[tree.links], in_loop)
     met = np.maximum(at_node[parts.first[diodes]], at_node[parts.second[diodes]])
-    across, through = voltage[:, diodes], current[:, diodes]
-    forward, reverse = across.max(axis=0, initial=0.0), -through.min(axis=0, initial=0.0)
-    wrong = np.maximum(_share(forward, largest), _share(reverse, met))
-    both = np.minimum(_share(np.abs(across, out=across), largest), _share(np.abs(through, out=through), met))
-    law = _share(law, np.maximum(v[r], ROUNDING * np.maximum(largest, steady * i.max(initial=0.0))))
+    drops = across[diodes] / (largest or 1.0)
+    flows = through[diodes] / np.where(met > 0.0, met, 1.0)[:, None]
+    wrong = np.maximum(drops.max(initial=0.0), -flows.min(initial=0.0))
+    both = np.minimum(np.abs(drops, out=drops), np.abs(flows, out=flows)).max(initial=0.0)
+    law = _share(off, np.maximum(v[r], ROUNDING * np.maximum(largest, steady * i.max(initial=0.0))))
     return TransientCertificate(
         _largest(_share(net, at_node)), _largest(_share(around, in_loop)), _largest(law),
-        _largest(wrong), _largest(both), imbalance, tolerance,
+        float(wrong), float(both), imbalance, tolerance,
     )  # fmt: skip
 
 
-def _share(size: np.ndarray, scale: np.ndarray | float) -> np.ndarray:
+def _peak(rows: np.ndarray) -> np.ndarray:
+    """Largest absolute value of each row."""
+    found: np.ndarray = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+    return found
+
+
+def _share(size: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """``size`` / ``scale``; 0 where both are zero."""
-    scale = np.broadcast_to(scale, size.shape)
     return np.divide(size, scale, out=np.where(size > 0.0, np.inf, 0.0), where=scale > 0.0)
 
 

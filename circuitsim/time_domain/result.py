@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.decays import ORDER
+from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.exponentials import TERMS
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Library, Modes

@@ -218,8 +218,9 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     problem, segments, energies = run.problem, run.segments(), run.energies()
     voltage, current, where = evaluate(segments, times)
     m = problem.own.role.size
-    ohms = np.broadcast_to(problem.own.value[problem.resistors], (times.size, problem.resistors.size)).copy()
+    ohms = np.broadcast_to(problem.own.value[problem.resistors], (times.size, problem.resistors.size))
     if problem.switched.size:
+        ohms = ohms.copy()
         places = np.searchsorted(problem.resistors, problem.switched)
         ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
     voltage, current = voltage[:, :m], current[:, :m]

@@ -51,9 +51,11 @@ class Terminals(NamedTuple):
             A device off its law by more than the tolerance of the largest voltage and current of the run.
         """
         rows = np.unique(np.linspace(0, len(voltage) - 1, HELD).astype(np.int64))
+        if not self.devices:
+            return
+        dv, di = (tolerance * max(waves.max(), -waves.min()) for waves in (voltage, current))
         for k in self.devices:
             device = self.circuit.device_of(self.circuit.names[k])
-            dv, di = tolerance * np.abs(voltage).max(), tolerance * np.abs(current).max()
             for v, i in zip(voltage[rows, k].tolist(), current[rows, k].tolist()):
                 if not device.law(v - dv)[0] - di <= i <= device.law(v + dv)[1] + di:
                     raise ConvergenceError(

@@ -103,6 +103,8 @@ class Fixed(NamedTuple):
         Generator of the sources' states.
     radius : float
         Its largest absolute eigenvalue, 1/s.
+    storage : (q,) float array
+        `circuitsim.time_domain.problem.Problem.storage`.
     """
 
     diodes: np.ndarray
@@ -118,6 +120,7 @@ class Fixed(NamedTuple):
     decays: bool
     system: np.ndarray
     radius: float
+    storage: np.ndarray
 
 
 class Space(NamedTuple):

@@ -11,7 +11,8 @@ from random_waveforms import draw_switched
 
 from circuitsim import Circuit
 from circuitsim.time_domain import Sine, transient
-from circuitsim.time_domain.decays import COARSE, ORDER, RESOLVED, decay
+from circuitsim.time_domain.decay_series import ORDER, decay
+from circuitsim.time_domain.decays import COARSE, RESOLVED
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
@@ -121,27 +122,33 @@ def test_parts_make_up_the_system(seed: int) -> None:
 def test_a_series_against_the_closed_form(rate: float) -> None:
     """ẏ = −λ y + sin ωt from y(0) = 0.7 on a window of 2 s, with slow parts to their own digits."""
     omega = 1.5
-    out = np.zeros(ORDER)
     times = 1.0 + NODES
-    sources = (TO_COEFFICIENTS @ np.sin(omega * times))[None]
-    decay(rate, 1.0, np.ones(1), np.zeros(1), sources, 0.7, out)
+    out = series_of(np.array([rate]), np.ones(1), np.sin(omega * times), np.array([0.7]))[0]
     found = np.polynomial.chebyshev.chebval(NODES, out)
     forced = (rate * np.sin(omega * times) - omega * np.cos(omega * times)) / (rate**2 + omega**2)
     exact = forced + omega / (rate**2 + omega**2) * np.exp(-rate * times) + 0.7 * np.expm1(-rate * times)
     assert np.abs(found - exact).max() < 1e-14
 
 
+def series_of(rate: np.ndarray, drive: np.ndarray, source: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Series of parts (n, ORDER) on a window of 2 s, driven by one source that begins at 0, with these values at the
+    nodes."""
+    parts = SimpleNamespace(rate=rate[None], drive=drive[None, :, None])
+    series = np.zeros((1 + rate.size, ORDER))
+    series[0, :POINTS] = TO_COEFFICIENTS @ source
+    decay(parts, 0, 0, rate.size, 1.0, np.zeros(1), start, series)
+    return series[1:]
+
+
 def test_a_fast_part_that_follows_its_source() -> None:
     """λ = 1e9 / s: y is the source less its slope over λ, and a beginning elsewhere is not resolved."""
-    rate, out = 1e9, np.zeros(ORDER)
-    times = 1.0 + NODES
-    sources = (TO_COEFFICIENTS @ np.sin(times))[None]
+    rate, times = 1e9, 1.0 + NODES
     start = -1.0 / rate
-    decay(rate, 1.0, np.full(1, rate), np.zeros(1), sources, start, out)
-    found = start + np.polynomial.chebyshev.chebval(NODES, out)
+    driven = np.full(2, rate)
+    both = series_of(driven, driven, np.sin(times), np.array([start, 1.0]))
+    found = start + np.polynomial.chebyshev.chebval(NODES, both[0])
     assert np.abs(found - (np.sin(times) - np.cos(times) / rate)).max() < 3e-14
-    decay(rate, 1.0, np.full(1, rate), np.zeros(1), sources, 1.0, out)
-    assert np.abs(out[POINTS - 2 : POINTS]).max() > 1e-3
+    assert np.abs(both[1, POINTS - 2 : POINTS]).max() > 1e-3
 
 
 def test_rates_ten_decades_apart() -> None:

@@ -117,6 +117,12 @@ def test_a_part_without_current_beside_two_sources() -> None:
     assert transient(circuit, 2.0, waves, initial, points=101).certificate.certified
 
 
+def test_a_state_that_is_the_rounding_of_decaying_parts() -> None:
+    """It has their errors too: a diode took its sign, and stayed blocking while its voltage rose."""
+    circuit, waves, initial = draw(5043)
+    assert transient(circuit, 2.0, waves, initial, points=101).certificate.certified
+
+
 def test_a_small_waveform_is_not_zero_at_the_end_of_a_window() -> None:
     """A diode's voltage that dies out at 1e-11 of the others: divided by the time, it seemed to cross zero."""
     circuit, waves, initial, switches = draw_switched(427)
