@@ -52,35 +52,35 @@ def rooted(matrix):
 
 def triangular(rows, k):
     """The first rows (at most ``k``) become those whose first ``k`` columns are a triangle with the same singular
-    values (Householder), largest rows first; returns their number."""
+    values (Householder); returns their number.
+
+    The pivot of a column is its largest entry: small rows keep their digits (Powell, Reid 1969), and rows without that
+    column stay as they are.
+    """
     r, n = rows.shape
-    size_of = np.zeros(r)
-    for i in range(r):
-        for j in range(k):
-            size_of[i] -= rows[i, j] * rows[i, j]
-    sorted_rows = rows[np.argsort(size_of, kind="mergesort")]
     for j in range(min(r, k)):
-        size = 0.0
+        pivot, square = j, 0.0
         for i in range(j, r):
-            size += sorted_rows[i, j] * sorted_rows[i, j]
-        size = math.copysign(math.sqrt(size), sorted_rows[j, j])
-        if size == 0.0:
+            square += rows[i, j] * rows[i, j]
+            if abs(rows[i, j]) > abs(rows[pivot, j]):
+                pivot = i
+        if square == 0.0:
             continue
-        pivot = sorted_rows[j, j] + size
-        for c in range(j + 1, n):
-            share = sorted_rows[j, c]
-            for i in range(j + 1, r):
-                share += sorted_rows[i, j] / pivot * sorted_rows[i, c]
-            share *= pivot / size
-            sorted_rows[j, c] -= share
-            for i in range(j + 1, r):
-                sorted_rows[i, c] -= share * sorted_rows[i, j] / pivot
-        sorted_rows[j, j] = -size
-        for i in range(j + 1, r):
-            sorted_rows[i, j] = 0.0
-    for i in range(min(r, k)):
         for c in range(n):
-            rows[i, c] = sorted_rows[i, c]
+            rows[j, c], rows[pivot, c] = rows[pivot, c], rows[j, c]
+        size = math.copysign(math.sqrt(square), rows[j, j])
+        first = rows[j, j] + size
+        for c in range(j + 1, n):
+            share = rows[j, c]
+            for i in range(j + 1, r):
+                share += rows[i, j] / first * rows[i, c]
+            share *= first / size
+            rows[j, c] -= share
+            for i in range(j + 1, r):
+                rows[i, c] -= share * rows[i, j] / first
+        rows[j, j] = -size
+        for i in range(j + 1, r):
+            rows[i, j] = 0.0
     return min(r, k)
 
 

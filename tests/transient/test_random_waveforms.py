@@ -123,6 +123,14 @@ def test_a_state_that_is_the_rounding_of_decaying_parts() -> None:
     assert transient(circuit, 2.0, waves, initial, points=101).certificate.certified
 
 
+def test_parts_without_a_common_resistor_stay_apart() -> None:
+    """A capacitor that no source reaches had a current of 1e-17 of another one's, and a diode turned on and off at
+    its sign, millions of times."""
+    circuit, waves, initial = draw(8750)
+    found = transient(circuit, 2.0, waves, initial, points=101)
+    assert found.certificate.certified and len(found.events) == 3
+
+
 def test_a_small_waveform_is_not_zero_at_the_end_of_a_window() -> None:
     """A diode's voltage that dies out at 1e-11 of the others: divided by the time, it seemed to cross zero."""
     circuit, waves, initial, switches = draw_switched(427)
