@@ -40,7 +40,7 @@ class ImplicitCertificate(NamedTuple):
     @property
     def certified(self) -> bool:
         """Whether all are within their tolerances."""
-        return bool(max(self[:6]) <= self.tolerance and self.energy <= self.energy_tolerance)
+        return all(size <= self.tolerance for size in self[:6]) and self.energy <= self.energy_tolerance
 
     @property
     def violations(self) -> str:
