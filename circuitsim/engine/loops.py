@@ -18,6 +18,7 @@ from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, network
 from circuitsim.engine.refinement import LinearPoint
+from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.kernels import COMPILED
@@ -97,6 +98,11 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     found = _rounded(nodes.size, first, second, one_way, need[nodes])
     if found is None:
         found = _least_norm(nodes.size, first, second, one_way, need[nodes], net.first.size > COMPILED)
+    # What rounding leaves a diode is nothing: its current can only grow.
+    size = np.abs(need[nodes])
+    np.maximum.at(size, first, np.abs(found))
+    np.maximum.at(size, second, np.abs(found))
+    found[one_way & (found <= NOISE * np.minimum(size[first], size[second]))] = 0.0
     unique = unchangeable(nodes.size, first, second, ~one_way | (found > 0.0))
     return Loops(elements, found, unique)
 
