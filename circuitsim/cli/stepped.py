@@ -64,16 +64,15 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
         from circuitsim.cli.drawing import draw_sweep
 
         draw_sweep(found.measured if shown.measure else found.waves, args.plot)
+    if interrupt.asked:
+        print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
     failed = found.measured.failures
     if failed:
         raise ConvergenceError(
             f"{len(failed)} of {len(found.measured)} runs ended with an error; the first, at "
             f"{_place(found.measured, failed[0].row)}: {failed[0].error}"
         )
-    if interrupt.asked:
-        print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+    return INTERRUPTED if interrupt.asked else 0
 
 
 def _text(found: TransientSweep, shown: Shown, form: str) -> str:

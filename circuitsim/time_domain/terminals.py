@@ -50,9 +50,9 @@ class Terminals(NamedTuple):
         ConvergenceError
             A device off its law by more than the tolerance of the largest voltage and current of the run.
         """
-        rows = np.unique(np.linspace(0, len(voltage) - 1, HELD).astype(np.int64))
         if not self.devices:
             return
+        rows = np.unique(np.linspace(0, len(voltage) - 1, HELD).astype(np.int64))
         dv, di = (tolerance * max(waves.max(), -waves.min()) for waves in (voltage, current))
         for k in self.devices:
             device = self.circuit.device_of(self.circuit.names[k])

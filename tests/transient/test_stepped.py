@@ -169,11 +169,16 @@ def test_ended_early_it_has_the_runs_done() -> None:
     assert found.measured["V1"].tolist() == [5.0, 5.0, 6.0, 6.0]
 
 
+@pytest.mark.parametrize(
+    ("deck", "values", "rows", "code"), [(RECTIFIER, "c=5u,10u,20u", 41, 130), (CLOSING, "h=0,1,2", 21, 3)]
+)
 def test_interrupted_it_shows_the_runs_done(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, deck: str, values: str,
+    rows: int, code: int,
+) -> None:  # fmt: skip
+    """A run that failed before the signal is an error still."""
     path = tmp_path / "deck.cir"
-    path.write_text(RECTIFIER)
+    path.write_text(deck)
     real, runs = stepped.solve_task, []
 
     def second_is_interrupted(task: stepped.Task) -> stepped.Run:
@@ -184,7 +189,9 @@ def test_interrupted_it_shows_the_runs_done(
 
     monkeypatch.setattr(stepped, "solve_task", second_is_interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell started it so
-    code, out, err = run(capsys, "tran", str(path), "--vary", "c=5u,10u,20u", "--columns", "v(out)")
+    column = "v(out)" if deck is RECTIFIER else "v(c)"
+    ended, out, err = run(capsys, "tran", str(path), "--vary", values, "--columns", column)
     signal.signal(signal.SIGINT, before)
-    assert code == 130 and len(out.splitlines()) == 1 + 2 * 41
-    assert err.splitlines()[-1] == "interrupted after 2 runs: what is shown ends there"
+    assert ended == code and len(out.splitlines()) == 1 + 2 * rows
+    assert "interrupted after 2 runs: what is shown ends there" in err.splitlines()
+    assert ("1 of 2 runs ended with an error" in err) is (code == 3)
