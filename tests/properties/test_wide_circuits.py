@@ -64,6 +64,23 @@ def test_circuits_that_were_wrong(regime: Regime, seed: int) -> None:
     assert examine(draw(regime, seed, SMALL)) == []
 
 
+@pytest.mark.xfail(strict=True, reason="wrong still: flags `unique`, and a certificate that fails")
+@pytest.mark.parametrize(
+    ("regime", "seed"),
+    [
+        # Sources and two diodes close a loop but for 3e-17 V.
+        (Regime.DECIMALS, 111005212),
+        # One diode whose current can change.
+        (Regime.CURRENT_LOOPS, 112004758),
+        # ConvergenceError: the voltage law is off by 2e-5 of its scale.
+        (Regime.TIES, 112100244),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_circuits_that_are_wrong(regime: Regime, seed: int) -> None:
+    assert examine(draw(regime, seed, SMALL)) == []
+
+
 SHRUNK: dict[str, Parts] = {
     # 0.6 − 0.1 − 0.5 = 2⁻⁵⁵: the diode at the end of a short closes a loop of sources that carry nothing.
     "loop of sources, short, diode": [
