@@ -99,7 +99,8 @@ class Companion:
         self._column[self.storing] = 1.0
         self.size = np.zeros(self.storing.size)
         self._prepared = _for_stages(prepared(self.circuit, tolerance=tolerance))
-        self.large = isinstance(getattr(self._prepared, "inner", self._prepared), LargeStages)
+        own = getattr(self._prepared, "inner", self._prepared)
+        self.large = isinstance(own, LargeStages) and own.suits
         expansion = getattr(self._prepared, "expansion", None)
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
@@ -180,8 +181,9 @@ class Companion:
             Of a stage nearby.
         """
         column = self.column(length, changed)
-        # A base that is rounding would be the scale of its own loop or node.
-        column[self.base] = np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
+        # A base that is rounding would be the scale of its own loop or node. Beside another stage all sizes are known,
+        # and far from all sources, where states fall by decades from node to node, it tells which diodes conduct.
+        column[self.base] = base if self.large else np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
         if isinstance(self._prepared, PreparedExpanded):
             return self._prepared.solve_next(column, start)
         return self._prepared.solve(column, start)

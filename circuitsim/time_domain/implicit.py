@@ -14,7 +14,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.companion import Companion
-from circuitsim.time_domain.implicit_events import Conduction, Watch, located
+from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import ORDER, Moving, Point, Step, euler_step, third_order_step
 from circuitsim.time_domain.result import Event
@@ -31,6 +31,8 @@ SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SHORTEST = 1e-15
 """Shortest step, of the time that is reached and of the distance of the output times."""
+SAME, ALIKE = 1e-14, 1e-9
+"""Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
 AT_ONCE, CLOSE = 60, 1e-5
 """Events in succession, each within this share of the time to the next output time or corner, that end the run."""
 FLOOR = 1e-3
@@ -123,7 +125,7 @@ class Implicit:
         self.stretches: list[Stretch] = []
         self.events: list[Event] = []
         self.reached: Point | None = None
-        self._size = np.zeros(self.companion.storing.size)
+        self._size, self._length = np.zeros(self.companion.storing.size), 0.0
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
@@ -270,7 +272,7 @@ class Implicit:
             if turns:
                 left = turn + beyond - at.time
             count = max(math.ceil(left / want - 1e-9), 1)
-            length = left / count
+            length = whole = self._like_last(left / count, target)
             if length < SHORTEST * (at.time + self._grain):
                 raise ConvergenceError(f"steps of {length:.1e} s at {at.time:g} s are too short; accept less accuracy")
             last = count == 1 and not turns
@@ -282,11 +284,12 @@ class Implicit:
             elif after is not None and off <= ROUGH:
                 length, late, step = self._located(attempt, at, now, step, target)
                 off, after = self._off(step), self.watch.changed(step.end, now)
-                last = last and step.length == left
+                last = last and length == whole
             if off <= 1.0:
                 break
             want = length * max(LEAST, SAFETY * off ** (-1.0 / ORDER))
         self._scale(step.end.x)
+        self._length = step.length
         self.watch.see(step.end)
         if last:
             step = step._replace(stages=(*step.stages[:-1], step.end._replace(time=target)))
@@ -297,19 +300,23 @@ class Implicit:
             want = length * min(grown, 1.0)
         return step, after, late, want
 
+    def _like_last(self, length: float, time: float) -> float:
+        """The length of the step before where rounding of times alone separates this one from it: factors depend on
+        all bits of a length, s."""
+        return self._length if abs(length - self._length) <= min(SAME * time, ALIKE * length) else length
+
     def _located(
         self, attempt: Callable[[float], Step], at: Point, now: Conduction, step: Step, target: float
     ) -> tuple[float, float, Step]:
         """The shortest step over the first change of what has changed at the end of a longer one; see `located`."""
-        far = self.watch.distances(step.end, now)
-        which = far < 0.0
+        which = self.watch.distances(step.end, now) < 0.0
 
         def distance(point: Point) -> float:
             return float(self.watch.distances(point, now)[which].min())
 
         resolution = max(SHARP * self.accuracy * step.length, 4e-16 * target)
-        ends = distance(at), float(far.min())
-        return located(attempt, lambda s: distance(s.end), ends, step, resolution)
+        bend = NOISE if which[: now.diodes.size].any() else math.inf
+        return located(attempt, distance, bend, at, step, resolution)
 
     # ------------------------------------------------------------------ sizes
     def _scale(self, x: np.ndarray) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switching, controls_at
 from circuitsim.time_domain.companion import Companion
-from circuitsim.time_domain.implicit_step import Point, Step
+from circuitsim.time_domain.implicit_step import NODES, Point, Step
 
 NOISE = 1e-9
 """Voltage or current of a diode, of the largest of the run, that does not change its state."""
@@ -17,8 +18,10 @@ HALVINGS = 200
 """Most steps to locate an event."""
 LEAST = 0.01
 """Least share of the interval that a step cuts off: distances that begin with rounding say little."""
-SLOW = 3
-"""Steps after which an interval that is not half as long is bisected."""
+MOST = 3
+"""Most points that a root is interpolated from."""
+SLOW, NEARER = 3, 0.1
+"""Steps after which an interval that is not half as long is bisected, unless one came that much nearer to the event."""
 
 
 class Conduction(NamedTuple):
@@ -96,10 +99,10 @@ class Watch:
 
 
 def located(
-    attempt: Callable[[float], Step], distance: Callable[[Step], float], ends: tuple[float, float],
-    step: Step, resolution: float,
+    attempt: Callable[[float], Step], distance: Callable[[Point], float], bend: float, at: Point, step: Step,
+    resolution: float,
 ) -> tuple[float, float, Step]:  # fmt: skip
-    """The shortest step over an event, to a resolution: inverse quadratic interpolation (Brent 1973).
+    """The shortest step over an event, to a resolution: inverse interpolation (Brent 1973) of what is known.
 
     Where three steps in succession do not halve the interval (a distance that jumps, or that begins with rounding), it
     is bisected.
@@ -109,9 +112,11 @@ def located(
     attempt : callable
         The step of a length, s.
     distance : callable
-        Of its end from the first event; negative beyond.
-    ends : (float, float)
-        Distances at the beginning and at the end of ``step``.
+        Of a point from the first event; negative beyond.
+    bend : float
+        Distance at which its slope may jump.
+    at : Point
+        The beginning.
     step : Step
         Over an event.
     resolution : float
@@ -124,21 +129,25 @@ def located(
     Step
     """
     low, high = 0.0, step.length
-    known = [(low, max(ends[0], 0.0)), (high, ends[1])]
-    slow, width = 0, high
+    known = [(low, max(distance(at), 0.0)), (high, distance(step.end))]
+    inner = [(high * share, distance(stage)) for share, stage in zip(NODES[1:3].tolist(), step.stages)]
+    slow, width, least = 0, high, math.inf
     for _ in range(HALVINGS):
         if high - low <= resolution:
             break
-        slow = 0 if high - low <= 0.5 * width else slow + 1
-        width = high - low if slow == 0 else width
-        length = _root(known[-3:], low, high) if slow < SLOW else 0.5 * (low + high)
+        nearest = min(abs(far) for _, far in known)
+        slow = 0 if high - low <= 0.5 * width or nearest <= NEARER * least else slow + 1
+        width, least = (high - low, nearest) if slow == 0 else (width, least)
+        length = _root(known, inner, bend, low, high) if slow < SLOW else None
+        if length is None:
+            length = _between(known, low, high) if slow == 0 else 0.5 * (low + high)
         # Beyond the root, on the side where the interval is longer: both ends come to the root.
         beyond = 0.4 * resolution
         length += beyond if length - low < high - length else -beyond
         edge = max(beyond, LEAST * (high - low)) if len(known) == 2 else beyond
         length = min(max(length, low + edge), high - edge)
         found = attempt(length)
-        known.append((length, distance(found)))
+        known.append((length, distance(found.end)))
         if known[-1][1] < 0.0:
             high, step = length, found
         else:
@@ -146,18 +155,41 @@ def located(
     return high, high - low, step
 
 
-def _root(known: list[tuple[float, float]], low: float, high: float) -> float:
-    """Where the parabola of length by distance through the points has distance 0; where that is not within the
-    interval, where the line through the last two has; else its middle."""
-    *_, (b, fb), (c, fc) = known
-    if len(known) == 3 and len({known[0][1], fb, fc}) == 3:
-        a, fa = known[0]
-        found = a * fb * fc / ((fa - fb) * (fa - fc)) + b * fa * fc / ((fb - fa) * (fb - fc))
-        found += c * fa * fb / ((fc - fa) * (fc - fb))
-        if low < found < high:
-            return found
-    found = (b * fc - c * fb) / (fc - fb) if fb != fc else low
-    return found if low < found < high else 0.5 * (low + high)
+def _root(
+    known: list[tuple[float, float]], inner: list[tuple[float, float]], bend: float, low: float, high: float
+) -> float | None:
+    """A length of distance 0 between two, from the points up to the bend of the distance or from those beyond it, whose
+    nearest two are nearer to it; None if neither side tells one."""
+    ordered, found = [*sorted(known, key=_size), *sorted(inner, key=_size)], []
+    for side in ([p for p in ordered if p[1] < 0.5 * bend], [p for p in ordered if p[1] >= 0.5 * bend]):
+        length = _at_zero(side[:MOST]) if len(side) > 1 else low
+        if low < length < high:
+            found.append((abs((length - side[0][0]) * (length - side[1][0])), length))
+    return min(found)[1] if found else None
+
+
+def _between(known: list[tuple[float, float]], low: float, high: float) -> float:
+    """Where the line through the ends of the interval has distance 0, or the least share of the interval beyond."""
+    at = dict(known)
+    return max(high - (high - low) * at[high] / (at[high] - at[low]), low + LEAST * (high - low))
+
+
+def _size(point: tuple[float, float]) -> float:
+    return abs(point[1])
+
+
+def _at_zero(points: list[tuple[float, float]]) -> float:
+    """The polynomial of length by distance through points, at distance 0 (Neville's scheme); else infinite."""
+    row: list[float] = []
+    for k, (length, d) in enumerate(points):
+        new = [length]
+        for j in range(k):
+            other = points[k - 1 - j][1]
+            if other == d:
+                return math.inf
+            new.append((new[j] * other - row[j] * d) / (other - d))
+        row = new
+    return row[-1]
 
 
 __all__ = ["Conduction", "Watch", "located"]

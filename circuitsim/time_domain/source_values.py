@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from circuitsim.time_domain.waveforms import LINE, Waveform, value
+from circuitsim.time_domain.waveforms import LINE, Sine, Waveform, value
 
 BATCH = 1024
 """Corners that are asked for at a time."""
@@ -51,6 +51,26 @@ class Line:
         self._level, self._slope = self.wave.states(np.array([self._begin]))[0][0].tolist()
 
 
+class Sines:
+    """Damped sines (SIN) side by side.
+
+    Parameters
+    ----------
+    waves : sequence of Sine
+    """
+
+    def __init__(self, waves: Sequence[Sine]) -> None:
+        columns = zip(*((w.offset, w.amplitude, w.frequency, w.delay, w.damping, w.phase) for w in waves))
+        self._parts = [np.array(column) for column in columns]
+
+    def __call__(self, time: float) -> np.ndarray:
+        """(n,) values at ``time`` (s)."""
+        offset, amplitude, frequency, delay, damping, phase = self._parts
+        since = np.maximum(time - delay, 0.0)
+        size, angle = amplitude * np.exp(-damping * since), 2.0 * math.pi * frequency * since + phase
+        return np.asarray(offset + size * np.sin(angle))
+
+
 class SourceValues:
     """Values of sources, V or A, at a step those after it.
 
@@ -60,11 +80,21 @@ class SourceValues:
     """
 
     def __init__(self, waves: Sequence[Waveform]) -> None:
-        self._of = [Line(wave) if wave.system is LINE else partial(value, wave) for wave in waves]
+        sines = [wave for wave in waves if isinstance(wave, Sine)]
+        self._size, self._sines = len(waves), Sines(sines) if sines else None
+        self._together = np.array([isinstance(wave, Sine) for wave in waves], dtype=bool)
+        self._alone = ~self._together
+        self._of = [
+            Line(wave) if wave.system is LINE else partial(value, wave) for wave in waves if not isinstance(wave, Sine)
+        ]
 
     def __call__(self, time: float) -> np.ndarray:
         """(n,) values at ``time`` (s)."""
-        return np.array([one(time) for one in self._of])
+        found = np.empty(self._size)
+        found[self._alone] = [one(time) for one in self._of]
+        if self._sines is not None:
+            found[self._together] = self._sines(time)
+        return found
 
 
-__all__ = ["Line", "SourceValues"]
+__all__ = ["Line", "Sines", "SourceValues"]

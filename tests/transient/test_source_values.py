@@ -95,3 +95,12 @@ def test_a_converter_takes_no_attempts_to_find_its_turns(monkeypatch) -> None:
         edge = 1e-5 * (number // 2) + (6e-9 if number % 2 == 0 else 5.01e-6 + 6e-9)
         assert event.time == pytest.approx(edge, abs=2e-14) and event.error < 2e-14
     assert len(attempts) < 1.3 * run.steps
+
+
+def test_sines_side_by_side() -> None:
+    rng = np.random.default_rng(8)
+    waves = [Sine(*rng.uniform(-2.0, 2.0, 2), *rng.uniform(0.0, 3.0, 3), rng.uniform(-180.0, 180.0)) for _ in range(7)]
+    waves.insert(3, Constant(2.0))
+    values = SourceValues(waves)
+    for time in rng.uniform(0.0, 5.0, 100).tolist():
+        np.testing.assert_allclose(values(time), [value(wave, time) for wave in waves], rtol=0.0, atol=1e-14)
