@@ -92,11 +92,13 @@ class Companion:
             size[self.windings.coils] = self.windings.inductance
         self.storing = np.flatnonzero(stores & (size > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
+        self._of_capacitors, self._of_coils = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
+        self._capacitors, self._coils = self.storing[self._of_capacitors], self.storing[self._of_coils]
         self.base = np.zeros(self.storing.size, dtype=np.int64)
         self.series = self.beside = self.place = np.zeros(0, dtype=np.int64)
         self.circuit = self._made()
         self._column = self.circuit.arrays().value.copy()
-        self._column[self.storing] = 1.0
+        self._length = 0.0
         self.size = np.zeros(self.storing.size)
         self._prepared = _for_stages(prepared(self.circuit, tolerance=tolerance))
         own = getattr(self._prepared, "inner", self._prepared)
@@ -190,9 +192,11 @@ class Companion:
 
     def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Values of all elements in a stage whose base is zero; see `solve`."""
+        if length != self._length:
+            self._length = length
+            self._column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
+            self._column[self.series[self.series >= 0]] = 1.0 / length
         column = self._column.copy()
-        column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
-        column[self.series[self.series >= 0]] = 1.0 / length
         for places, values in changed:
             column[places] = values
         return column
@@ -204,15 +208,15 @@ class Companion:
 
     def state(self, point: OperatingPoint) -> np.ndarray:
         """δ (q,) of a stage, V, A."""
-        found = np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
-        return np.asarray(found)
+        found = np.empty(self.storing.size)
+        found[self._of_capacitors], found[self._of_coils] = point.drops[self._capacitors], point.currents[self._coils]
+        return found
 
     def waves(self, point: OperatingPoint, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages and currents (m,) of the circuit's own elements in a stage with states x (q,), V, A."""
         m = len(self.own)
         v, i = point.drops[:m].copy(), point.currents[:m].copy()
-        coils = ~self.capacitor
-        v[self.storing[self.capacitor]], i[self.storing[coils]] = x[self.capacitor], x[coils]
+        v[self._capacitors], i[self._coils] = x[self._of_capacitors], x[self._of_coils]
         if self.windings is not None:
             own, r = self.windings.coils, self.windings.independent
             i[own] = self.windings.inverse @ i[own]

@@ -62,8 +62,9 @@ class Ledger:
 
     def __init__(self, companion: Companion) -> None:
         kind = companion.own.arrays().kind
-        self.companion, self._sources = companion, np.isin(kind, (VOLTAGE, CURRENT))
-        self._lossy = ~self._sources & ~companion.elements
+        sources = np.isin(kind, (VOLTAGE, CURRENT))
+        self.companion, self._sources = companion, np.flatnonzero(sources)
+        self._lossy = np.flatnonzero(~sources & ~companion.elements)
         self.delivered = self.dissipated = self.turned = self.lost = 0.0
         self._worst = np.zeros(len(LAWS))
 

@@ -80,6 +80,17 @@ class LargeStages(Prepared):
 
     _kept: list[Kept] = field(default_factory=list, init=False)
 
+    @cached_property
+    def _given(self) -> np.ndarray:
+        """Which elements are voltage sources (m,)."""
+        return self.structure.arrays.kind == VOLTAGE
+
+    @cached_property
+    def _work(self) -> list[np.ndarray]:
+        """Work space: two values a node and a potential, two values an element, zero at first."""
+        n, m = self.structure.arrays.n_nodes, len(self.circuit)
+        return [np.zeros(size) for size in (n, n, n, m, m)]
+
     @classmethod
     def of(cls, circuit: Prepared) -> LargeStages:
         """For a circuit that is prepared."""
@@ -109,30 +120,30 @@ class LargeStages(Prepared):
 
     def _beside(self, value: np.ndarray, start: OperatingPoint) -> OperatingPoint | None:
         """The operating point with the values (m,), from that of other values; None where it has no certificate."""
-        structure, (kind, first, second, _, n_nodes) = self.structure, self.structure.arrays
-        r, d = structure.resistors, structure.diodes
-        if not value[r].all():
+        structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
+        r, i, d = structure.resistors, structure.currents, structure.diodes
+        ohms = value[r]
+        if not ohms.all():
             return None
-        siemens, emf, current = 1.0 / value[r], np.where(kind == VOLTAGE, value, 0.0), np.zeros(value.size)
-        i = structure.currents
-        current[i], carriers = value[i], np.concatenate([r, i])
-        v, low = start.voltages.copy(), np.zeros(n_nodes) if start.low is None else start.low.copy()
-        need, most, drop, on = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(value.size), start.currents[d] > 0.0
+        siemens, emf = 1.0 / ohms, np.where(self._given, value, 0.0)
+        v, need, most, current, drop = self._work
+        v[:], low = start.voltages, np.zeros(n_nodes) if start.low is None else start.low.copy()
+        current[i], on = value[i], start.currents[d] > 0.0
         for _ in range(SETS):
             kept = self._factor(siemens, on)
             if kept is None:
                 return None
             made = kept.groups
             ends = made.tree.order, made.tree.edge, made.tree.parent, first, second
-            rows, worst = np.zeros(structure.n), np.inf
+            worst = np.inf
             for count in range(CORRECTIONS + 1):
                 left = kernel(stage_potentials.follow, value.size)(
-                    *ends, r, siemens, carriers, emf, made.root, v, low, current, need, most
+                    *ends, r, siemens, i, emf, made.root, v, low, current, need, most
                 )
                 if left <= MARGIN * self.tolerance or not left < GAIN * worst or count == CORRECTIONS:
                     break
                 worst = left
-                self._correct(kept, rows, need, v, low)
+                self._correct(kept, need, v, low)
             kernel(stage_potentials.differences, value.size)(first, second, v, low, drop)
             current[d[~on]], drop[d[on]] = 0.0, 0.0
             wrong = np.where(on, current[d] < 0.0, drop[d] > 0.0)
@@ -151,10 +162,11 @@ class LargeStages(Prepared):
         point.low = low
         return point
 
-    def _correct(self, kept: Kept, rows: np.ndarray, need: np.ndarray, v: np.ndarray, low: np.ndarray) -> None:
+    def _correct(self, kept: Kept, need: np.ndarray, v: np.ndarray, low: np.ndarray) -> None:
         """Correct the potentials of the groups' roots by the net currents into them."""
         from circuitsim.solvers import laplacian
 
+        rows = np.zeros(self.structure.n)
         rows[kept.groups.row] = need[kept.groups.root] / kept.unit
         change = laplacian.solve(kept.factor, rows)[0]
         kernel(stage_potentials.add_to, v.size)(kept.groups.root, kept.groups.row, change, v, low)
@@ -164,12 +176,13 @@ class LargeStages(Prepared):
         from circuitsim.solvers import laplacian
 
         same = None
-        for k, kept in enumerate(self._kept):
+        for k in range(len(self._kept) - 1, -1, -1):
+            kept = self._kept[k]
             if np.array_equal(kept.siemens, siemens):
                 if np.array_equal(kept.on, on):
                     self._kept.append(self._kept.pop(k))
                     return kept
-                same = kept
+                same = same or kept
         groups = next((kept.groups for kept in self._kept if np.array_equal(kept.on, on)), None) or self._groups(on)
         if groups is None:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from circuitsim.engine.double_double import add
 
 
-def follow(order, edge, parent, first, second, resistors, siemens, carriers, emf, roots, v, low, current, need, most):
+def follow(order, edge, parent, first, second, resistors, siemens, sources, emf, roots, v, low, current, need, most):
     """Potentials, currents of resistors, and those of voltage sources and conducting diodes that follow from them.
 
     Parameters
@@ -13,8 +13,8 @@ def follow(order, edge, parent, first, second, resistors, siemens, carriers, emf
     order, edge, parent : int arrays
         Trees of voltage sources, shorts, conducting diodes and dead ends, see `circuitsim.engine.spanning.Tree`.
     first, second : (m,) int arrays
-    resistors, carriers : int arrays
-        Resistors; these and current sources.
+    resistors, sources : int arrays
+        Resistors; current sources.
     siemens : float array
         Conductances of the resistors, S.
     emf : (m,) float array
@@ -49,8 +49,14 @@ def follow(order, edge, parent, first, second, resistors, siemens, carriers, emf
     for k in range(resistors.size):
         e = resistors[k]
         a, b = first[e], second[e]
-        current[e] = siemens[k] * ((v[a] - v[b]) + (low[a] - low[b]))
-    for e in carriers:
+        c = siemens[k] * ((v[a] - v[b]) + (low[a] - low[b]))
+        current[e] = c
+        if c != 0.0:
+            need[a] -= c
+            need[b] += c
+            c = abs(c)
+            most[a], most[b] = max(most[a], c), max(most[b], c)
+    for e in sources:
         a, b, c = first[e], second[e], current[e]
         if c != 0.0:
             need[a] -= c
