@@ -32,7 +32,7 @@ MARGIN = 1e-5
 """How far below the accuracy of the currents its residuals are to be."""
 CLOSED, PRINTED = 1e-10, 1e-14
 """What may be left over of Kirchhoff's voltage law in a chord's loop: share of the chord's own drop, and of the
-largest potential, whose rounding counts as closed."""
+potentials at its ends, whose rounding counts as closed."""
 DIGITS = 1e-3
 """A current that changes by more of itself is not known yet."""
 
@@ -119,7 +119,9 @@ class Corrections:
         """Whether residuals of this power prove all currents, and the signs of all diodes, and every loop closes
         (`CLOSED`, `PRINTED`): a current within its accuracy may be far from its own drop. Fills in ``correction``."""
         net, made, d, e = self.net, self.made, self.net.diodes, self.chords
-        allowed = np.maximum(CLOSED * np.abs(net.ohms[e] * self.current[e]), PRINTED * np.abs(self.v).max())
+        allowed = np.maximum(CLOSED * np.abs(self.current[e]), OVERALL * self.in_block[self.block[e]]) * net.ohms[e]
+        reach = np.maximum(np.abs(self.v[net.first[e]]), np.abs(self.v[net.second[e]]))
+        allowed = np.maximum(allowed, PRINTED * reach)
         if not (np.abs(self.residual) <= allowed).all():
             return False
         bounds = np.zeros(net.first.size)

@@ -257,11 +257,11 @@ def uniqueness(plan, v, flow, closed, space):
         if factor < 0 or not space.held[factor]:
             return Outcome.SINGULAR
     # The closed diodes are a forest, rooted when it was grown: which of the others would join two of its trees?
-    joined = space.tracks.put
+    joined, reach = space.tracks.put, reach_of(space.offset)
     for k in range(plan.n + 1):
         joined[k] = space.root[k]
     for d in range(closed.size):
-        if closed[d] or not nearly(plan, space.offset, v, d, TIGHT):
+        if closed[d] or not nearly(plan, space, v, d, TIGHT, reach):
             continue
         a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
         if not unite(joined, a, c):
@@ -269,16 +269,39 @@ def uniqueness(plan, v, flow, closed, space):
     return Outcome.CONVERGED
 
 
-def nearly(plan, offset, v, d, share):
+def reach_of(offset):
+    """The largest |offset|, V: the scale of sums of voltage sources."""
+    most = 0.0
+    for k in range(offset.size):
+        most = max(most, abs(offset[k]))
+    return most
+
+
+def nearly(plan, space, v, d, share, reach):
     """Whether diode ``d`` blocks, if it does, less than this share of its ends' potentials.
 
     Of ends that voltage constraints join, offsets decide: potentials have the rounding of the rest of the circuit.
+    Where conducting diodes join them too, or constraints alone, their voltage is a sum of sources: zero up to the share
+    of ``reach``, V (`reach_of`). The large driver then holds it against the members of its loop.
     """
     a, c = plan.anode[d], plan.cathode[d]
     high, low = v[a], v[c]
     if plan.coordinate[a] == plan.coordinate[c]:
-        high, low = offset[a], offset[c]
-    return low - high <= share * max(abs(high), abs(low))
+        high, low = space.offset[a], space.offset[c]
+    scale = max(abs(high), abs(low))
+    if space.root[plan.coordinate[a]] == space.root[plan.coordinate[c]]:
+        scale = max(scale, reach)
+    return low - high <= share * scale
+
+
+def mark_equal(plan, space, v, closed):
+    """Mark the diodes whose ends are equal; returns whether some of them join trees of the forest at hand."""
+    joins, reach = False, reach_of(space.offset)
+    for d in range(closed.size):
+        a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
+        space.equal[d] = closed[d] or nearly(plan, space, v, d, NOISE, reach)
+        joins = joins or (space.equal[d] and space.root[a] != space.root[c])
+    return joins
 
 
 def solve_sample(plan, max_iterations, space, closed, v, merged):
@@ -310,6 +333,8 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
         limit = 0 if last else max_iterations
         rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
         if last:
+            if merged and status == Outcome.NONUNIQUE_CURRENTS:  # with the ends of conducting diodes exactly equal
+                mark_equal(plan, space, v, closed)
             break
         count += tried
         if rest == Outcome.MAX_ITERATIONS and started:
@@ -321,10 +346,7 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
             last = not same(closed, space.carries)
             copy(space.carries, closed)
         elif merged and status == Outcome.NONUNIQUE_CURRENTS:
-            for d in range(closed.size):
-                a, c = plan.coordinate[plan.anode[d]], plan.coordinate[plan.cathode[d]]
-                space.equal[d] = closed[d] or nearly(plan, space.offset, v, d, NOISE)
-                last = last or (space.equal[d] and space.root[a] != space.root[c])
+            last = mark_equal(plan, space, v, closed)
             if last:
                 copy(space.equal, closed)
         if not last:
