@@ -64,8 +64,11 @@ def steady_state(
     loops = loop_currents(net, Carried.of(point), net.diodes[tight])
     current, unique = _with_loops(net, point.current.copy(), loops)
     drop = _drops(net, point, forward, tight, current)
-    voltages, low = _potentials(net, point, drop)
-    return _in_range(net, SteadyState(current, drop, voltages, low, unique, iterations, point.converged))
+    end = _with_potentials(net, point, drop)
+    kind = net.structure.arrays.kind
+    free = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
+    drop[free] = voltages_between(net, end, free)
+    return _in_range(net, SteadyState(current, drop, end.v, end.v_low, unique, iterations, point.converged))
 
 
 def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
@@ -170,17 +173,15 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
 def _drops(
     net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndarray, current: np.ndarray
 ) -> np.ndarray:
-    """Voltages first − second of all elements, V; zero at tight diodes with a current, chosen in a loop perhaps."""
+    """Voltages first − second, V, of all elements that set one; zero at tight diodes with a current, chosen in a loop
+    perhaps."""
     drop, d = net.ohms * current + net.emf, net.diodes
     drop[d] = np.where(point.closed[d] | (tight & ((forward > 0.0) | (current[d] > 0.0))), 0.0, forward)
-    kind = net.structure.arrays.kind
-    other = np.concatenate([net.structure.currents, np.flatnonzero(kind == CAPACITOR)])
-    drop[other] = voltages_between(net, point, other)
     return drop
 
 
-def _potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Node potentials, V, and what rounding them to doubles leaves over, V: those of the point.
+def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> LinearPoint:
+    """The point with the node potentials that are shown.
 
     In a loop of sources and elements without a drop that closes but for rounding, ends of such an element may differ by
     it. Then potentials are sums of drops along a forest that takes it first, then the tree's elements without a drop.
@@ -192,13 +193,13 @@ def _potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> tuple[np.
     flat = net._replace(ohms=np.where(drop == 0.0, 0.0, net.ohms))
     closing = level[sources_alone(flat, point, level)] if level.size else level
     if not closing.size:
-        return v, low
+        return point
     edges = made.edge[made.edge >= 0]
     forest = forest_of(net, np.concatenate([closing, edges[drop[edges] == 0.0], edges[drop[edges] != 0.0]]))
     kernel(tree.tree_potentials, net.first.size)(
         forest.order, forest.edge, forest.parent, net.first, net.ohms, net.emf, point.current, point.current_low, v, low
     )
-    return v, low
+    return point._replace(tree=forest, v=v, v_low=low)
 
 
 def _out_of_range(net: Network, current: np.ndarray, drop: np.ndarray) -> str:

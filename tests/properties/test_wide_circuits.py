@@ -63,6 +63,12 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.CURRENT_LOOPS, 112004758),
         # 6e-17 V that a proof left at nodes of 0 V, since potentials elsewhere are 5 V.
         (Regime.TIES, 112100244),
+        # A diode whose ends turn out equal in that way and join two trees of conducting diodes.
+        (Regime.TIES, 121013091),
+        # A conducting diode of −2e-9 A, rounding of 40,960 A, that held a node of 2e-9 V at 0.
+        (Regime.CURRENT_LOOPS, 121028068),
+        # ConvergenceError: currents into a part that one-way loops only lead out of, less than zero by rounding.
+        (Regime.SHORTS, 121038193),
     ],
     ids=str,
 )  # fmt: skip

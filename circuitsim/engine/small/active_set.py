@@ -332,25 +332,25 @@ def solve_sample(plan, max_iterations, space, closed, v, merged):
     while True:  # one call of `solve_active_set`, since wherever it stands it is compiled anew
         limit = 0 if last else max_iterations
         rest, tried = solve_active_set(plan, space.injected, space.offset, limit, space, closed, v, space.flow)
-        if last:
-            if merged and status == Outcome.NONUNIQUE_CURRENTS:  # with the ends of conducting diodes exactly equal
-                mark_equal(plan, space, v, closed)
-            break
-        count += tried
-        if rest == Outcome.MAX_ITERATIONS and started:
-            started = False
-            closed[:] = False
-            continue
-        status = uniqueness(plan, v, space.flow, closed, space) if rest == Outcome.CONVERGED else rest
-        if status == Outcome.CONVERGED:
-            last = not same(closed, space.carries)
-            copy(space.carries, closed)
-        elif merged and status == Outcome.NONUNIQUE_CURRENTS:
-            last = mark_equal(plan, space, v, closed)
-            if last:
-                copy(space.equal, closed)
+        again = False
         if not last:
+            count += tried
+            if rest == Outcome.MAX_ITERATIONS and started:
+                started = False
+                closed[:] = False
+                continue
+            status = uniqueness(plan, v, space.flow, closed, space) if rest == Outcome.CONVERGED else rest
+            if status == Outcome.CONVERGED or (merged and status == Outcome.NONUNIQUE_CURRENTS):
+                again = not same(closed, space.carries)
+                copy(space.carries, closed)
+        # Ends may turn out equal only once those of the diodes joined before are exactly so.
+        if not again and merged and status == Outcome.NONUNIQUE_CURRENTS:
+            again = mark_equal(plan, space, v, closed)
+            if again:
+                copy(space.equal, closed)
+        if not again:
             break
+        last = True
     return status, count
 
 
