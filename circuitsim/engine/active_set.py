@@ -19,6 +19,9 @@ from circuitsim.engine.refinement import LinearPoint, representative, solve_line
 from circuitsim.engine.search import Change, Search
 from circuitsim.errors import ConvergenceError
 
+PLACES = 4
+"""Most linear circuits to solve for potentials of components without a path to ground that are nearer to 0 V."""
+
 
 def on_potentials(net: Network, closed: np.ndarray, limit: int) -> nodal.Start | None:
     """Where iterations on potentials end; None where these do not suit. For the arguments see `solve_active_set`."""
@@ -53,14 +56,15 @@ def solve_active_set(
         The dual method failed too, or ``limit`` is zero.
     """
     start = on_potentials(net, closed, limit) if start is None else start
-    search, previous, done = Search(closed.size > 0), None, 0
+    given, search, previous, done = anchor, Search(closed.size > 0), None, 0
     if start is not None:
         closed, guess, previous, done = start.closed, start.current, start.factored, start.iterations
     for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = kkt_violations(net, point)
         if not (found.leave.size or found.enter.size):
-            return point, count
+            point, more = _near(net, point, given)
+            return point, count + more
         violated = found.leave.size + found.enter.size
         change = search.next(np.packbits(point.closed[net.diodes]).tobytes(), violated, found.enter.size)
         if change is Change.DUAL:
@@ -71,6 +75,27 @@ def solve_active_set(
         guess, anchor, previous = point.current, point.v, point.factored
     point, dual = solve_dual(net, np.flatnonzero(point.closed), point.current, limit)
     return point, count + dual
+
+
+def _near(net: Network, point: LinearPoint, anchor: np.ndarray) -> tuple[LinearPoint, int]:
+    """The optimal ``point`` with components without a path to ground at the potentials ``anchor`` or as near as blocking
+    diodes allow, and the linear circuits solved.
+
+    Earlier sets may have driven them far away, where doubles do not resolve their drops. A diode that would be violated
+    conducts, without a current.
+    """
+    free = point.tree.root_of == np.arange(net.n_nodes)
+    free[net.roots] = False
+    if (point.v[free] == anchor[free]).all():
+        return point, 0
+    near, closed = point, np.flatnonzero(point.closed)
+    for count in range(1, PLACES + 1):
+        near = solve_linear(net, closed, near.current, anchor, near.factored)
+        found = kkt_violations(net, near)
+        if not (found.leave.size or found.enter.size):
+            return near, count
+        closed = _all_changes(net, near, found, True)
+    return point, PLACES
 
 
 def _part(found: Violations, search: Search, m: int) -> Violations:
