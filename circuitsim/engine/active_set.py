@@ -18,21 +18,25 @@ from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
 from circuitsim.engine.search import Change, Search
 from circuitsim.errors import ConvergenceError
+from circuitsim.solvers.linear import Factored
 
 PLACES = 4
 """Most linear circuits to solve for potentials of components without a path to ground that are nearer to 0 V."""
 
 
-def on_potentials(net: Network, closed: np.ndarray, limit: int) -> nodal.Start | None:
-    """Where iterations on potentials end; None where these do not suit. For the arguments see `solve_active_set`."""
+def on_potentials(
+    net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None
+) -> nodal.Start | None:
+    """Where iterations on potentials end; None where these do not suit. For the arguments see `solve_active_set`;
+    ``factored``, the nodal matrix at any set, is used up."""
     if limit < 1:
         raise ConvergenceError("no linear circuit may be solved")
-    return nodal.iterate(net, closed, limit) if nodal.suits(net) else None
+    return nodal.iterate(net, closed, limit, factored) if nodal.suits(net) else None
 
 
 def solve_active_set(
     net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int,
-    start: nodal.Start | None = None,
+    start: nodal.Start | None = None, factored: Factored | None = None,
 ) -> tuple[LinearPoint, int]:  # fmt: skip
     """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
 
@@ -49,14 +53,16 @@ def solve_active_set(
         Most linear circuits to solve before the dual method takes over, which may solve more (`solve_dual`).
     start : nodal.Start, optional
         What `on_potentials` has returned, if that was asked before.
+    factored : Factored, optional
+        The nodal matrix at any set, which is used up.
 
     Raises
     ------
     ConvergenceError
         The dual method failed too, or ``limit`` is zero.
     """
-    start = on_potentials(net, closed, limit) if start is None else start
-    given, search, previous, done = anchor, Search(closed.size > 0), None, 0
+    start = on_potentials(net, closed, limit, factored) if start is None else start
+    given, search, previous, done = anchor, Search(closed.size > 0), factored, 0
     if start is not None:
         closed, guess, previous, done = start.closed, start.current, start.factored, start.iterations
     for count in range(done + 1, done + limit + 1):
@@ -78,8 +84,8 @@ def solve_active_set(
 
 
 def _near(net: Network, point: LinearPoint, anchor: np.ndarray) -> tuple[LinearPoint, int]:
-    """The optimal ``point`` with components without a path to ground at the potentials ``anchor`` or as near as blocking
-    diodes allow, and the linear circuits solved.
+    """The optimal ``point`` with components without a path to ground at the potentials ``anchor``, or as near as
+    blocking diodes allow, and the linear circuits solved.
 
     Earlier sets may have driven them far away, where doubles do not resolve their drops. A diode that would be violated
     conducts, without a current.

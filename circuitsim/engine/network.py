@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
-from circuitsim.solvers.linear import LinearSolver, NodalPattern
+from circuitsim.solvers.linear import Factored, LinearSolver, NodalPattern
 
 
 class Network(NamedTuple):
@@ -92,6 +92,18 @@ class Resistances:
     wiring: Wiring
     ohms: np.ndarray
     conductances: np.ndarray
+    _latest: list[Factored] = field(default_factory=list, init=False)
+
+    def take_factor(self) -> Factored | None:
+        """The nodal matrix that the latest solve has left, for the caller alone; None while another one has it."""
+        try:
+            return self._latest.pop()
+        except IndexError:
+            return None
+
+    def keep_factor(self, factored: Factored) -> None:
+        """Leave a nodal matrix to the next solve, which is faster with it and has the same bits."""
+        self._latest[:] = [factored]
 
     @cached_property
     def solver(self) -> LinearSolver:

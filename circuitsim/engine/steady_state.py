@@ -53,13 +53,16 @@ def steady_state(
     net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int
 ) -> SteadyState:
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
-    start = on_potentials(net, closed, limit)
+    factored = net.resistances.take_factor()
+    start = on_potentials(net, closed, limit, factored)
     if start is not None:
         found = _proven(net, start)
         if found is not None:
+            net.resistances.keep_factor(start.factored)
             return found
         start = start._replace(end=None)  # of large circuits it is large
-    point, iterations = solve_active_set(net, closed, guess, anchor, limit, start)
+    point, iterations = solve_active_set(net, closed, guess, anchor, limit, start, factored)
+    net.resistances.keep_factor(point.factored)
     point, forward, tight = _with_closed_loops(net, point)
     loops = loop_currents(net, Carried.of(point), net.diodes[tight])
     current, unique = _with_loops(net, point.current.copy(), loops)

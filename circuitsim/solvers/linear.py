@@ -72,7 +72,7 @@ class LinearSolver(Protocol):
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
         """The nodal matrix with the edges ``closed`` (positions in the pattern) as shorts and all other diodes absent.
 
-        ``previous``, a result for another set, saves work; it cannot be used afterwards.
+        ``previous``, a result for another set, saves work and changes no bits; it cannot be used afterwards.
         """
 
 
@@ -179,8 +179,6 @@ class Supernodal:
     g: np.ndarray
     method_name = "sparse factors"
     direct = True
-    _first: list[SupernodalFactored | np.ndarray] = field(default_factory=list, init=False)
-    """The first set of the solve before or, where two in turn began with the same, its factor: it has the same bits."""
     _between: list[SupernodalFactored | None] = field(default_factory=list, init=False)
     """The factor of `between`, once it was asked for twice."""
 
@@ -203,9 +201,6 @@ class Supernodal:
         """See `LinearSolver.factor`."""
         from circuitsim.solvers import laplacian
 
-        first = self._first[0] if previous is None and self._first else None
-        if isinstance(first, SupernodalFactored) and np.array_equal(first.closed, closed):
-            return first
         before, kept = None, False
         if isinstance(previous, SupernodalFactored):
             if previous.g is self.g and np.array_equal(previous.closed, closed):
@@ -214,12 +209,7 @@ class Supernodal:
         w = self._weights.copy()
         w[closed] = laplacian.SHORT
         made = laplacian.factor(self.pattern.symbolic, w, before, recycle=before is not None and not kept)
-        if previous is not None:
-            return SupernodalFactored(closed, self.g, made, self._unit)
-        again = isinstance(first, np.ndarray) and np.array_equal(first, closed)
-        found = SupernodalFactored(closed, self.g, made, self._unit, kept=again)
-        self._first[:] = [found if again else closed]
-        return found
+        return SupernodalFactored(closed, self.g, made, self._unit)
 
     def between(self, siemens: np.ndarray) -> SupernodalFactored:
         """The nodal matrix with conductances ``siemens`` (d,), S, in place of all diodes; the same in every call."""

@@ -92,8 +92,7 @@ def test_where_values_tie_any_start_leads_to_the_same_point() -> None:
 
 
 def test_a_kept_factor_gives_the_bits_of_a_fresh_one() -> None:
-    """Solves in turn that begin with the same diodes share one factor, which later sets of the same solve leave as it
-    is."""
+    """Each solve takes the factor that the one before has left: as it is for the same set, else its memory."""
     circuit = make("grid", 300, 1)
     values = circuit.arrays().value.copy()
     sources = circuit.arrays().kind == VOLTAGE
@@ -113,9 +112,14 @@ def test_a_kept_factor_gives_the_bits_of_a_fresh_one() -> None:
             np.testing.assert_array_equal(point.voltages, fresh.voltages)
     solver = kept.resistances.solver
     assert isinstance(solver, Supernodal) and solver._between[0] is not None and solver._between[0].kept
-    assert isinstance(solver._first[0], SupernodalFactored) and solver._first[0].kept
+    left = kept.resistances.take_factor()
+    assert isinstance(left, SupernodalFactored) and kept.resistances.take_factor() is None
+    kept.resistances.keep_factor(left)
+    kept.solve(other, start=point)
+    assert kept.resistances.take_factor() is left
+    kept.resistances.keep_factor(left)
     kept.solve(values, start=other_start)
-    assert isinstance(solver._first[0], np.ndarray)
+    assert left.factor.spent
 
 
 def of_this_package(thing: object) -> bool:
