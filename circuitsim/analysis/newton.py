@@ -18,7 +18,7 @@ from circuitsim.analysis.load_lines import Ports
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.errors import ConvergenceError
+from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.kernels import newton_kernel
 from circuitsim.newton.laws import numbered_rows
@@ -93,12 +93,13 @@ circuit as each device sees it, Ω (s,)."""
 
 
 class Way(NamedTuple):
-    """How the iteration goes: the resistances of load lines, the most steps, and whether there is an energy that the
-    circuit minimises, with the terms of its elements alone."""
+    """How the iteration goes: the resistances of load lines, the most steps, whether there is an energy that the
+    circuit minimises, with the terms of its elements alone, and the least conductance of any tangent, S."""
 
     seen: Seen
     steps: int = STEPS
     energy: bool = False
+    least: float = OPEN
 
 
 class Smooth(NamedTuple):
@@ -203,7 +204,7 @@ def iterate(
     best, found, before = np.inf, None, None
     earlier = 0 if start is None else start.steps
     for step in range(1, way.steps + 1):
-        conductance = np.maximum(tangents(state, column, smooth), OPEN)
+        conductance = tangents(state, column, smooth, way.least)
         point = _solved(solve, column, smooth, point)
         voltage = column[smooth.touch] + point.drops[smooth.slope]
         current = column[smooth.rest] + point.currents[smooth.slope]
@@ -287,7 +288,7 @@ def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> An
     for largest in FALLBACKS:
         try:
             return solve(column, before)
-        except ConvergenceError:
+        except (ConvergenceError, NoOperatingPointError):
             if largest == FALLBACKS[-1] and not (column[smooth.slope] > largest).any():
                 raise
         column[smooth.slope] = np.minimum(column[smooth.slope], largest)
@@ -310,10 +311,10 @@ class Start(NamedTuple):
         return project(smooth, self.voltage, self.current, np.abs(self.voltage) / size, guess)
 
 
-def tangents(state: State, column: np.ndarray, smooth: Smooth) -> np.ndarray:
+def tangents(state: State, column: np.ndarray, smooth: Smooth, least: float = OPEN) -> np.ndarray:
     """Put the tangents at the points of the curves into the column of values; their conductances, S."""
     v, i, g, _ = state.points
-    g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), OPEN))
+    g = np.maximum(g, np.maximum(LEAST_SLOPE * np.abs(i) / np.maximum(np.abs(v), 1e-3), least))
     column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0 / g, v, i
     return g
 

@@ -17,7 +17,7 @@ import numpy as np
 from circuitsim.analysis.branch_warnings import several, some
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports
 from circuitsim.analysis.expanded import from_tangents
-from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, Way, project
+from circuitsim.analysis.newton import NOTHING, OPEN, Found, Smooth, Start, Way, project
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_ports import MOST, Waves
 from circuitsim.certificate import Certificate
@@ -46,6 +46,10 @@ HALVINGS = 4
 
 APART = 1e-6
 """Distance from the curves, relative, that the middle of two operating points has at least."""
+
+TIED, WEAKEST = 1e-15, 1e-14
+"""Least conductance of a tangent, of the largest of the circuit, and never above so much, S: smaller ones do not tell
+the potential of a part that junctions alone tie to others."""
 
 FIXED = 1e-9
 """Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
@@ -185,17 +189,26 @@ class _Search:
     def __init__(self, ready: SmoothControlled, circuit: Circuit, smooth: Smooth) -> None:
         self.ready, self.circuit, self.smooth = ready, circuit, smooth
 
-    def newton(self, column: np.ndarray, start: Start | None, steps: int = LONG) -> OperatingPoint | None:
-        """Newton's method from one start; None where it does not lead to a certified operating point."""
+    def newton(
+        self, column: np.ndarray, start: Start | None, steps: int = LONG, least: float = OPEN
+    ) -> OperatingPoint | None:
+        """Newton's method from one start, with tangents of a least conductance, S; None where it does not lead to a
+        certified operating point."""
         ready = self.ready
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 return from_tangents(
                     self.circuit, ready.expansion, self.smooth, ready.inner.near, column.copy(), start,
-                    ready.tolerance, Way(self._resistances, steps), self._proof,
+                    ready.tolerance, Way(self._resistances, steps, least=least), self._proof,
                 )  # fmt: skip
         except (ConvergenceError, NoSteadyStateError):
             return None  # of the circuit of tangents: it says nothing about the circuit itself
+
+    def _least(self, column: np.ndarray) -> float:
+        """Least conductance of tangents, S, where blocking junctions alone tell the potential of a winding."""
+        own = np.isin(np.arange(column.size), self.smooth.slope)
+        ohms = column[(self.ready.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
+        return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
 
     def _proof(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
         """The certificate with each device as a source of its own current at its own voltage, and its distance from
@@ -242,8 +255,12 @@ class _Search:
         NoOperatingPointError
             No start leads to one.
         """
-        own = [] if start is None else [self._start(start)]
-        for one in chain(own, [None], self._starts(column)):
+        if start is not None:
+            for least in (OPEN, self._least(column)):
+                point = self.newton(column, self._start(start), PATIENCE, least)
+                if point is not None:
+                    return point
+        for one in chain([None], self._starts(column)):
             point = self.newton(column, one, LONG if one is None else PATIENCE)
             if point is not None:
                 return point
