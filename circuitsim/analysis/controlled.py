@@ -98,17 +98,21 @@ class PreparedControlled:
             clear = all(_determined(system, right, choice) for choice in outcome.choices) if len(points) > 1 else True
         return _judged(system, circuit, outcome, points, clear)
 
-    def near(self, column: np.ndarray, start: OperatingPoint | None = None) -> OperatingPoint:
+    def near(
+        self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True
+    ) -> OperatingPoint:
         """An operating point for values of all elements, near ``start`` where one is; see `solve` for errors.
 
-        Without a search for others: its verdict is None unless the search was needed. Its certificate may fail: a step
-        of Newton's method needs none.
+        Without a search for others: its verdict is None unless the search was needed, which ``search`` allows. Its
+        certificate may fail: a step of Newton's method needs none.
         """
         circuit = self.circuit.with_column(column)
         system = self.system(circuit.arrays())
         right = right_side(circuit.arrays(), system.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             found = _changed(system, circuit, right, start, self.tolerance, quick=True)
+        if found is None and not search:
+            raise ConvergenceError("no operating point was found beside the start")
         return self.solve(column, start) if found is None else found
 
     @cached_property

@@ -17,7 +17,7 @@ import numpy as np
 from circuitsim.analysis.branch_warnings import several, some
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports
 from circuitsim.analysis.expanded import from_tangents
-from circuitsim.analysis.newton import NOTHING, OPEN, Found, Smooth, Start, Way, project
+from circuitsim.analysis.newton import FALLBACKS, NOTHING, OPEN, Found, Smooth, Start, Way, project
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_ports import MOST, Waves
 from circuitsim.certificate import Certificate
@@ -198,11 +198,15 @@ class _Search:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 return from_tangents(
-                    self.circuit, ready.expansion, self.smooth, ready.inner.near, column.copy(), start,
+                    self.circuit, ready.expansion, self.smooth, self._step, column.copy(), start,
                     ready.tolerance, Way(self._resistances, steps, least=least), self._proof,
                 )  # fmt: skip
         except (ConvergenceError, NoSteadyStateError):
             return None  # of the circuit of tangents: it says nothing about the circuit itself
+
+    def _step(self, column: np.ndarray, before: OperatingPoint | None) -> OperatingPoint:
+        """The circuit of tangents; no search where `FALLBACKS` limit resistances first."""
+        return self.ready.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any())
 
     def _least(self, column: np.ndarray) -> float:
         """Least conductance of tangents, S, where blocking junctions alone tell the potential of a winding."""
