@@ -20,7 +20,7 @@ from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Se
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.schedule import schedule
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, WANTED, Track, Walk
-from circuitsim.time_domain.windows import DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
+from circuitsim.time_domain.windows import AHEAD, DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
 
 JUMPS = 2
 """Most jumps at one time."""
@@ -61,7 +61,7 @@ class Course:
         )
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
-            np.zeros(10), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
+            np.zeros(12), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
             sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
             nothing_carried(self.library.shape.parts, elements, q),
         )  # fmt: skip
@@ -97,6 +97,7 @@ class Course:
         walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
+        walk.number[AHEAD] = np.inf
         walk.mark[NOW] = walk.mark[BEFORE] = -1
         walk.mark[ENTER] = 1
         walk.parts.holds[0] = False

@@ -24,6 +24,8 @@ COARSE = 100.0
 """Last coefficients of one part above `RESOLVED` beyond which no others are looked at."""
 UNSEEN = 1e-17
 """The same against the magnitudes of which `STATE` is the error."""
+MOST = 1e30
+"""Largest excess of last coefficients."""
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
 AT_NODES = np.ascontiguousarray(TO_NODES.T)
@@ -162,20 +164,41 @@ def sources_resolved(s, z, z_size, piece):
     return True
 
 
-def far_from_resolved(decays, m, c, s, z, z_size, piece):
-    """Whether one part alone leaves a state unresolved, however large the others make it within reason."""
+def decline(a):
+    """−log of the last Chebyshev coefficients of e^{−a (1 + x)}, 2 e^{−a} I_n(a) by its expansion for large n, up to a
+    constant."""
+    n = POINTS - 1.0
+    r = math.sqrt(n * n + a * a)
+    return n * math.asinh(n / a) - n * n / (r + a) + 0.5 * math.log(r)
+
+
+def halvings(speed, excess):
+    """How many halvings of a window, at least one, take the last coefficients of a part down by the factor ``excess``;
+    ``speed`` is its rate times half the window."""
+    count = 1
+    if speed > 0.0:
+        wanted = decline(speed) + math.log(min(excess, MOST))
+        while decline(0.5**count * speed) < wanted:
+            count += 1
+    return count
+
+
+def far_from_resolved(decays, m, c, s, z, z_size, half, piece):
+    """The `halvings` that one part alone asks for, however large the others make the states within reason; or 0."""
+    excess = 0.0
     for i in range(decays.shape.shape[1]):
         size = max(z_size[s + i], abs(z[s + i]))
-        if size > 0.0 and abs(decays.shape[m, i, c]) * piece.tail[s + c] > COARSE * RESOLVED * size:
-            return True
-    return False
+        if size > 0.0:
+            excess = max(excess, abs(decays.shape[m, i, c]) * piece.tail[s + c] / (COARSE * RESOLVED * size))
+    return halvings(decays.rate[m, c] * half, excess) if excess > 1.0 else 0
 
 
-def states_resolved(decays, m, s, z, z_size, piece):
-    """Whether all states are resolved: their last coefficients.
+def states_resolved(decays, m, s, z, z_size, half, piece):
+    """The `halvings` that the last coefficients of a state ask for; 0: all are resolved.
 
     Their sizes on the window, those of the run or of their values at its ends, are filled in.
     """
+    more = 0
     for i in range(decays.shape.shape[1]):
         tail, end = 0.0, z[s + i]
         for j in range(s):
@@ -186,28 +209,40 @@ def states_resolved(decays, m, s, z, z_size, piece):
             end += decays.shape[m, i, c] * piece.last[s + c]
         piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end))
         if tail > RESOLVED * piece.peak[s + i]:
-            return False
-    return True
+            speed, allowed = fastest(decays, m, decays.shape[m, i], s, half, piece), RESOLVED * piece.peak[s + i]
+            more = max(more, halvings(speed, tail / allowed if allowed > 0.0 else MOST))
+    return more
+
+
+def fastest(decays, m, weight, s, half, piece):
+    """The rate times half the window of the part with the largest last coefficients, given the weights of parts."""
+    most, speed = 0.0, 0.0
+    for c in range(decays.many[m]):
+        own = abs(weight[c]) * piece.tail[s + c]
+        if own > most:
+            most, speed = own, decays.rate[m, c] * half
+    return speed
 
 
 def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
-    """The waveforms on a window: series of those of events that may have a zero; returns whether they are resolved.
+    """The waveforms on a window: series of those of events that may have a zero; returns how many times the window is
+    to be halved until they are resolved, as far as that shows; 0: they are.
 
     ``parts`` are those at its beginning (`circuitsim.time_domain.part_states.Carried`).
     """
     s, many, y, error = inside.shape[0], decays.many[m], parts.y, parts.error
     source_series(inside, z, piece)
     if not sources_resolved(s, z, z_size, piece):
-        return False
+        return 1
     first = 0
     while first < many:
         end = part_series(decays, m, first, s, z, y, half, piece)
         for c in range(first, end):
-            if far_from_resolved(decays, m, c, s, z, z_size, piece):
-                return False
+            more = far_from_resolved(decays, m, c, s, z, z_size, half, piece)
+            if more > 0:
+                return more
         first = end
-    if not states_resolved(decays, m, s, z, z_size, piece):
-        return False
+    more = states_resolved(decays, m, s, z, z_size, half, piece)
     for d in range(slack_size.size):
         row, whole = decays.slack[m, d], decays.slack_whole[m, d]
         fixed, size, wrong, tail, rest = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -233,8 +268,12 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
             fixed += row[j] * piece.series[j, 0]
             tail += abs(row[j]) * piece.tail[j]
             rest += abs(row[j]) * piece.rest[j]
-        if tail > max(RESOLVED * size, UNSEEN * wrong):
-            return False
+        allowed = max(RESOLVED * size, UNSEEN * wrong)
+        if tail > allowed:
+            speed = fastest(decays, m, row[s:], s, half, piece)
+            more = max(more, halvings(speed, tail / allowed if allowed > 0.0 else MOST))
+        if more > 0:
+            continue
         slack_size[d] = wrong
         piece.clear[d] = fixed > rest
         if not piece.clear[d]:
@@ -245,7 +284,7 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
                     for k in range(POINTS):
                         slack[d, k] += row[j] * piece.series[j, k]
             slack[d, 0] = fixed
-    return True
+    return more
 
 
 def to_nodes(count, piece):

@@ -14,16 +14,17 @@ from circuitsim.time_domain.part_states import currents_of, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
 from circuitsim.time_domain.windows import (
+    AHEAD,
     CURRENT,
     ERROR,
     LARGEST,
     LENGTHS,
     LOST,
+    MET,
     SMALLEST,
     TIME,
     VOLTAGE,
     integrate,
-    not_too_long,
     refined,
     state_at,
     stretch,
@@ -33,8 +34,13 @@ DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET, GOING =
 """Why the loop ends: the end of the run; a mode, a window, corners of sources or room is missing; states must jump;
 sources contradict each other; waveforms faster than any window; events without end; no set of diodes is
 right. `GOING`: no end."""
+AT_THE_SAME_TIME = 1e-9
+"""Share of the time by which events are apart that count as one, as far as looking ahead goes."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
+FURTHER, KEPT = 2.0, 0.7
+"""How far to look for the next event, against the time between the latest two, and the share of that of earlier ones
+which still counts. A window that is much longer costs halvings of its series; a shorter one is followed by another."""
 FLOOR = 1e-3
 """Scale of currents against the largest voltage in the smallest resistance, of voltages against the largest current in
 the largest one."""
@@ -196,21 +202,33 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     energies(modes, decays, m, fixed, walk, parts, space, piece, since, length)
     move(modes, decays, m, fixed, walk, parts, space, piece, since, length, track.state[at], event)
     number[TIME] = bound if last else min(number[TIME] + since, bound)
+    look_ahead(number, event)
     corner = bound < stop and number[TIME] >= bound
     end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, event, corner)
     return GOING
+
+
+def look_ahead(number, event):
+    """How far to look for the next event: some times as far as the latest events were apart, of which earlier ones
+    count less; without an event twice as far as before."""
+    since = number[TIME] - number[MET]
+    if event < 0:
+        number[AHEAD] *= 2.0
+    elif since > AT_THE_SAME_TIME * number[TIME]:
+        if number[MET] > 0.0:
+            before = KEPT * number[AHEAD] if number[AHEAD] < np.inf else 0.0
+            number[AHEAD] = max(FURTHER * since, before)
+        number[MET] = number[TIME]
 
 
 def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left):
     """Fill in the waveforms on the longest window that resolves them; returns `GOING`, or what is missing, and the
     power of two of its length, s."""
     m = walk.mark[NOW]
-    mantissa, power = math.frexp(min(left, modes.longest[m]))
+    mantissa, power = math.frexp(min(left, modes.longest[m], walk.number[AHEAD]))
     power -= mantissa == 0.5
     sizes(walk, fixed, space.x_size)
     z_size = state_of(modes, m, walk.w_size, space.x_size)
-    if fixed.decays:
-        power = not_too_long(decays, m, fixed.system, walk.z, z_size, parts.y, power)
     while True:
         if exponent - power >= LENGTHS:
             return FAST, power
@@ -220,14 +238,16 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
             return WINDOW, power
         if fixed.decays:
             half = math.ldexp(0.5, power)
-            ready = decay_stretch(
+            more = decay_stretch(
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
             )
+        elif stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size):
+            more = 0
         else:
-            ready = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
-        if ready:
+            more = 1
+        if more == 0:
             return GOING, power
-        power -= 1
+        power -= more
 
 
 def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):

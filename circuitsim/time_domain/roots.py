@@ -118,6 +118,8 @@ def first_zero(coefficients, limit):
             if at(c, n, 1.0) < 0.0:
                 if at(c, n, -1.0) <= 0.0 or not monotone:
                     return left
+                if limit < left + width and at(c, n, 2.0 * (limit - left) / width - 1.0) > 0.0:
+                    return np.inf
                 return left + width * 0.5 * (1.0 + between(c, n))
             top -= 1
             continue

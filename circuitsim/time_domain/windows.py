@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from circuitsim.time_domain.decays import COARSE, LEFT, RESOLVED, decay_state, first_value
+from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state, first_value
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 
-TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
+TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST, MET, AHEAD = range(12)
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
-energy lost in jumps, J; smallest and largest resistance, Ω."""
+energy lost in jumps, J; smallest and largest resistance, Ω; time of the latest event and how far to look for the next
+one, s."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
-SURELY = 2.0
-"""Factor on what is too much by an estimate alone."""
 LENGTHS = 192
 """Window lengths, each half of the one before."""
 QUADRATIC = 1e-8
@@ -72,43 +69,6 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
         if max(last, LEFT * abs(gap)) > RESOLVED * slack_size[k]:
             return False
     return True
-
-
-def not_too_long(decays, m, system, z, z_size, y, power):
-    """The power of two of the longest window, s, of at most 2^``power``, that no decaying part makes too long.
-
-    Beside what the sources drive a part is e^{−λ t} times its distance from that; of e^{−a (1 + x)} the Chebyshev
-    coefficient n is 2 e^{−a} I_n(a), here by its uniform expansion for large n.
-    """
-    s = system.shape[0]
-    for c in range(decays.many[m]):
-        rate, reach = decays.rate[m, c], 0.0
-        if rate * math.ldexp(0.5, power) <= POINTS:
-            continue
-        for i in range(decays.shape.shape[1]):
-            size = max(z_size[s + i], abs(z[s + i]))
-            if size > 0.0:
-                reach = max(reach, abs(decays.shape[m, i, c]) / size)
-        off, later = y[c], 0.0
-        for j in range(s):
-            slope = 0.0
-            for k in range(s):
-                slope += system[j, k] * z[k]
-            off -= decays.drive[m, c, j] * z[j] / rate
-            later += abs(decays.drive[m, c, j] * slope)
-        # The next term of what the sources drive is at most this where they are slow beside the part.
-        above = reach * (abs(off) - 2.0 * later / (rate * rate)) / (SURELY * COARSE * RESOLVED)
-        while rate * math.ldexp(0.5, power) > POINTS and above > 1.0:
-            a = rate * math.ldexp(0.5, power)
-            n = POINTS - 2.0
-            r = math.sqrt(n * n + a * a)
-            share = above * math.exp(n * n / (r + a)) * math.sqrt(2.0 / (math.pi * r))
-            for _ in range(POINTS - 2):
-                share *= a / (n + r)
-            if share <= 1.0:
-                break
-            power -= 1
-    return power
 
 
 def near(modes, m, states, length, since, z):

@@ -8,17 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from random_waveforms import draw_switched
+from scipy.special import ive
 
 from circuitsim import Circuit
 from circuitsim.time_domain import Sine, transient
 from circuitsim.time_domain.decay_series import ORDER, decay
-from circuitsim.time_domain.decays import COARSE, RESOLVED
+from circuitsim.time_domain.decays import halvings
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS
-from circuitsim.time_domain.windows import not_too_long
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -171,22 +171,17 @@ def test_rates_ten_decades_apart() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_longest_window_of_a_part(seed: int) -> None:
-    """Windows that are left out are those whose 31st Chebyshev coefficient, by interpolation, is too large."""
+def test_halvings_until_a_part_is_resolved(seed: int) -> None:
+    """The fewest after which the last Chebyshev coefficient of e^{−a (1 + x)} has fallen by a factor."""
     rng = np.random.default_rng(seed)
-    rate, off, drive = 10.0 ** rng.uniform(2.0, 6.0), 10.0 ** rng.uniform(-13.0, 0.0), rng.normal()
-    part = SimpleNamespace(
-        many=[1], rate=np.array([[rate]]), shape=np.array([[[1.0]]]), drive=np.array([[[drive]]]), start=None
-    )
-    y = np.array([drive / rate + off])
-    found = not_too_long(part, 0, np.zeros((1, 1)), np.array([1.0, 0.0]), np.ones(2), y, 0)
+    speed, excess = 10.0 ** rng.uniform(-1.0, 7.0), 10.0 ** rng.uniform(0.01, 20.0)
+    found, last = halvings(speed, excess), POINTS - 1
+    allowed = ive(last, speed) / excess
+    assert ive(last, 0.5**found * speed) <= 1.01 * allowed
+    assert found == 1 or ive(last, 0.5 ** (found - 1) * speed) >= 0.99 * allowed
 
-    def coefficient(power: int) -> float:
-        values = np.exp(-rate * math.ldexp(0.5, power) * (1.0 + np.cos(np.pi * (np.arange(400) + 0.5) / 400)))
-        return off * abs(float(np.polynomial.chebyshev.chebfit(
-            np.cos(np.pi * (np.arange(400) + 0.5) / 400), values, 60
-        )[POINTS - 2]))  # fmt: skip
 
-    most = COARSE * RESOLVED
-    assert found == 0 or coefficient(found + 1) > most
-    assert coefficient(found) < 2.1 * most or rate * math.ldexp(0.5, found) <= POINTS
+def test_halvings_of_what_has_no_part() -> None:
+    """Sources alone; states of size zero."""
+    assert halvings(0.0, 10.0) == 1
+    assert halvings(1e300, np.inf) < 1_100
