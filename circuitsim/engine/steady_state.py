@@ -159,17 +159,19 @@ def _rounded(net: Network, point: LinearPoint, tight: np.ndarray) -> np.ndarray:
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
-    """Diodes whose ends are equal (d,): conducting ones, and blocking ones whose voltage is zero at its scale."""
+    """Diodes whose ends are equal (d,): conducting ones, and blocking ones whose voltage is zero at its scale, or closes
+    a loop of sources."""
     d = net.diodes
     tight = point.closed[d]
     a, c = net.first[d], net.second[d]
     reach = np.maximum(np.abs(point.v[a]), np.abs(point.v[c]))
-    near = np.flatnonzero(~tight & (forward >= -1e-9 * reach))
-    resolved, _ = resolved_voltages(net, point, d[near])
+    most = np.maximum(reach, np.abs(net.emf).max(initial=0.0))
+    near = np.flatnonzero(~tight & (forward >= -1e-9 * most))
+    _, closing = resolved_voltages(net, point, d[near])
     # Potentials of components that no path joins are known to doubles only.
     root = point.tree.root_of
     apart = root[a[near]] != root[c[near]]
-    tight[near] = -forward[near] <= np.where(apart, CLOSES * reach[near], resolved)
+    tight[near] = -forward[near] <= np.where(apart, CLOSES * reach[near], closing)
     return tight
 
 

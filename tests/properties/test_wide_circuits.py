@@ -71,6 +71,8 @@ def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> Non
         (Regime.SHORTS, 121038193),
         # A part without a path to ground at −1e8 V, where earlier sets had driven it: intervals without digits.
         (Regime.ISLANDS, 122004814),
+        # A loop of sources that closes once another one has been closed, through a node at 6e-17 V.
+        (Regime.DECIMALS, 124009192),
     ],
     ids=str,
 )  # fmt: skip
