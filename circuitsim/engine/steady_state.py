@@ -159,8 +159,8 @@ def _rounded(net: Network, point: LinearPoint, tight: np.ndarray) -> np.ndarray:
 
 
 def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
-    """Diodes whose ends are equal (d,): conducting ones, and blocking ones whose voltage is zero at its scale or closes a
-    loop of sources."""
+    """Diodes whose ends are equal (d,): conducting ones, and blocking ones whose voltage is zero at its scale, or that
+    close a loop of sources."""
     d = net.diodes
     tight = point.closed[d]
     a, c = net.first[d], net.second[d]
