@@ -89,18 +89,18 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
-    need, need_low = _missing(net, carried, elements)
+    need = _missing(net, carried, elements)
     nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
     first, second = ends[: elements.size], ends[elements.size :]
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
-    found = _rounded(nodes.size, first, second, one_way, need[nodes])
+    need = need[:, nodes]
+    found = _rounded(nodes.size, first, second, one_way, need[0])
     if found is None:
-        compiled = net.first.size > COMPILED
-        found = _least_norm(nodes.size, first, second, one_way, need[nodes], need_low[nodes], compiled)
+        found = _least_norm(nodes.size, first, second, one_way, need, net.first.size > COMPILED)
     # What rounding leaves a diode is nothing: its current can only grow.
-    size = np.abs(need[nodes])
+    size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))
     np.maximum.at(size, second, np.abs(found))
     found[one_way & (found <= NOISE * np.minimum(size[first], size[second]))] = 0.0
@@ -108,8 +108,8 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     return Loops(elements, found, unique)
 
 
-def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Net current into each node (n_nodes,) of ``elements`` from all others, A, as a sum of two doubles; zero where it
+def _missing(net: Network, carried: Carried, elements: np.ndarray) -> np.ndarray:
+    """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes); zero where it
     is rounding."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
@@ -120,9 +120,7 @@ def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.n
     kernel(_gather, net.first.size)(
         e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
     )
-    rounding = np.abs(high) < RESOLUTION * largest
-    high[rounding] = low[rounding] = 0.0
-    return high, low
+    return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low))
 
 
 def _gather(elements, first, second, current, current_low, scale, high, low, largest):
@@ -161,33 +159,31 @@ def _numbered(n: int, first: np.ndarray, second: np.ndarray, need: np.ndarray) -
 
 
 def _least_norm(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, need_low: np.ndarray,
-    compiled: bool,
-) -> np.ndarray:  # fmt: skip
-    """Currents of least norm that carry ``need`` + ``need_low`` away, one-way edges ≥ 0; ``compiled`` as in
+    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
+) -> np.ndarray:
+    """Currents of least norm that carry the sums ``need`` (2, n) away, one-way edges ≥ 0; ``compiled`` as in
     `NodalPattern`.
 
-    Needs as sums of two doubles: where one-way edges only lead out of a part, a sum rounded to less than zero could not
-    be carried away.
+    Of two doubles: where one-way edges only lead out of a part, a sum rounded to less than zero could not be carried
+    away.
     """
     from circuitsim.engine.active_set import solve_active_set
 
-    number, roots = _numbered(n, first, second, need)
+    number, roots = _numbered(n, first, second, need[0])
     d = np.flatnonzero(one_way)
     middle = np.arange(d.size) + n + 1
-    fed, low = np.flatnonzero((need != 0.0) & (number > 0)), np.flatnonzero((need_low != 0.0) & (number > 0))
-    given = np.concatenate([fed, low])
+    row, given = np.nonzero((need != 0.0) & (number > 0))
     m = first.size
     kind = np.concatenate([np.full(m, RESISTOR), np.full(d.size, DIODE), np.full(given.size, CURRENT)]).astype(np.int8)
     a = np.concatenate([number[first], middle, np.zeros(given.size, dtype=np.int64)])
     b = np.concatenate([number[second], number[second[d]], number[given]])
     b[d] = middle
-    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[fed], need_low[low]])
+    value = np.concatenate([np.ones(m), np.full(d.size, np.nan), need[row, given]])
     # Nodes merged into ground leave their numbers unused.
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
     net = network(analyse_arrays(arrays), compiled=compiled)
-    carried, u = _dual_newton(n, first, second, one_way, need, roots, compiled)
+    carried, u = _dual_newton(n, first, second, one_way, need[0], roots, compiled)
     conducting = m + np.flatnonzero(carried[d] > ROUGH * np.abs(carried).max(initial=0.0))
     # Components that balance by themselves stay at the potentials of the dual problem.
     anchor = np.zeros(n + 1 + d.size)

@@ -93,6 +93,7 @@ class Resistances:
     ohms: np.ndarray
     conductances: np.ndarray
     _latest: list[Factored] = field(default_factory=list, init=False)
+    """What `keep_factor` has left, at most one."""
 
     def take_factor(self) -> Factored | None:
         """The nodal matrix that the latest solve has left, for the caller alone; None while another one has it."""

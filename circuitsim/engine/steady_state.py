@@ -191,7 +191,7 @@ def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> Line
     In a loop of sources and elements without a drop that closes but for rounding, ends of such an element may differ by
     it. Then potentials are sums of drops along a forest that takes it first, then the tree's elements without a drop.
     """
-    v, low, made, kind = point.v.copy(), point.v_low.copy(), point.tree, net.structure.arrays.kind
+    v, low, made, kind = point.v, point.v_low, point.tree, net.structure.arrays.kind
     level = np.flatnonzero((drop == 0.0) & ~made.inside & (kind != CURRENT) & (kind != CAPACITOR))
     a, b = net.first[level], net.second[level]
     level = level[(made.root_of[a] == made.root_of[b]) & ((v[a] != v[b]) | (low[a] != low[b]))]
@@ -201,6 +201,7 @@ def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> Line
         return point
     edges = made.edge[made.edge >= 0]
     forest = forest_of(net, np.concatenate([closing, edges[drop[edges] == 0.0], edges[drop[edges] != 0.0]]))
+    v, low = v.copy(), low.copy()
     kernel(tree.tree_potentials, net.first.size)(
         forest.order, forest.edge, forest.parent, net.first, net.ohms, net.emf, point.current, point.current_low, v, low
     )

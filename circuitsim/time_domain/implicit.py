@@ -31,7 +31,7 @@ SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SHORTEST = 1e-15
 """Shortest step, of the time that is reached and of the distance of the output times."""
-SAME, ALIKE = 1e-14, 1e-9
+SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
 AT_ONCE, CLOSE = 60, 1e-5
 """Events in succession, each within this share of the time to the next output time or corner, that end the run."""
@@ -303,7 +303,7 @@ class Implicit:
     def _like_last(self, length: float, time: float) -> float:
         """The length of the step before where rounding of times alone separates this one from it: factors depend on
         all bits of a length, s."""
-        return self._length if abs(length - self._length) <= min(SAME * time, ALIKE * length) else length
+        return self._length if abs(length - self._length) <= min(SAME_TIME * time, SAME_LENGTH * length) else length
 
     def _located(
         self, attempt: Callable[[float], Step], at: Point, now: Conduction, step: Step, target: float

@@ -222,8 +222,8 @@ def look_ahead(number, event):
 
 
 def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left):
-    """Fill in the waveforms on the longest window that resolves them; returns `GOING`, or what is missing, and the
-    power of two of its length, s."""
+    """Fill in the waveforms on the longest window that resolves them, no longer than the next event is expected to be
+    away (`look_ahead`); returns `GOING`, or what is missing, and the power of two of its length, s."""
     m = walk.mark[NOW]
     mantissa, power = math.frexp(min(left, modes.longest[m], walk.number[AHEAD]))
     power -= mantissa == 0.5
@@ -241,10 +241,9 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
             more = decay_stretch(
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
             )
-        elif stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size):
-            more = 0
         else:
-            more = 1
+            good = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
+            more = 0 if good else 1
         if more == 0:
             return GOING, power
         power -= more

@@ -1,0 +1,51 @@
+"""The first root of several waveforms on a window, and how long windows are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev
+
+from circuitsim import Circuit
+from circuitsim.time_domain import Sine, transient
+from circuitsim.time_domain.roots import POINTS, first_root
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_first_root_of_several_waveforms(seed: int) -> None:
+    """Against the eigenvalues of companion matrices, whatever the order of the waveforms."""
+    rng = np.random.default_rng(seed)
+    series = np.zeros((6, POINTS))
+    series[:, :14] = rng.normal(size=(6, 14)) * 0.8 ** np.arange(14)
+    left = chebyshev.chebval(-1.0, series.T)
+    series *= np.where(left < 0.0, -1.0, 1.0)[:, None]
+    expected, which = np.inf, -1
+    for k, row in enumerate(series):
+        roots = chebyshev.chebroots(row[:14])
+        shares = 0.5 * (1.0 + roots.real[(abs(roots.imag) < 1e-9) & (abs(roots.real) < 1.0)])
+        if shares.size and shares.min() < expected:
+            expected, which = shares.min(), k
+    for order in (np.arange(6), np.arange(6)[::-1]):
+        share, found = first_root(series[order], np.zeros(6, dtype=np.int64), np.ones(6))
+        assert share == pytest.approx(expected, abs=1e-12)
+        assert (int(order[found]) if found >= 0 else -1) == which
+
+
+def test_windows_are_about_as_long_as_the_next_event_is_away() -> None:
+    """Three phases, six diodes: twice the longest time between two events, up to a power of two."""
+    circuit, waves = Circuit("six pulses"), {}
+    for k in range(3):
+        circuit.voltage_source(f"V{k}", f"a{k}", "0", 0.0)
+        circuit.resistor(f"R{k}", f"a{k}", f"s{k}", 0.5)
+        circuit.diode(f"DP{k}", f"s{k}", "p")
+        circuit.diode(f"DM{k}", "m", f"s{k}")
+        waves[f"V{k}"] = Sine(0.0, 10.0, 50.0, phase=-120.0 * k)
+    circuit.add("C", "C1", "p", "m", 1e-4)
+    circuit.resistor("RL", "p", "m", 100.0)
+    found = transient(circuit, 0.2, waves, {}, method="exact")
+    times = np.array([event.time for event in found.events])
+    late = found.segments.start > 0.04
+    lengths = np.ldexp(1.0, found.segments.library.exponent - found.segments.halvings)
+    assert times.size > 150
+    assert lengths[late].max() <= 4.0 * np.diff(times[times > 0.02]).max()
+    assert late.sum() < 1.5 * (times > 0.04).sum()
