@@ -26,6 +26,7 @@ from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
+from circuitsim.controlled.ties import of_one_potential
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
@@ -49,10 +50,14 @@ class PreparedControlled:
         Without devices and amplifiers.
     tolerance : float
         What the certificate is held to, relative to local scales.
+    any_one : bool
+        Whether there is no search for other operating points, and no verdict, where all of them differ in nothing that
+        dissipates (`ControlledSystem.monotone`).
     """
 
     circuit: Circuit
     tolerance: float
+    any_one: bool = False
     _known: dict[bytes, ControlledSystem] = field(default_factory=dict)
 
     def solve(
@@ -80,6 +85,10 @@ class PreparedControlled:
         system = self.system(arrays)
         right = right_side(arrays, system.laws, system.eq)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            if self.any_one and system.ties.some and system.monotone:
+                found = _changed(system, circuit, right, start, self.tolerance, quick=True)
+                if found is not None and found.certificate.certified:
+                    return found
             found = _swept(system, circuit, right, start, self.tolerance)
             if found is None and self.sections is not None:
                 found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
@@ -280,7 +289,7 @@ def _changed(
     conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
     for _ in range(CHANGES):
         try:
-            x = system.factor(conducting, quick).solve(right)
+            x = system.tied(conducting, quick).solve(right)
         except ArithmeticError:
             return None
         v, i = port_values(system.eq, np.arange(diode.size), x.high)
@@ -329,6 +338,9 @@ def _measured(
         grid = noise * np.exp2(np.ceil(np.log2(max(np.abs(voltages).max(), 1e-300))))
         low = np.round(low / grid) * grid
         voltages[np.abs(voltages) < grid] = 0.0
+    on = eq.diode[conducting]
+    same = of_one_potential(circuit.arrays(), on)
+    voltages, low = voltages[same], low[same]
     drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
     inside = eq.own >= 0
     currents = np.zeros(kind.size)
@@ -338,7 +350,7 @@ def _measured(
     currents[kind == CURRENT] = value[kind == CURRENT]
     held = kind == VOLTAGE
     drops[held] = value[held]
-    drops[eq.diode[conducting]] = 0.0
+    drops[on] = 0.0
     currents[eq.diode[~conducting]] = 0.0
     if noise:
         least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * least_conductance(circuit.arrays()))

@@ -15,7 +15,8 @@ from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
 from circuitsim.controlled.equations import Equations, equations, of_resistances
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Factor, Pattern
-from circuitsim.controlled.regular import all_regular
+from circuitsim.controlled.regular import all_monotone, all_regular
+from circuitsim.controlled.ties import MoreTerms, Ties
 from circuitsim.errors import NoOperatingPointError
 
 KEPT = 8
@@ -31,16 +32,21 @@ class ControlledSystem:
         self.circuit, self.arrays, self.laws = circuit, arrays, laws
         known = None if before is None else of_resistances(before.eq, arrays, before.arrays.value, laws)
         self.eq: Equations = equations(arrays, circuit.laws) if known is None else known
-        self.pattern: Pattern = Pattern(self.eq) if before is None or known is None else before.pattern.of(known)
-        self.factors: dict[tuple[bytes, bool], Factor] = {}
+        same = None if known is None else before
+        self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)
+        self.ties: Ties = Ties(arrays, laws, self.eq) if same is None else same.ties
+        self._raw: list[RawBlock] | None = None if same is None else same._raw
+        self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
 
-    @cached_property
+    @property
     def raw(self) -> list[RawBlock]:
         """Equations, unknowns and diodes of the blocks, each behind those that it depends on."""
-        try:
-            return blocks(self.eq, self.pattern)
-        except StructureError as error:
-            raise self.singular(error.rows) from None
+        if self._raw is None:
+            try:
+                self._raw = blocks(self.eq, self.pattern)
+            except StructureError as error:
+                raise self.singular(error.rows) from None
+        return self._raw
 
     @cached_property
     def order(self) -> list[Block]:
@@ -66,6 +72,14 @@ class ControlledSystem:
         return all_regular(self.eq, self.pattern.terms(None), self.raw, self.dense)
 
     @cached_property
+    def monotone(self) -> bool:
+        """Whether the rest of the circuit takes no power from its diodes; see `all_monotone`."""
+        try:
+            return all_monotone(self.eq, self.dense)
+        except NoOperatingPointError:
+            return False  # as for `plan`
+
+    @cached_property
     def plan(self) -> BlockPlan | None:
         """What kernels solve block by block; None where that does not suit."""
         try:
@@ -77,11 +91,22 @@ class ControlledSystem:
 
     def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
         """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""
-        key = b"" if conducting is None else conducting.tobytes(), quick
+        return self._kept(conducting, quick, None)
+
+    def tied(self, conducting: np.ndarray, quick: bool = False) -> Factor:
+        """`factor`, of what these diodes leave open too; see `circuitsim.controlled.ties`."""
+        return self._kept(conducting, quick, self.ties.terms(conducting))
+
+    def _kept(self, conducting: np.ndarray | None, quick: bool, more: MoreTerms | None) -> Factor:
+        key = b"" if conducting is None else conducting.tobytes(), quick, more is not None
         if key not in self.factors:
             if len(self.factors) >= KEPT:
                 self.factors.pop(next(iter(self.factors)))
-            self.factors[key] = Factor(self.pattern.terms(conducting), quick)
+            terms = self.pattern.terms(conducting)
+            if more is not None:
+                unit = float(np.exp2(np.round(np.log2(self.eq.load.mean()))))
+                terms = terms.plus(more.row, more.column, more.sign * np.where(more.current, unit, 1.0 / unit))
+            self.factors[key] = Factor(terms, quick)
         return self.factors[key]
 
     def singular(self, rows: np.ndarray) -> NoOperatingPointError:

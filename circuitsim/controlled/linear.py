@@ -94,6 +94,14 @@ class Terms(NamedTuple):
     ends: np.ndarray
     ohm: np.ndarray
 
+    def plus(self, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> Terms:
+        """With more terms (k,)."""
+        rows = np.concatenate([self.row, row])
+        order = np.argsort(rows, kind="stable")
+        columns, values = np.concatenate([self.column, column])[order], np.concatenate([self.value, value])[order]
+        ends = np.searchsorted(rows[order], np.arange(self.ends.size))
+        return Terms(values, columns, rows[order], ends, np.append(self.ohm, np.full(row.size, np.nan))[order])
+
     def matrix(self) -> csr_matrix:
         """The matrix in double precision."""
         from scipy.sparse import csr_matrix

@@ -14,6 +14,9 @@ from circuitsim.controlled.matrices import MARGIN, in_watts, is_p_matrix
 from circuitsim.controlled.ports import Ports, hybrid
 from circuitsim.controlled.strict import strictly_one
 
+PASSIVE = 1e-10
+"""Power, of what loads of ρ get from all ports, that rounding can make."""
+
 
 def all_regular(
     eq: Equations, terms: Terms, blocks: Sequence[RawBlock], dense: DenseBlocks | None,
@@ -41,10 +44,30 @@ def all_regular(
     )
 
 
+def all_monotone(eq: Equations, dense: DenseBlocks | None) -> bool:
+    """Whether the rest of every block takes no power from its diodes, but for rounding: two operating points differ in
+    nothing that dissipates, and all between them are operating points too."""
+    if dense is None:
+        return False
+    return all(_passive(eq, dense, b) for b in np.flatnonzero(np.diff(dense.diode_ends)).tolist())
+
+
+def _passive(eq: Equations, dense: DenseBlocks, b: int) -> bool:
+    load, p, q = _ports(eq, dense, b)
+    power = in_watts(p, load).T @ in_watts(q, load)
+    return bool(np.linalg.eigvalsh(0.5 * (power + power.T)).max() <= PASSIVE)
+
+
 def _p_matrix(eq: Equations, dense: DenseBlocks, b: int) -> bool:
     """Whether block ``b`` has one."""
-    load = eq.load[dense.diode[dense.diode_ends[b] : dense.diode_ends[b + 1]]]
-    count, at = int(dense.diode_ends[b + 1] - dense.diode_ends[b]), int(dense.matrices_at[b])
-    p, q = (m[at : at + count * count].reshape(count, count) for m in (dense.p, dense.q))
-    zero = np.zeros(count)
+    load, p, q = _ports(eq, dense, b)
+    zero = np.zeros(load.size)
     return is_p_matrix(in_watts(hybrid(Ports(zero, zero, p, q, zero, zero)).matrix, load))
+
+
+def _ports(eq: Equations, dense: DenseBlocks, b: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Resistances ρ, P and Q of block ``b``."""
+    load = eq.load[dense.diode[dense.diode_ends[b] : dense.diode_ends[b + 1]]]
+    count, at = load.size, int(dense.matrices_at[b])
+    p, q = (m[at : at + count * count].reshape(count, count) for m in (dense.p, dense.q))
+    return load, p, q

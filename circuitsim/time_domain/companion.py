@@ -262,11 +262,19 @@ def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> 
 def _for_stages(
     circuit: Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded,
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
-    """The prepared circuit; of a large one its stages."""
+    """The prepared circuit; of a large one its stages, of one with controlled sources any operating point where others
+    differ in nothing that dissipates."""
     inner = getattr(circuit, "inner", circuit)
-    if not (isinstance(inner, Prepared) and isinstance(inner.small, str)):
+    stages: LargeStages | PreparedControlled
+    if isinstance(inner, Prepared) and isinstance(inner.small, str):
+        stages = LargeStages.of(inner)
+    elif inner.circuit.laws:
+        from circuitsim.analysis.controlled import PreparedControlled
+
+        assert isinstance(inner, PreparedControlled)
+        stages = replace(inner, any_one=True)
+    else:
         return circuit
-    stages = LargeStages.of(inner)
     return replace(circuit, inner=stages) if isinstance(circuit, PreparedExpanded) else stages
 
 

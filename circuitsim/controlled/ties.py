@@ -1,0 +1,157 @@
+"""What a set of conducting diodes leaves open: potentials of parts that blocking diodes alone join to ground, currents
+around loops of conducting ones.
+
+Equal infinitesimal conductances of the blocking diodes choose these potentials, equal infinitesimal resistances of the
+conducting ones these currents. One of Kirchhoff's equations of such a part says nothing that the others do not say: it
+gets the sum of the voltages of the diodes at its ends, which the others make zero. The equation of one diode of such a
+loop gets the sum of the currents of its diodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim._graphs import unite
+from circuitsim.circuit import GROUND, CircuitArrays
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.law_arrays import LawArrays
+
+KEPT = 64
+"""Sets of conducting diodes whose terms are kept."""
+
+
+class MoreTerms(NamedTuple):
+    """Terms that a matrix gets.
+
+    Attributes
+    ----------
+    row, column : (k,) int arrays
+    sign : (k,) float array
+        Where ``current``, of a resistance; else of a conductance.
+    current : (k,) bool array
+    """
+
+    row: np.ndarray
+    column: np.ndarray
+    sign: np.ndarray
+    current: np.ndarray
+
+
+class Ties:
+    """The terms for any states of the diodes.
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+    laws : LawArrays
+    eq : Equations
+    """
+
+    def __init__(self, arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> None:
+        self.eq, self.n = eq, arrays.n_nodes
+        kind, self.first, self.second, value, _ = arrays
+        driven = np.zeros(kind.size, dtype=bool)
+        driven[laws.element[laws.current]] = True
+        self._joins = (kind != CAPACITOR) & (kind != CURRENT) & (kind != DIODE) & ~driven
+        short = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
+        controls = np.zeros(kind.size, dtype=bool)
+        controls[laws.control] = True
+        self._shorts, self._controls = np.flatnonzero(short & ~controls).tolist(), controls[eq.diode]
+        # A current or a control from one part to another tells something about their potentials.
+        self._between = (
+            np.concatenate([self.first[driven], laws.plus]), np.concatenate([self.second[driven], laws.minus])
+        )
+        self._known: dict[bytes, MoreTerms | None] = {}
+
+    @property
+    def some(self) -> bool:
+        """Whether some set of conducting diodes leaves something open: none of them a part, all of them a loop."""
+        count = self.eq.diode.size
+        return any(self.terms(np.full(count, on)) is not None for on in (False, True))
+
+    def terms(self, conducting: np.ndarray) -> MoreTerms | None:
+        """The terms for conducting diodes (d,); None where nothing is left open."""
+        key = conducting.tobytes()
+        if key not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            found = [*self._of_parts(conducting), *self._of_loops(conducting)]
+            row, column, sign, current = (np.array(part) for part in zip(*found)) if found else [np.zeros(0)] * 4
+            self._known[key] = MoreTerms(row, column, sign.astype(float), current) if found else None
+        return self._known[key]
+
+    def _of_parts(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
+        """The terms of parts behind blocking diodes."""
+        from circuitsim.program.components import component_labels
+
+        eq, on = self.eq, self._joins.copy()
+        on[eq.diode[conducting]] = True
+        ends = self.first[on], self.second[on]
+        held = np.full(eq.pinned.size, GROUND)
+        label = component_labels(self.n, *(np.concatenate(pair) for pair in zip(ends, (eq.pinned, held))))
+        one, other = (label[end] for end in self._between)
+        told = {int(label[GROUND]), *one[one != other].tolist(), *other[one != other].tolist()}
+        found = list[tuple[int, int, float, bool]]()
+        for k in eq.diode[~conducting].tolist():
+            a, b = int(self.first[k]), int(self.second[k])
+            parts = int(label[a]), int(label[b])
+            if parts[0] == parts[1]:
+                continue
+            for part, sign in zip(parts, (1.0, -1.0)):
+                if part not in told:
+                    found += [(part - 1, end - 1, own, False) for end, own in ((a, sign), (b, -sign)) if end != GROUND]
+        return found
+
+    def _of_loops(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
+        """The terms of loops of conducting diodes, shorts and sources of voltage."""
+        eq, leader, forest = self.eq, list(range(self.n)), dict[int, list[tuple[int, int, int]]]()
+        found, diodes = list[tuple[int, int, float, bool]](), eq.diode[conducting & ~self._controls].tolist()
+        own = set(diodes)
+        for k in [*self._shorts, *diodes]:
+            a, b = int(self.first[k]), int(self.second[k])
+            if unite(leader, a, b):
+                forest.setdefault(a, []).append((b, k, 1))
+                forest.setdefault(b, []).append((a, k, -1))
+            elif k in own:
+                row = int(eq.own[k])
+                loop = [(k, 1), *_path(forest, b, a)] if a != b else [(k, 1)]
+                found += [(row, int(eq.own[e]), -float(sign), True) for e, sign in loop if e in own]
+        return found
+
+
+def of_one_potential(arrays: CircuitArrays, conducting: np.ndarray) -> np.ndarray:
+    """For each node the lowest one (n_nodes,) that conducting diodes, shorts and sources of 0 V join it to: one
+    potential, of which no rounding is left where it is that of ground.
+
+    ``conducting``: positions of the diodes in the circuit.
+    """
+    from circuitsim.program.components import component_labels
+
+    kind, first, second, value, n = arrays
+    same = (value == 0.0) & ((kind == VOLTAGE) | (kind == RESISTOR))
+    same[conducting] = True
+    return component_labels(n, first[same], second[same])
+
+
+def _path(forest: dict[int, list[tuple[int, int, int]]], start: int, end: int) -> list[tuple[int, int]]:
+    """Elements of a forest from one node to another, with 1 where they are passed from their first end."""
+    came: dict[int, tuple[int, int, int]] = {start: (start, -1, 0)}
+    waiting = [start]
+    while end not in came:
+        at = waiting.pop()
+        for to, k, sign in forest[at]:
+            if to not in came:
+                came[to] = (at, k, sign)
+                waiting.append(to)
+    found = []
+    while end != start:
+        before, k, sign = came[end]
+        found.append((k, sign))
+        end = before
+    return found
+
+
+__all__ = ["MoreTerms", "Ties", "of_one_potential"]
