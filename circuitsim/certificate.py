@@ -90,7 +90,7 @@ class Certificate(NamedTuple):
             What ``relative`` is held to.
         """
         ratios = dict(zip(EQUATIONS, relative.tolist()))
-        return cls(**dict(zip(EQUATIONS, worst.tolist())), relative=ratios, tolerance=tolerance)
+        return cls._make((*worst.tolist(), ratios, tolerance, 0.0))
 
     @property
     def worst(self) -> float:
@@ -166,11 +166,9 @@ def net_currents(first, second, i, at_node):
             a, b = first[e], second[e]
             at_node[0, a] += c
             at_node[0, b] -= c
-            c = abs(c)
-            if c > at_node[1, a]:
-                at_node[1, a] = c
-            if c > at_node[1, b]:
-                at_node[1, b] = c
+            # No branches: which current is the larger one cannot be foretold.
+            at_node[1, a] = max(at_node[1, a], abs(c))
+            at_node[1, b] = max(at_node[1, b], abs(c))
     worst = share = total = 0.0
     for k in range(at_node.shape[1]):
         worst, share = update_maximum(worst, share, abs(at_node[0, k]), at_node[1, k])
@@ -230,7 +228,7 @@ def update_maximum(worst, relative, amount, scale):
     if not amount < np.inf:
         return np.inf, np.inf
     # Most are far from the worst, which a product tells faster than the quotient.
-    if amount > 0.0 and not amount < 0.5 * relative * scale:
+    if not amount < 0.5 * relative * scale and amount > 0.0:
         relative = max(relative, amount / scale if scale > 0.0 else np.inf)
     return max(worst, amount), relative
 

@@ -32,9 +32,9 @@ from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import compile_all, register_module
 
 KERNELS = (
-    "prepare", "solve_once", "loops_once", "mark_carrying", "refine_once", "add_pass", "worst_violations", "plan",
-    "ports", "stable", "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports",
-    "spanning_tree", "prove_samples", "inject_residuals", "write_samples",
+    "prepare", "solve_once", "loops_once", "refine_once", "add_pass", "worst_violations", "plan", "ports", "stable",
+    "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports", "spanning_tree", "prove_samples",
+    "inject_residuals", "write_samples",
 )  # fmt: skip
 """Functions that `small_kernel` is asked for."""
 

@@ -45,14 +45,15 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
     """
     carried, rest, flat = np.zeros(ends.shape[1]), need.copy(), ends.ravel()
     if one_way is None:
-        one_way = np.ones(carried.size, dtype=bool)
+        one_way = carried == 0.0
     idle, key = one_way, flat.tobytes()
     for _ in range(PASSES):
         fed = rest != 0.0  # a source of 0 A would hide that a node hangs on one other
         fed[0] = False
-        if not fed.any():
+        marks = fed.tobytes()
+        if 1 not in marks:
             break
-        found = _least_norm(key, idle, fed, rest)
+        found = _least_norm(key, idle.tobytes(), marks, rest)
         if found is None:
             return None
         if not small_kernel("add_pass", need.size)(flat, one_way, need, found, carried, rest):
@@ -67,6 +68,7 @@ class _Unit(NamedTuple):
     packed: np.ndarray  # from `circuitsim.engine.small.single.prepare`, unused
     spare: list[tuple[np.ndarray, np.ndarray]]  # copies of it and their numbers, which no call is using
     value: np.ndarray  # of its elements, those of the needs 0
+    fed: np.ndarray  # the nodes that need them
     nodes: int
     diodes: int
 
@@ -88,12 +90,12 @@ def _unit(ends: bytes, one_way: bytes, fed: bytes) -> _Unit | None:
     b[d] = middle
     kind[sources], value[sources], b[sources] = CURRENT, 0.0, f
     packed = small_kernel("prepare", n)(kind, a, b, value, n, np.zeros(n, np.bool_), UPDATES)
-    return _Unit(packed, [], value, n, d.size) if packed.size else None
+    return _Unit(packed, [], value, f, n, d.size) if packed.size else None
 
 
-def _least_norm(ends: bytes, one_way: np.ndarray, fed: np.ndarray, need: np.ndarray) -> np.ndarray | None:
+def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np.ndarray | None:
     """One pass of `carry_away`, for the nodes that are ``fed``."""
-    unit = _unit(ends, one_way.tobytes(), fed.tobytes())
+    unit = _unit(ends, one_way, fed)
     if unit is None:
         return None
     n, size = unit.nodes, unit.value.size
@@ -104,12 +106,11 @@ def _least_norm(ends: bytes, one_way: np.ndarray, fed: np.ndarray, need: np.ndar
     end = size + n
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
-    given = need[fed]
-    out[size - given.size : size] = given
+    out[size - unit.fed.size : size] = need[unit.fed]
     status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, out)
     # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
         worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)
     unit.spare.append(memory)
-    found: np.ndarray = out[end : end + one_way.size]
+    found: np.ndarray = out[end : end + len(one_way)]
     return found if worst <= ACCURATE else None

@@ -242,23 +242,6 @@ def loops_once(packed, numbers, out):
     return find_loops(plan, space, out[out.size - plan.diode.size :])
 
 
-def mark_carrying(packed, tolerance, out):
-    """Mark the diodes on loops, after a proof, that carry a current: more than ``tolerance`` of the largest at their
-    ends. The arguments of `solve_once`."""
-    packed, out = kept(packed), kept(out)
-    plan, first, second = unpack(packed), part(packed, 16), part(packed, 17)
-    _, v, current, _, _ = views(out, first.size, plan.coordinate.size)
-    largest, state = np.zeros(v.size), out[out.size - plan.diode.size :]
-    for e in range(current.size):
-        largest[first[e]] = max(largest[first[e]], abs(current[e]))
-        largest[second[e]] = max(largest[second[e]], abs(current[e]))
-    for d in range(state.size):
-        if state[d] >= ON_LOOP:
-            e = plan.diode[d]
-            if abs(current[e]) > tolerance * max(largest[first[e]], largest[second[e]]):
-                state[d] = ON_LOOP + CARRIES
-
-
 def refine_once(packed, numbers, out, drop, what, shares):
     """Refine the currents and potentials that `solve_once` has just found; the same arguments.
 
