@@ -159,11 +159,12 @@ class SingleSamples:
         tolerance : float
             Largest relative violation.
         """
-        start = nodal.iterate(self._at(value), closed, ITERATIONS, None if before is None else before.factored)
+        net = self._at(value)
+        start = nodal.iterate(net, closed, ITERATIONS, None if before is None else before.factored)
         linear = self._linear(np.sort(start.closed), start.factored)
         if linear is None:
             return None
-        chords = start.current[linear.walk.chord]
+        chords = start.currents(net)[linear.walk.chord]
         return self._proven(linear, self.arrays.kind, value, chords, tolerance, start.iterations)
 
     def respond(

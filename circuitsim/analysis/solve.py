@@ -299,7 +299,9 @@ def _operating_point(
 ) -> OperatingPoint:  # fmt: skip
     """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        program, feasible = feasible_program(structure, quadratic_program(structure))
+        # Active sets need the constraints alone, to refuse circuits without a steady state.
+        wanted = structure.without_resistors() if solver is Exact.ACTIVE_SET else structure
+        program, feasible = feasible_program(structure, quadratic_program(wanted))
         check_bounded(structure, program)
         info: dict[str, object] = {"name": "active-set", "why": why}
         start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""

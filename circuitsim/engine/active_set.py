@@ -64,7 +64,7 @@ def solve_active_set(
     start = on_potentials(net, closed, limit, factored) if start is None else start
     given, search, previous, done = anchor, Search(closed.size > 0), factored, 0
     if start is not None:
-        closed, guess, previous, done = start.closed, start.current, start.factored, start.iterations
+        closed, guess, previous, done = start.closed, start.currents(net), start.factored, start.iterations
     for count in range(done + 1, done + limit + 1):
         point = solve_linear(net, closed, guess, anchor, previous)
         found = kkt_violations(net, point)

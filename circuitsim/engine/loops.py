@@ -66,19 +66,23 @@ class Carried(NamedTuple):
     ----------
     current, current_low : (m,) float arrays
         A, as sums of two doubles.
-    scale : (m,) float array
-        A sum of currents below `RESOLUTION` of the largest of these, A, is rounding.
+    least : float or (m,) float array
+        The least scale of each, A.
     """
 
     current: np.ndarray
     current_low: np.ndarray
-    scale: np.ndarray
+    least: float | np.ndarray
+
+    @property
+    def scale(self) -> np.ndarray:
+        """A sum of currents below `RESOLUTION` of the largest of these, A, is rounding (m,)."""
+        return np.maximum(np.abs(self.current), self.least)
 
     @classmethod
     def of(cls, point: LinearPoint) -> Carried:
         """Those of a refined point: pairs of doubles resolve them against the largest in their blocks."""
-        largest = np.append(point.in_block, 0.0)[point.block]
-        return cls(point.current, point.current_low, np.maximum(np.abs(point.current), largest))
+        return cls(point.current, point.current_low, np.append(point.in_block, 0.0)[point.block])
 
 
 def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:

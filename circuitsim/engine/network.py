@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.engine.spanning import Tree, grow
 from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
@@ -124,6 +124,11 @@ class Resistances:
         return r[np.argsort(np.frexp(self.ohms[r])[1].astype(np.int16), kind="stable")]
 
     @cached_property
+    def of_resistors(self) -> np.ndarray:
+        """Of all resistors but shorts, as the structure lists them, Ω."""
+        return self.ohms[self.wiring.structure.resistors]
+
+    @cached_property
     def siemens(self) -> np.ndarray:
         """Conductances of all resistors but shorts, S, as the topology lists them."""
         return 1.0 / self.ohms[self.wiring.topology.resistor]
@@ -146,15 +151,16 @@ class Resistances:
         """The network at the values of a structure of this topology; ``direct`` excludes iterative linear solvers."""
         kind, first, second, value, _ = structure.arrays
         emf, source = np.zeros((2, kind.size))
-        np.copyto(emf, value, where=kind == VOLTAGE)
-        np.copyto(source, value, where=kind == CURRENT)
-        made, r = self, structure.resistors
-        if not np.array_equal(value[r], made.ohms[r]):
+        held, fed = structure.voltage_edges, structure.currents
+        emf[held] = np.where(kind[held] == VOLTAGE, value[held], 0.0)
+        source[fed] = value[fed]
+        made = self
+        if not np.array_equal(value[structure.resistors], made.of_resistors):
             made = self.wiring.at(value)
         solver = made.direct if direct else made.solver
         return Network(
-            structure, made, first, second, made.ohms, emf, source, structure.voltage_edges, structure.diodes,
-            np.flatnonzero((source != 0.0) & (first != second)), solver, self.wiring.branch,
+            structure, made, first, second, made.ohms, emf, source, held, structure.diodes,
+            fed[(source[fed] != 0.0) & (first[fed] != second[fed])], solver, self.wiring.branch,
             structure.derived.grounded,
         )  # fmt: skip
 

@@ -48,8 +48,8 @@ class Start(NamedTuple):
     ----------
     closed : int array
         Conducting diodes, the largest current first.
-    current : (m,) float array
-        Branch currents of resistors, A.
+    v : (n_nodes,) float array
+        Node potentials, V.
     factored : Factored or None
         The nodal matrix of the last iteration.
     iterations : int
@@ -59,10 +59,17 @@ class Start(NamedTuple):
     """
 
     closed: np.ndarray
-    current: np.ndarray
+    v: np.ndarray
     factored: Factored
     iterations: int
     end: End | None
+
+    def currents(self, net: Network) -> np.ndarray:
+        """Branch currents of the resistors (m,), A."""
+        plan, current = net.resistances.wiring.topology, np.zeros(net.first.size)
+        drop = self.v[plan.resistor_first] - self.v[plan.resistor_second]
+        current[plan.resistor] = drop * net.resistances.siemens
+        return current
 
 
 ROUGH = 1e-4
@@ -121,11 +128,9 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
     injected = _injected(net)
     tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
     begin, finish, arrange = kernel(_begin, m), kernel(_finish, m), kernel(_arrange, m)
-    position = np.full(m, -1, dtype=np.int64)
-    position[d] = np.arange(d.size)
     branch, room = net.branch[d], np.empty(d.size, dtype=np.int64)
     on, leave, enter = np.zeros((3, d.size), dtype=bool)
-    order, count, search, budget = position[closed], 0, Search(closed.size > 0, PARTS), _Accuracy(net)
+    order, count, search, budget = np.searchsorted(d, closed), 0, Search(closed.size > 0, PARTS), _Accuracy(net)
     if not closed.size and isinstance(net.laplacian, Supernodal) and limit > 1:
         count = 1
         begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
@@ -161,9 +166,7 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
             enter[:] = False
         order = room[: arrange(plan, v, flow, enter, on if change is Change.ENTER_ONLY else on & ~leave, room)]
         if last:
-            current = np.zeros(m)
-            current[plan.resistor] = (v[plan.resistor_first] - v[plan.resistor_second]) * state.g
-            return Start(d[order], current, factored, count, None if wrong else End(on, state))
+            return Start(d[order], v, factored, count, None if wrong else End(on, state))
         if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
             order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
 

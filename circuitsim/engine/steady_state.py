@@ -96,8 +96,7 @@ def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
     )  # fmt: skip
     if not total < np.inf:
         return None
-    least = 4.0 * total / RESOLUTION
-    carried = Carried(pairs.current, pairs.current_low, np.maximum(np.abs(pairs.current), least))
+    carried = Carried(pairs.current, pairs.current_low, 4.0 * total / RESOLUTION)
     current, unique = _with_loops(net, pairs.current, loop_currents(net, carried, net.diodes[tight]))
     return _in_range(net, SteadyState(current, drop, pairs.v, pairs.v_low, unique, start.iterations + 1, True))
 
@@ -116,9 +115,10 @@ def _with_loops(net: Network, current: np.ndarray, loops: Loops) -> tuple[np.nda
 def _in_range(net: Network, found: SteadyState) -> SteadyState:
     """The steady state, small numbers as zero; an error where numbers are too large."""
     for quantity in (found.current, found.drop, found.voltages):
-        if not (np.abs(quantity) <= LARGEST).all():
+        size = np.abs(quantity)
+        if not size.max(initial=0.0) <= LARGEST:  # nor where it is nan
             raise ConvergenceError(_out_of_range(net, found.current, found.drop))
-        quantity[np.abs(quantity) < SMALLEST] = 0.0
+        np.copyto(quantity, 0.0, where=size < SMALLEST)
     return found
 
 

@@ -72,8 +72,7 @@ class Structure(NamedTuple):
 
     def without_resistors(self) -> Structure:
         """The same nodes, sources and diodes: constraints of its program are those of the whole."""
-        none = self.resistors[:0]
-        return self._replace(resistors=none, derived=replace(self.derived, resistors=none))
+        return self._replace(resistors=self.resistors[:0], derived=self.derived.without_resistors)
 
 
 class QuadraticProgram(NamedTuple):
@@ -252,6 +251,11 @@ class Derived:
             np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
             np.flatnonzero(at_first | at_second),
         )  # fmt: skip
+
+    @cached_property
+    def without_resistors(self) -> Derived:
+        """The same without resistors."""
+        return replace(self, resistors=self.resistors[:0])
 
     @cached_property
     def islands(self) -> np.ndarray:

@@ -119,7 +119,7 @@ def test_wrong_potentials_are_mended_or_not_certified(monkeypatch: pytest.Monkey
 
     def off(*given: object) -> object:
         start = iterate(*given)
-        return start._replace(current=start.current * (1.0 + 1e-3 * np.cos(np.arange(value.size))))
+        return start._replace(v=start.v * (1.0 + 1e-3 * np.cos(np.arange(start.v.size))))
 
     monkeypatch.setattr(single_samples.nodal, "iterate", off)
     assert solved(arrays, value).current == pytest.approx(right.current, rel=1e-12, abs=1e-15)
