@@ -285,9 +285,10 @@ class Implicit:
                 length, late, step = self._located(attempt, at, now, step, target)
                 off, after = self._off(step), self.watch.changed(step.end, now)
                 last = last and length == whole
-            if off <= 1.0:
+            inside = off <= 1.0 and self._event_inside(step, now)
+            if off <= 1.0 and not inside:
                 break
-            want = length * max(LEAST, SAFETY * off ** (-1.0 / ORDER))
+            want = length * (0.5 if inside else max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
         self._scale(step.end.x)
         self._length = step.length
         self.watch.see(step.end)
@@ -299,6 +300,11 @@ class Implicit:
         elif after is None:
             want = length * min(grown, 1.0)
         return step, after, late, want
+
+    def _event_inside(self, step: Step, now: Conduction) -> bool:
+        """Whether a stage before the end is beyond an event by more than the accuracy: two events, or too long a step
+        over a transient."""
+        return any(self.watch.distances(stage, now).min(initial=0.0) < -self.accuracy for stage in step.stages[:-1])
 
     def _like_last(self, length: float, time: float) -> float:
         """The length of the step before where rounding of times alone separates this one from it: factors depend on

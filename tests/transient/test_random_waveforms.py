@@ -156,6 +156,19 @@ def test_implicit_events_as_exact(seed: int) -> None:
     assert np.abs(ours_v - exact_v).max() <= 10.0 * accuracy  # V, of about 1 V
 
 
+@pytest.mark.parametrize("accuracy", [1e-3, 1e-4])
+def test_a_transient_that_a_stage_overshoots(accuracy: float) -> None:
+    """A capacitor discharges through a switch; in the stages of too long a step it would turn a diode on, which hides
+    the error."""
+    circuit, waves, initial, switches = draw_switched(40013)
+    found, exact = (
+        transient(circuit, 2.0, waves, initial, 41, switches=switches, method=method, accuracy=accuracy)
+        for method in ("implicit", "exact")
+    )
+    ours, theirs = (run.at(run.times)[0][:, circuit.element_index("C0")] for run in (found, exact))
+    assert np.abs(ours - theirs).max() <= 2.0 * accuracy * np.abs(theirs).max()
+
+
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     circuit, waves, initial = draw(7)
     with pytest.raises(UsageError, match=r"output times of .* at most"), monkeypatch.context() as small:
