@@ -79,18 +79,17 @@ class Certificate(NamedTuple):
     device_gap: float = 0.0
 
     @classmethod
-    def of(cls, worst: np.ndarray, relative: np.ndarray, tolerance: float) -> Certificate:
+    def of(cls, found: list[float], tolerance: float) -> Certificate:
         """From what `worst_violations` filled in.
 
         Parameters
         ----------
-        worst, relative : (7,) float arrays
-            Violations in their units and against their scales, in the order of `EQUATIONS`.
+        found : list of float
+            Violations in their units, then against their scales, each in the order of `EQUATIONS`.
         tolerance : float
-            What ``relative`` is held to.
+            What the latter are held to.
         """
-        ratios = dict(zip(EQUATIONS, relative.tolist()))
-        return cls._make((*worst.tolist(), ratios, tolerance, 0.0))
+        return cls._make((*found[:7], dict(zip(EQUATIONS, found[7:])), tolerance, 0.0))
 
     @property
     def worst(self) -> float:
@@ -281,7 +280,7 @@ def _resolved(
         kind, first, second, zeroable, value, voltages, low, currents, drops, 1e-3 * tolerance, at_node, worst, relative
     ):
         return None
-    found = Certificate.of(worst, relative, tolerance)
+    found = Certificate.of([*worst.tolist(), *relative.tolist()], tolerance)
     return found if found.certified else None
 
 

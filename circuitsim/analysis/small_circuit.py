@@ -250,8 +250,7 @@ class LazyOperatingPoint(OperatingPoint):
 
     @Deferred
     def certificate(self) -> Certificate:
-        found = self.out[self._solver.measured]
-        return Certificate.of(found[:7], found[7:], self._solver.tolerance)
+        return Certificate.of(self.out[self._solver.measured].tolist(), self._solver.tolerance)
 
     @Deferred
     def solver(self) -> dict[str, object]:

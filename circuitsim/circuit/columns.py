@@ -37,7 +37,9 @@ class CircuitArrays(NamedTuple):
 
 
 def read_only(column: np.ndarray) -> np.ndarray:
-    """A view as circuits have their columns: one kind of array, one compilation of each kernel."""
+    """The column, or a view, as circuits have theirs: one kind of array, one compilation of each kernel."""
+    if not column.flags.writeable:
+        return column
     view = column.view()
     view.flags.writeable = False
     return view

@@ -19,6 +19,9 @@ from circuitsim.engine.steps import contract_diodes, demands, gather
 ACCURATE = 1e-9
 """Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
 
+STRAY = 0.5
+"""A node that hangs on one other leaves over all that flows to it: at least this share of the largest current there."""
+
 EPSILON = np.finfo(float).eps
 RESOLVED = 4.0 * CANCELLED
 """Share of its terms that a sum in pairs of doubles may be off by."""
@@ -164,7 +167,7 @@ def reach(plan, space, closed):
 
 def bounded(plan, space, v, left, total, least, ohms):
     """Whether net currents of at most ``left`` at a node and ``total`` in all, A, and the rounding of currents prove
-    all currents and potentials.
+    all currents and potentials; whether that rounding alone would.
 
     Each to `ACCURATE`: currents of their `circuitsim.certificate.current_scale`, at least ``least``, potentials of
     themselves. ``ohms`` is the `reach`: potentials grow with all currents into the nodes, so it bounds their errors
@@ -174,21 +177,27 @@ def bounded(plan, space, v, left, total, least, ohms):
     for k in range(v.size):
         most = max(most, largest[k])
         rounded += ROUNDING * largest[k]
-    left = (left + ROUNDING * most) / ACCURATE
+    rest = ROUNDING * most / ACCURATE
+    left = left / ACCURATE + rest
+    proven, plain = max(total, rounded) <= ACCURATE * least, rounded <= ACCURATE * least
     for k in range(v.size):
         j = last[plan.coordinate[k]]
         if j < plan.n and left * ohms[j] > abs(v[k]) and largest[k] > 0.0:
-            return False
-    return max(total, rounded) <= ACCURATE * least
+            proven, plain = False, plain and not rest * ohms[j] > abs(v[k])
+    return proven, plain
 
 
-def least_scale(first, second, current, largest):
-    """The least `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node."""
-    least = np.inf
+def least_scale(kind, first, second, value, current, largest):
+    """The least `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node; whether some
+    resistor carries nothing where nothing flows at either end."""
+    least, dead = np.inf, False
     for e in range(current.size):
+        local = max(largest[first[e]], largest[second[e]])
         if current[e] != 0.0:
-            least = min(least, current_scale(abs(current[e]), max(largest[first[e]], largest[second[e]])))
-    return least
+            least = min(least, current_scale(abs(current[e]), local))
+        elif local == 0.0 and kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
+            dead = True
+    return least, dead
 
 
 def error_bound(plan, space, kind, first, second, value, closed, v, current, pairs):
@@ -311,15 +320,19 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
     bound = np.inf
     least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-    if total < np.inf and not (total < ACCURATE * least and bounded(plan, space, v, worst[0], total, least, ohms)):
-        take_stubs(plan, space, kind, first, second, value, closed)
-        if level(space.stubs, v):
-            least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
-            worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
-        if not total < ACCURATE * least:
-            least = least_scale(first, second, current, space.at_node[1])
-        if not bounded(plan, space, v, worst[0], total, least, ohms):
-            plain = bounded(plan, space, v, 0.0, 0.0, least, ohms)
+    proven = total < ACCURATE * least and bounded(plan, space, v, worst[0], total, least, ohms)[0]
+    if total < np.inf and not proven:
+        least, dead = least_scale(kind, first, second, value, current, space.at_node[1])
+        if not dead and relative[0] < STRAY:
+            space.stubs.found[0] = 0  # none is asked for
+        else:
+            take_stubs(plan, space, kind, first, second, value, closed)
+            if level(space.stubs, v):
+                branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
+                worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
+                least, _ = least_scale(kind, first, second, value, current, space.at_node[1])
+        proven, plain = bounded(plan, space, v, worst[0], total, least, ohms)
+        if not proven:
             if not plain:  # even rounding of the currents is too much: a correction may not do, or not be needed
                 bound = error_bound(plan, space, kind, first, second, value, closed, v, current, False)
             if not bound <= ACCURATE and correct(plan, space, kind, first, second, value, closed, v, current, plain):
