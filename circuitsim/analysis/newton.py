@@ -285,14 +285,14 @@ def least_energy(
 
 def _solved(solve: Solve, column: np.ndarray, smooth: Smooth, before: Any) -> Any:
     """The operating point of a step; where conductances span too much for it, with a larger least conductance."""
-    for largest in FALLBACKS:
+    while True:
         try:
             return solve(column, before)
         except (ConvergenceError, NoOperatingPointError):
-            if largest == FALLBACKS[-1] and not (column[smooth.slope] > largest).any():
+            smaller = [largest for largest in FALLBACKS if (column[smooth.slope] > largest).any()]
+            if not smaller:
                 raise
-        column[smooth.slope] = np.minimum(column[smooth.slope], largest)
-    return solve(column, before)
+        column[smooth.slope] = np.minimum(column[smooth.slope], smaller[0])
 
 
 class Start(NamedTuple):

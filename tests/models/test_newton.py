@@ -11,6 +11,7 @@ import pytest
 import circuitsim
 from circuitsim.analysis import newton
 from circuitsim.analysis.smooth_small import SmallNewton
+from circuitsim.errors import ConvergenceError
 from circuitsim.models.smooth import SmoothDevice
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "properties"))
@@ -22,6 +23,21 @@ def test_circuits_that_once_failed(seed: int) -> None:
     """Rounding of a table's current near zero volts; currents of a step that its certificate did not resolve."""
     point = circuitsim.solve(draw(seed))
     assert point.certificate.certified and int(str(point.solver["newton_steps"])) <= 25
+
+
+@pytest.mark.parametrize("largest", [1e30, 1e25, 1e17, 1e12])
+def test_no_step_is_tried_twice_with_the_same_resistances(largest: float) -> None:
+    """Where a step is not solved, resistances of tangents above the next of `FALLBACKS` come down to it."""
+    places, tried = np.array([1]), list[float]()
+    smooth = newton.Smooth(places, places, places, places, np.zeros((1, 1)))
+
+    def solve(column: np.ndarray, before: object) -> None:
+        tried.append(float(column[1]))
+        raise ConvergenceError("none")
+
+    with pytest.raises(ConvergenceError):
+        newton._solved(solve, np.array([5.0, largest]), smooth, None)
+    assert tried == [largest, *(ohms for ohms in newton.FALLBACKS if ohms < largest)]
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 4))
