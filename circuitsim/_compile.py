@@ -347,8 +347,8 @@ class _Cache(FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return (*super()._index_key(sig, codegen), self._sources())
 
-    def _sources(self) -> tuple[tuple[str, int, int], ...]:
-        return _sources(Path(self._py_func.__code__.co_filename).parent)
+    def _sources(self) -> tuple[object, ...]:
+        return _sources(Path(self._py_func.__code__.co_filename).parent) + getattr(self._py_func, "fingerprint", ())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code, with the two modules of numba whose names machine code refers to.

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from numba import typeof
 from numba.core import cgutils, types
 from numba.core.cgutils import get_null_value
 from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
-from numba.extending import infer_getattr
+from numba.extending import NativeValue, infer_getattr, unbox
 
 
 class Pointed(types.Type):
@@ -62,6 +63,39 @@ def _member(context: Any, builder: Any, pointed: Pointed, value: Any, name: str)
     return builder.load(cgutils.gep_inbounds(builder, value, 0, k))
 
 
+_PINNED: dict[object, Pointed] = {}
+
+
+def pinned_type(members: Any, kinds: tuple[object, ...]) -> Pointed:
+    """The type of a pinned tuple, of which ``kinds`` are all that it depends on: see
+    `circuitsim.engine.small.pointers.Pinned`."""
+    if kinds not in _PINNED:
+        _PINNED[kinds] = Pointed(_in_words(typeof(members)))
+    return _PINNED[kinds]
+
+
+def _in_words(kind: Any) -> Any:
+    """The type of a tuple with integers of 64 bits in place of truth values: all members are words of eight bytes."""
+    if isinstance(kind, types.Array) or kind is types.float64:
+        return kind
+    if isinstance(kind, types.BaseNamedTuple):
+        return types.NamedTuple([_in_words(member) for member in kind.types], kind.instance_class)  # type: ignore[attr-defined]
+    if isinstance(kind, types.BaseTuple):
+        return types.Tuple([_in_words(member) for member in kind.types])  # type: ignore[attr-defined]
+    if isinstance(kind, (types.Boolean, types.Integer)):
+        return types.int64
+    raise TypeError(f"{kind} cannot be pinned")
+
+
+@unbox(Pointed)
+def _address(kind: Any, value: Any, c: Any) -> NativeValue:
+    """The address of a pinned tuple."""
+    number = c.pyapi.object_getattr_string(value, "address")
+    address = c.pyapi.number_as_ssize_t(number)
+    c.pyapi.decref(number)
+    return NativeValue(c.builder.inttoptr(address, c.context.get_value_type(kind)))
+
+
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """The value with all its arrays as views without reference counting."""
     if isinstance(kind, types.Array):
@@ -97,8 +131,8 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
         key = pointer
 
         def generic(self, args: Any, kws: Any) -> Any:
-            """From a named tuple to a pointer."""
-            return Pointed(args[0])(*args)
+            """From a named tuple, or a pinned one, to a pointer."""
+            return args[0](*args) if isinstance(args[0], Pointed) else Pointed(args[0])(*args)
 
     @infer_global(retain)
     class RetainTemplate(AbstractTemplate):
@@ -113,6 +147,10 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
         place = cgutils.alloca_once(builder, arguments[0].type)
         builder.store(_uncounted(context, builder, signature.args[0], arguments[0]), place)
         return place
+
+    @lower_builtin(pointer, Pointed)
+    def same(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return arguments[0]
 
     @lower_builtin(retain, types.Any)
     def nothing(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

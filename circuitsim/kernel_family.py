@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -122,13 +122,9 @@ def _note_interpretation() -> None:
 
 
 def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
-    """A function of its own whose cached machine code is of these very sources (numba only looks at one file)."""
-
-    def kernel(*arguments):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018 a closure variable is part of the cache's key
-        return function(*arguments)
-
-    kernel.__qualname__ = kernel.__name__ = function.__name__  # a file of its own in the cache
+    """A copy of a function whose cached machine code is of these very sources (numba only looks at one file)."""
+    kernel = FunctionType(function.__code__, function.__globals__, function.__name__)
+    kernel.__dict__["fingerprint"] = fingerprint
     return kernel
 
 

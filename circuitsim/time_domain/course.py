@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
 from circuitsim.time_domain.beginning import from_held, operating_point
 from circuitsim.time_domain.germs import NOISE
@@ -16,7 +17,7 @@ from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.result import Beginning, Energies, Event, Origin, Segments, Turn
+from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.schedule import schedule
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, WANTED, Track, Walk
@@ -24,7 +25,7 @@ from circuitsim.time_domain.windows import AHEAD, DELIVERED, DISSIPATED, LARGEST
 
 JUMPS = 2
 """Most jumps at one time."""
-FEW, CHUNK = 32, 2048
+FEW, CHUNK = 128, 2048
 """Segments and events between two calls of the loop: at first, and at most."""
 MEMORY = 2_000_000_000
 """Most bytes of all segments and events: they stay, since the waveforms of a result are computed from them."""
@@ -65,7 +66,8 @@ class Course:
             sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
             nothing_carried(self.library.shape.parts, elements, q),
         )  # fmt: skip
-        self.track = _track(FEW, s + q, self.walk.parts.y.size)
+        self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
+        self._pinned = Pinned(self.fixed), Pinned(self.walk)
         self.done: list[Track] = []
         self.kept = self.counted = 0
         self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
@@ -104,7 +106,7 @@ class Course:
         walk.parts.x_error[:] = STATE * (np.abs(x).max(initial=0.0) if solved else np.abs(x))
         walk.parts.energy[0] = self.fixed.storage @ walk.parts.x_error**2
         self.x0 = walk.x.copy()
-        self.schedule = schedule(problem.waveforms, 0.0, self.stop)
+        self.schedule = Pinned(schedule(problem.waveforms, 0.0, self.stop))
 
     # ------------------------------------------------------------------ the loop
     def go(self, progress: Callable[[float, float], bool | None] | None) -> None:
@@ -116,8 +118,8 @@ class Course:
         while True:
             library, walk = self.library, self.walk
             code = time_kernel("advance", 0)(
-                library.modes, library.decays, library.count, library.inside, library.exponent, self.schedule,
-                self.fixed, walk, self.track, self.stop,
+                *library.pinned, library.count, library.inside, library.exponent, self.schedule, *self._pinned,
+                self.track, self.stop,
             )  # fmt: skip
             time_kernel.count("advance", self._work())
             if walk.number[TIME] != self.jumped_at:
@@ -150,19 +152,20 @@ class Course:
         self.library.add_window(int(self.walk.mark[NOW]), int(self.walk.mark[WANTED]))
 
     def _corners(self) -> None:
-        self.schedule = schedule(self.problem.waveforms, self.schedule.until, self.stop)
+        self.schedule = Pinned(schedule(self.problem.waveforms, self.schedule.members.until, self.stop))
         self.walk.mark[CORNER] = 0
 
     def put_away(self) -> None:
         """Put away the segments and events so far."""
         n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
         self.done.append(Track(*(
-            column[: n if k < 6 else e].copy() for k, column in enumerate(self.track)
+            column[: n if k < 6 else e].copy() for k, column in enumerate(self.track.members)
         )))  # fmt: skip
         self.walk.mark[[SEGMENTS, EVENTS]] = 0
         self.counted -= n
-        if len(self.track.start) < CHUNK:
-            self.track = _track(2 * len(self.track.start), *(column.shape[1] for column in self.track[2:6:3]))
+        room, columns = len(self.track.members.start), self.track.members[2:6:3]
+        if room < CHUNK:
+            self.track = Pinned(_track(2 * room, *(column.shape[1] for column in columns)))
         self.kept += sum(column.nbytes for column in self.done[-1]) + EVENT * e
 
     def _room(self) -> None:
@@ -262,22 +265,9 @@ class Course:
         start, mode, state, cause, halvings, parts = (np.concatenate([one[k] for one in self.done]) for k in range(6))
         return Segments(start, mode, state, cause, halvings, parts, self.library)
 
-    def events(self) -> tuple[Event, ...]:
+    def changes(self) -> Changes:
         """All events of the run."""
-        names = [self.problem.circuit.names[k] for k in (*self.problem.diodes, *self.problem.switched)]
-        off, on = ["-" + name for name in names], ["+" + name for name in names]
-        sets, found = self.library.modes.conducting, []
-        for part in self.done:
-            changed = sets[part.before] != sets[part.after]
-            event, which = np.nonzero(changed)
-            now = sets[part.after[event], which].tolist()
-            labels = [on[k] if closed else off[k] for k, closed in zip(which.tolist(), now)]
-            ends = changed.sum(axis=1).cumsum().tolist()
-            for time, error, lost, begin, end in zip(
-                part.time.tolist(), part.error.tolist(), part.lost.tolist(), [0, *ends], ends
-            ):
-                found.append(Event(time, error, tuple(labels[begin:end]), lost))
-        return tuple(found)
+        return Changes(*(np.concatenate([part[k] for part in self.done]) for k in range(6, 11)))
 
     def energies(self) -> Energies:
         """The energies of the run."""

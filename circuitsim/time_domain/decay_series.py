@@ -1,4 +1,5 @@
-"""Kernel: Chebyshev series of decaying parts on a window, by a recurrence from the last coefficient down."""
+"""Kernels: Chebyshev series of decaying parts on a window, by a recurrence from the last coefficient down; their sums
+and values."""
 
 from __future__ import annotations
 
@@ -6,15 +7,22 @@ import math
 
 import numpy as np
 
-from circuitsim.time_domain.roots import POINTS
+from circuitsim.time_domain.roots import POINTS, TO_NODES
 
 ORDER = 44
 """Coefficients of a series; the first `POINTS` locate roots."""
 SIDE = 8
 """Parts whose series are computed side by side."""
+WORK = 3 * (ORDER + 1) + 5
+"""Rows of memory of `decay`."""
+ROUNDING = 1e-17
+"""Share of the largest of the first coefficients below which the last ones are left out."""
+HALF = POINTS // 2
+AT_NODES = np.vstack([TO_NODES[:HALF].T, np.zeros(HALF)])
+"""Polynomials (POINTS, and one of zeros) at the nodes below the middle."""
 
 
-def decay(decays, m, first, n, half, w, y, series):
+def decay(decays, m, first, n, half, w, y, series, room):
     """Fill in the series of y − y₀ of ẏ = −λ y + b w on a window of 2 ``half``, from w₀ and the series of w − w₀.
 
     With y′ in place of y the rule 2 k c_k = c′_{k−1} − c′_{k+1} couples neighbours only: c_k = α_k c_{k−1} + β_k from
@@ -31,9 +39,16 @@ def decay(decays, m, first, n, half, w, y, series):
         At the window's beginning; of w the states of the sources.
     series : (s + c, ORDER) float array
         Of w − w₀, then of y − y₀.
+    room : (WORK, s + c) float array
+        Memory.
     """
-    s = decays.drive.shape[2]
-    a, push, alpha, beta = np.empty(n), np.zeros((ORDER + 1, n)), np.zeros((ORDER + 1, n)), np.zeros((ORDER + 1, n))
+    s, n_rows = decays.drive.shape[2], ORDER + 1
+    push, alpha, beta = room[:n_rows], room[n_rows : 2 * n_rows], room[2 * n_rows : 3 * n_rows]
+    a, one, rest, whole, other = room[-5], room[-4], room[-3], room[-2], room[-1]
+    for q in range(n):
+        rest[q], other[q], beta[ORDER, q] = 0.0, 0.0, 0.0
+        for k in range(ORDER + 1):
+            push[k, q] = 0.0
     for i in range(s):
         for q in range(n):
             a[q] = half * decays.drive[m, first + q, i]
@@ -53,7 +68,7 @@ def decay(decays, m, first, n, half, w, y, series):
             beta[k, q] = (twice * push[k - 1, q] - push[k + 1, q] + a[q] * beta[k + 1, q]) * share
             alpha[k, q] = -a[q] * twice * share
     # Values at the left end: of c_0 = 1 alone, and of the rest.
-    one, rest, whole, other, sign = np.empty(n), np.zeros(n), np.empty(n), np.zeros(n), 1.0
+    sign = 1.0
     for q in range(n):
         one[q], whole[q] = 1.0, 1.0
     for k in range(1, ORDER):
@@ -71,3 +86,48 @@ def decay(decays, m, first, n, half, w, y, series):
     for q in range(n):
         for k in range(ORDER):
             series[s + first + q, k] = beta[k, q]
+
+
+def summed(piece, j):
+    """Fill in the sums of a series, and how many of its coefficients are more than rounding of the first ones."""
+    c, many = piece.series[j], ORDER
+    rounding = ROUNDING * (abs(c[0]) + abs(c[1]) + abs(c[2]))
+    while many > 1 and abs(c[many - 1]) <= rounding:
+        many -= 1
+    piece.many[j], piece.tail[j] = many, max(abs(c[POINTS - 1]), abs(c[POINTS - 2]))
+    piece.rest[j], piece.last[j] = 0.0, c[0]
+    for k in range(1, many):
+        piece.rest[j] += abs(c[k])
+        piece.last[j] += c[k]
+
+
+def to_nodes(count, piece):
+    """Fill in the values at the nodes. These lie in pairs, where even polynomials are equal and odd ones opposite."""
+    even, odd = np.empty(HALF), np.empty(HALF)
+    for j in range(count):
+        c = piece.series[j]
+        for p in range(HALF):
+            even[p], odd[p] = c[0], 0.0
+        for k in range(1, min(int(piece.many[j]), POINTS), 2):
+            weight, other = c[k], c[k + 1] if k + 1 < POINTS else 0.0
+            for p in range(HALF):
+                odd[p] += AT_NODES[k, p] * weight
+                even[p] += AT_NODES[k + 1, p] * other
+        for p in range(HALF):
+            piece.nodes[j, p], piece.nodes[j, POINTS - 1 - p] = even[p] + odd[p], even[p] - odd[p]
+
+
+def values_at(piece, count, share, out):
+    """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
+    x, one, two, series, many = 2.0 * (2.0 * share - 1.0), np.zeros(count), np.zeros(count), piece.series, 1.0
+    for j in range(count):
+        many = max(many, piece.many[j])
+    for k in range(ORDER - 1, 0, -1):
+        if k >= many:
+            continue
+        # All series side by side: each step of one waits for the step before.
+        for j in range(count):
+            two[j] = series[j, k] + x * one[j] - two[j]
+        one, two = two, one
+    for j in range(count):
+        out[j] = series[j, 0] + 0.5 * x * one[j] - two[j]

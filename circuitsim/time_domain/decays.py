@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.decay_series import ORDER, SIDE, decay
+from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, values_at
+from circuitsim.time_domain.exponentials import exponential
 from circuitsim.time_domain.part_states import STATE
-from circuitsim.time_domain.roots import POINTS, TO_COEFFICIENTS, TO_NODES
+from circuitsim.time_domain.roots import POINTS, SHARES, TO_COEFFICIENTS
 
 RESOLVED = 1e-12
 """Last coefficients of a resolved window against the largest."""
@@ -28,7 +29,7 @@ MOST = 1e30
 """Largest excess of last coefficients."""
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
-AT_NODES = np.ascontiguousarray(TO_NODES.T)
+OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 
 
 class Decays(NamedTuple):
@@ -74,18 +75,6 @@ class Decays(NamedTuple):
     slack_whole: np.ndarray
 
 
-def series_of_sources(powers: np.ndarray) -> np.ndarray:
-    """The series of w − w₀ over w₀ from matrix exponentials at the nodes: (s, s, POINTS), entries (i, j, k) of rows i.
-
-    Parameters
-    ----------
-    powers : (s, POINTS, s) float array
-        Entry (j, p, i): row i and column j.
-    """
-    changes = powers.transpose(2, 0, 1) - np.eye(len(powers))[:, :, None]
-    return changes @ TO_COEFFICIENTS.T
-
-
 class Piece(NamedTuple):
     """Waveforms on a window.
 
@@ -97,10 +86,16 @@ class Piece(NamedTuple):
         Their values at the window's nodes.
     tail, rest, last : (s + c,) float arrays
         Largest of the last coefficients that roots see; sum of all but the first; value at the right end.
+    many : (s + c,) float array
+        Whole number of coefficients that are more than rounding of the first ones.
     peak : (s + q,) float array
         Sizes of the sources' states and of the states.
     clear : (d,) bool array
         Waveforms of events without a zero on the window.
+    excess : (1 + c,) float array
+        Last coefficients that are not resolved over the largest allowed ones; see `unresolved`.
+    room : (WORK, s + c) float array
+        Memory of `decay`.
     """
 
     series: np.ndarray
@@ -108,15 +103,46 @@ class Piece(NamedTuple):
     tail: np.ndarray
     rest: np.ndarray
     last: np.ndarray
+    many: np.ndarray
     peak: np.ndarray
     clear: np.ndarray
+    excess: np.ndarray
+    room: np.ndarray
 
 
 def room_of(decays):
     """Room for a window."""
     n, d = decays.voltage.shape[2], decays.slack.shape[1]
-    one, peak = np.zeros((3, n)), np.zeros(decays.start.shape[2])
-    return Piece(np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], peak, np.zeros(d, np.bool_))
+    one, peak = np.zeros((4, n)), np.zeros(decays.start.shape[2])
+    return Piece(
+        np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], one[3], peak,
+        np.zeros(d, np.bool_), np.zeros(1 + decays.rate.shape[1]), np.zeros((WORK, n)),
+    )  # fmt: skip
+
+
+def source_window(known, inside, fixed, halvings, length):
+    """The number of a window of the sources, ``known`` by the number of halvings. One that is not is filled in, where
+    there is room: the series (s, s, POINTS) of w − w₀ over w₀."""
+    count, s = 0, inside.shape[1]
+    if known[halvings] >= 0:
+        return known[halvings]
+    for w in known:
+        count = max(count, w + 1)
+    if count == inside.shape[0]:
+        return -1
+    for p in range(POINTS):
+        change = exponential(fixed.system, fixed.radius, length * SHARES[p])
+        for i in range(s):
+            change[i, i] -= 1.0
+            for j in range(s):
+                if p == 0:
+                    for k in range(POINTS):
+                        inside[count, i, j, k] = 0.0
+                if change[i, j] != 0.0:
+                    for k in range(POINTS):
+                        inside[count, i, j, k] += OF_NODES[p, k] * change[i, j]
+    known[halvings] = count
+    return count
 
 
 def source_series(inside, z, piece):
@@ -136,19 +162,10 @@ def source_series(inside, z, piece):
 def part_series(decays, m, first, s, z, y, half, piece):
     """Fill in the series of the changes of at most `SIDE` decaying parts; returns the number of the next one."""
     end = min(first + SIDE, decays.many[m])
-    decay(decays, m, first, end - first, half, z, y, piece.series)
+    decay(decays, m, first, end - first, half, z, y, piece.series, piece.room)
     for c in range(first, end):
         summed(piece, s + c)
     return end
-
-
-def summed(piece, j):
-    """Fill in the sums of a series."""
-    piece.tail[j] = max(abs(piece.series[j, POINTS - 1]), abs(piece.series[j, POINTS - 2]))
-    piece.rest[j], piece.last[j] = 0.0, piece.series[j, 0]
-    for k in range(1, ORDER):
-        piece.rest[j] += abs(piece.series[j, k])
-        piece.last[j] += piece.series[j, k]
 
 
 def sources_resolved(s, z, z_size, piece):
@@ -193,12 +210,12 @@ def far_from_resolved(decays, m, c, s, z, z_size, half, piece):
     return halvings(decays.rate[m, c] * half, excess) if excess > 1.0 else 0
 
 
-def states_resolved(decays, m, s, z, z_size, half, piece):
-    """The `halvings` that the last coefficients of a state ask for; 0: all are resolved.
+def states_resolved(decays, m, s, z, z_size, piece):
+    """Whether the last coefficients of all states are resolved; what is not is noted (`unresolved`).
 
     Their sizes on the window, those of the run or of their values at its ends, are filled in.
     """
-    more = 0
+    good = True
     for i in range(decays.shape.shape[1]):
         tail, end = 0.0, z[s + i]
         for j in range(s):
@@ -209,19 +226,20 @@ def states_resolved(decays, m, s, z, z_size, half, piece):
             end += decays.shape[m, i, c] * piece.last[s + c]
         piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end))
         if tail > RESOLVED * piece.peak[s + i]:
-            speed, allowed = fastest(decays, m, decays.shape[m, i], s, half, piece), RESOLVED * piece.peak[s + i]
-            more = max(more, halvings(speed, tail / allowed if allowed > 0.0 else MOST))
-    return more
+            good = False
+            unresolved(decays.shape[m, i], decays.many[m], s, tail, RESOLVED * piece.peak[s + i], piece)
+    return good
 
 
-def fastest(decays, m, weight, s, half, piece):
-    """The rate times half the window of the part with the largest last coefficients, given the weights of parts."""
-    most, speed = 0.0, 0.0
-    for c in range(decays.many[m]):
+def unresolved(weight, many, s, tail, allowed, piece):
+    """Note the excess of last coefficients at the part with the largest ones, given the weights of parts; at the first
+    place where no part has any."""
+    most, place = 0.0, 0
+    for c in range(many):
         own = abs(weight[c]) * piece.tail[s + c]
         if own > most:
-            most, speed = own, decays.rate[m, c] * half
-    return speed
+            most, place = own, 1 + c
+    piece.excess[place] = max(piece.excess[place], tail / allowed if allowed > 0.0 else MOST)
 
 
 def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
@@ -242,7 +260,9 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
             if more > 0:
                 return more
         first = end
-    more = states_resolved(decays, m, s, z, z_size, half, piece)
+    for c in range(1 + many):
+        piece.excess[c] = 0.0
+    good = states_resolved(decays, m, s, z, z_size, piece)
     for d in range(slack_size.size):
         row, whole = decays.slack[m, d], decays.slack_whole[m, d]
         fixed, size, wrong, tail, rest = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -270,9 +290,9 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
             rest += abs(row[j]) * piece.rest[j]
         allowed = max(RESOLVED * size, UNSEEN * wrong)
         if tail > allowed:
-            speed = fastest(decays, m, row[s:], s, half, piece)
-            more = max(more, halvings(speed, tail / allowed if allowed > 0.0 else MOST))
-        if more > 0:
+            good = False
+            unresolved(row[s:], many, s, tail, allowed, piece)
+        if not good:
             continue
         slack_size[d] = wrong
         piece.clear[d] = fixed > rest
@@ -281,39 +301,22 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
                 slack[d, k] = 0.0
             for j in range(s + many):
                 if row[j] != 0.0:
-                    for k in range(POINTS):
+                    for k in range(min(int(piece.many[j]), POINTS)):
                         slack[d, k] += row[j] * piece.series[j, k]
             slack[d, 0] = fixed
+    if good:
+        return 0
+    more = 1 if piece.excess[0] > 0.0 else 0
+    for c in range(many):
+        if piece.excess[1 + c] > 0.0:
+            more = max(more, halvings(decays.rate[m, c] * half, piece.excess[1 + c]))
     return more
-
-
-def to_nodes(count, piece):
-    """Fill in the values at the nodes."""
-    for j in range(count):
-        for p in range(POINTS):
-            piece.nodes[j, p] = piece.series[j, 0]
-        for k in range(1, POINTS if piece.rest[j] > 0.0 else 1):
-            weight = piece.series[j, k]
-            for p in range(POINTS):
-                piece.nodes[j, p] += AT_NODES[k, p] * weight
-
-
-def values_at(series, count, share, out):
-    """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
-    x, one, two = 2.0 * (2.0 * share - 1.0), np.zeros(count), np.zeros(count)
-    for k in range(ORDER - 1, 0, -1):
-        # All series side by side: each step of one waits for the step before.
-        for j in range(count):
-            two[j] = series[j, k] + x * one[j] - two[j]
-        one, two = two, one
-    for j in range(count):
-        out[j] = series[j, 0] + 0.5 * x * one[j] - two[j]
 
 
 def decay_state(decays, m, s, z, y, piece, share, later):
     """The state at a share of the window; the parts ``y`` there are filled in as ``later``."""
     change, found = np.empty(s + decays.many[m]), z.copy()
-    values_at(piece.series, change.size, share, change)
+    values_at(piece, change.size, share, change)
     for i in range(s):
         found[i] += change[i]
     for c in range(decays.many[m]):
@@ -365,7 +368,7 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
     halvings) by segment."""
     mode, start, state, parts, halvings = track
     piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
-    y, begin = np.empty(piece.tail.size), np.zeros((2, v.shape[1]))
+    y, begin = np.empty(piece.tail.size), np.zeros((2, v.shape[0]))
     for k in range(times.size):
         at = where[k]
         m, z = mode[at], state[at]
@@ -377,10 +380,10 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
                 c = part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
             at_first(decays, modes, m, s, z, parts[at], begin)
         count = s + decays.many[m]
-        values_at(piece.series, count, (times[k] - start[at]) / length, y)
-        for b in range(v.shape[1]):
+        values_at(piece, count, (times[k] - start[at]) / length, y)
+        for b in range(v.shape[0]):
             drop, flow = begin[0, b], begin[1, b]
             for j in range(count):
                 drop += decays.voltage[m, b, j] * y[j]
                 flow += decays.current[m, b, j] * y[j]
-            v[k, b], i[k, b] = drop, flow
+            v[b, k], i[b, k] = drop, flow

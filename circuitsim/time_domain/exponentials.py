@@ -151,14 +151,14 @@ def node_exponentials(system, radius, times, found):
 
 
 def evaluate(system, radius, voltage, current, mode, start, state, where, times, v, i):
-    """Branch voltages and currents at times (n,) in the segments ``where`` (n,), into ``v`` and ``i`` (n, m)."""
+    """Branch voltages and currents at times (n,) in the segments ``where`` (n,), into ``v`` and ``i`` (m, n)."""
     for k in range(times.size):
         s = where[k]
         m = mode[s]
         z = later(system[m], radius[m], times[k] - start[s], state[s])
-        for b in range(v.shape[1]):
+        for b in range(v.shape[0]):
             drop, flow = 0.0, 0.0
             for j in range(z.size):
                 drop += voltage[m, b, j] * z[j]
                 flow += current[m, b, j] * z[j]
-            v[k, b], i[k, b] = drop, flow
+            v[b, k], i[b, k] = drop, flow

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
-from circuitsim.time_domain.decays import Decays, series_of_sources
+from circuitsim.time_domain.decays import Decays
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_rows import DONE, Supply
@@ -34,6 +35,8 @@ ROOM, LEAST_ROOM = 64, 8
 MEMORY = 256_000_000
 """Most bytes of matrix exponentials; beyond it they are computed anew."""
 
+FEW = 8
+"""Room for windows of the sources at first."""
 LARGEST = 2_000_000_000
 """Most bytes of all modes: they stay, since the waveforms of a result are computed from them."""
 
@@ -105,12 +108,19 @@ class Library:
         Whether the waveforms are those of decaying parts.
     whole : (2, m) bool array
         See `circuitsim.time_domain.decays.Decays`.
+
+    Attributes
+    ----------
+    modes : Modes
+    decays : Decays
+    pinned : tuple of Pinned
+        Both, for kernels.
     """
 
     def __init__(self, supply: Supply, twigs: int, longest: float, decaying: bool, whole: np.ndarray) -> None:
         system, q = supply.of.system, supply.of.storing.size
         s = len(system)
-        self.supply, self.system, self.decaying = supply, system, decaying
+        self.supply, self.system, self.decaying, self._supplied = supply, system, decaying, Pinned(supply)
         # A mode has a part for each state that a resistor moves, and one for each state of a source.
         parts = min(q, supply.resistors.size) + s if decaying else 0
         self.shape = _Shape(supply.role.size, s, q, supply.diodes.size + supply.on.size, twigs, parts)
@@ -119,10 +129,11 @@ class Library:
         self.of_sources = _speeds(np.linalg.eigvals(system))
         each = sum(own.nbytes for own in (*self.shape.modes(1, 1), *self.shape.decays(1)))
         room = max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each)))
-        self.modes, self.decays = self.shape.modes(room, 1), self.shape.decays(room)
+        self._hold(self.shape.modes(room, 1), self.shape.decays(room))
         self.decays.whole[:] = whole
-        # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series.
-        self.inside = np.zeros((1, s, s, POINTS) if decaying else (1, s + q, POINTS, s + q))
+        # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series (row, column,
+        # coefficient), which the compiled loop fills in.
+        self.inside = np.zeros((FEW, s, s, POINTS) if decaying else (1, s + q, POINTS, s + q))
 
     def add(self, conducting: np.ndarray) -> None:
         """Make the mode of a set of conducting diodes and closed switches; its number is the count before.
@@ -136,12 +147,12 @@ class Library:
         self._grow(0)
         m, n = supply.role.size, len(self.system) + supply.of.storing.size
         enter = time_kernel("entered", m * (m + WORK * n))
-        outcome, checks = enter(supply, conducting, (UNCOUPLED, UNCOUPLED), False, self.modes, self.decays, at)
+        outcome, checks = enter(self._supplied, conducting, (UNCOUPLED, UNCOUPLED), False, *self.pinned, at)
         if outcome != DONE:
             shared = self._shared(conducting)
             while outcome != DONE:
                 self._grow(checks)
-                outcome, checks = enter(supply, conducting, shared, True, self.modes, self.decays, at)
+                outcome, checks = enter(self._supplied, conducting, shared, True, *self.pinned, at)
         modes = self.modes
         if self.decaying:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
@@ -153,18 +164,18 @@ class Library:
         self.count += 1
 
     def add_window(self, mode: int, halvings: int) -> None:
-        """Compute the matrix exponentials of one window of a mode; the sources' series where the states decay."""
+        """Compute the matrix exponentials of one window of a mode; where the states decay, make room for more."""
+        if self.decaying:
+            self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
+            return
         if self.windows * self.inside[0].nbytes > MEMORY:
             self.modes.window[:], self.windows = -1, 0
         if self.windows == len(self.inside):
             self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
-        length = np.ldexp(1.0, self.exponent - halvings)
-        matrix = self.system if self.decaying else self.modes.system[mode]
-        found = np.empty((len(matrix), POINTS, len(matrix)))
+        length, matrix = np.ldexp(1.0, self.exponent - halvings), self.modes.system[mode]
         find = time_kernel("node_exponentials", EXPONENTIAL * POINTS * len(matrix) ** 3)
-        find(matrix, self.of_sources[0] if self.decaying else self.modes.radius[mode], length * SHARES, found)
-        self.inside[self.windows] = series_of_sources(found) if self.decaying else found
-        self.modes.window[0 if self.decaying else mode, halvings] = self.windows
+        find(matrix, self.modes.radius[mode], length * SHARES, self.inside[self.windows])
+        self.modes.window[mode, halvings] = self.windows
         self.windows += 1
 
     def _shared(self, conducting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,7 +202,11 @@ class Library:
         decays = self.shape.decays(many)
         for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old
+        self._hold(modes, decays)
+
+    def _hold(self, modes: Modes, decays: Decays) -> None:
         self.modes, self.decays = modes, decays
+        self.pinned = Pinned(modes), Pinned(decays)
 
 
 class _Shape(NamedTuple):

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer, retain
-from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, to_nodes
+from circuitsim.time_domain.decay_series import to_nodes
+from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import currents_of, later_errors
@@ -138,11 +139,11 @@ def space_for(modes, walk):
 
 
 def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
-    """Go on until the run's end or until something is missing; returns `DONE`, `MODE` …"""
+    """Go on until the run's end or until something is missing; returns `DONE`, `MODE` … Tuples are pinned."""
     modes, decays, fixed, schedule = pointer(modes), pointer(decays), pointer(fixed), pointer(schedule)
-    own_space, own_piece = space_for(modes, walk), room_of(decays)
+    walk, track, code = pointer(walk), pointer(track), GOING
+    own_space, own_piece, parts = space_for(modes, walk), room_of(decays), pointer(walk.parts)
     space, piece = pointer(own_space), pointer(own_piece)
-    walk, track, parts, code = pointer(walk), pointer(track), pointer(walk.parts), GOING
     while code == GOING:
         code = begin(modes, decays, count, schedule, fixed, walk, parts, track, stop)
         if code == GOING:
@@ -230,11 +231,15 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     sizes(walk, fixed, space.x_size)
     z_size = state_of(modes, m, walk.w_size, space.x_size)
     while True:
-        if exponent - power >= LENGTHS:
+        count = exponent - power
+        if count >= LENGTHS:
             return FAST, power
-        w = modes.window[0 if fixed.decays else m, exponent - power]
+        if fixed.decays:
+            w = source_window(modes.window[0], inside, fixed, count, math.ldexp(1.0, power))
+        else:
+            w = modes.window[m, count]
         if w < 0:
-            walk.mark[WANTED] = exponent - power
+            walk.mark[WANTED] = count
             return WINDOW, power
         if fixed.decays:
             half = math.ldexp(0.5, power)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.decaying_parts import not_zero
 from circuitsim.time_domain.mode_equations import Given, equations
 from circuitsim.time_domain.mode_kernels import Waves
@@ -65,6 +66,7 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     Parameters
     ----------
     supply : Supply
+        Pinned, as are `modes` and `decays`.
     conducting : (d,) bool array
     shared : tuple of two arrays
         See `circuitsim.time_domain.mode_equations.equations`.
@@ -79,6 +81,7 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     `DONE`, or why nothing was filled in: `SHARED` is not known, the mode has more `CHECKS` than there is room for; the
     number of checks.
     """
+    supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
     role, value = supply.role.copy(), supply.of.value.copy()
     for j in range(d):

@@ -85,7 +85,15 @@ class Problem:
     @cached_property
     def decays(self) -> bool:
         """Whether there are no capacitors beside inductors: see `circuitsim.time_domain.decays`."""
-        return bool(np.unique(self.parts.role[self.storing]).size <= 1)
+        role = self.parts.role[self.storing]
+        return bool((role == role[:1]).all())
+
+    @property
+    def _inner(self) -> np.ndarray:
+        """Which elements (m,) are parts of devices."""
+        found = np.zeros(self.parts.role.size, dtype=bool)
+        found[self.inner] = True
+        return found
 
     @property
     def whole(self) -> np.ndarray:
@@ -143,7 +151,7 @@ class Problem:
 
     def fixed(self) -> Fixed:
         """What the compiled loop needs beside modes."""
-        role, inside = self.parts.role, np.isin(self.sources, self.inner)
+        role, inside = self.parts.role, self._inner[self.sources]
         # The voltages that devices block and drop dissipate.
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
@@ -155,7 +163,9 @@ class Problem:
 
     def resistances(self) -> tuple[float, float]:
         """Smallest and largest resistance, Ω, without switches and devices; inf and 0 where there is none."""
-        ohms = self.parts.value[np.setdiff1d(self.resistors, np.append(self.switched, self.inner))]
+        other = self._inner
+        other[self.switched] = True
+        ohms = self.parts.value[self.resistors[~other[self.resistors]]]
         return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
 
     def storage(self) -> np.ndarray:

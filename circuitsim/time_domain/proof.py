@@ -89,8 +89,11 @@ def certify(
     at_node = np.zeros(parts.n_nodes)
     np.maximum.at(at_node, parts.first, carried)
     np.maximum.at(at_node, parts.second, carried)
-    ends, signs = np.concatenate([parts.first, parts.second]), np.repeat([1.0, -1.0], m)
-    incidence = sparse.csr_array((signs, (ends, np.tile(np.arange(m), 2))), shape=(parts.n_nodes, m))
+    ends = np.concatenate([parts.first, parts.second])
+    by_node = np.argsort(ends, kind="stable")
+    begins = np.append(0, np.bincount(ends, minlength=parts.n_nodes).cumsum())
+    signs, elements = np.where(by_node < m, 1.0, -1.0), by_node % m
+    incidence = sparse.csr_array((signs, elements, begins), shape=(parts.n_nodes, m))
     net = _peak(incidence @ through)
     tree = normal_tree(parts, np.zeros(m, dtype=np.int64))
     around = _peak(across[tree.links] - tree.cut.T @ across[tree.twigs])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -48,6 +49,32 @@ class Event(NamedTuple):
     error: float
     changed: tuple[str, ...]
     energy_lost: float
+
+
+class Changes(NamedTuple):
+    """The events of a run, (e,) arrays: times and their errors, s, energies lost, J, numbers of the modes before and
+    after."""
+
+    time: np.ndarray
+    error: np.ndarray
+    lost: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+    def named(self, sets: np.ndarray, names: Sequence[str]) -> tuple[Event, ...]:
+        """The events, from the conducting diodes and closed switches of all modes (modes, d) and their names."""
+        on, off = ["+" + name for name in names], ["-" + name for name in names]
+        changed = sets[self.before] != sets[self.after]
+        event, which = np.nonzero(changed)
+        now = sets[self.after[event], which].tolist()
+        labels = [on[k] if closed else off[k] for k, closed in zip(which.tolist(), now)]
+        ends = changed.sum(axis=1).cumsum().tolist()
+        return tuple(
+            Event(time, error, tuple(labels[begin:end]), lost)
+            for time, error, lost, begin, end in zip(
+                self.time.tolist(), self.error.tolist(), self.lost.tolist(), [0, *ends], ends
+            )
+        )
 
 
 class Segments(NamedTuple):
@@ -122,7 +149,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     where = np.searchsorted(segments.start, times, side="right") - 1
     modes = segments.modes
     elements = modes.voltage.shape[1]
-    voltage, current = np.empty((2, times.size, elements))
+    voltage, current = np.empty((2, elements, times.size))  # columns side by side: what reads them goes along time
     library = segments.library
     if library.decaying:
         work = times.size * modes.system.shape[1] * (ORDER + elements)
@@ -131,13 +158,13 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
             (segments.mode, segments.start, segments.state, segments.parts, segments.halvings), where, times, voltage,
             current,
         )  # fmt: skip
-        return voltage, current, where
+        return voltage.T, current.T, where
     work = times.size * modes.system.shape[1] * (TERMS * modes.system.shape[1] + elements)
     time_kernel("evaluate", work)(
         modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
         times, voltage, current,
     )  # fmt: skip
-    return voltage, current, where
+    return voltage.T, current.T, where
 
 
 class Turn(NamedTuple):
@@ -193,7 +220,6 @@ class TransientResult:
     circuit : Circuit
     times : (n,) float array
         Output times, s.
-    events : tuple of Event
     energies : Energies
     certificate : TransientCertificate
     stop : float
@@ -207,14 +233,19 @@ class TransientResult:
     """Share of a signal's size up to which two values of interpolants are one."""
 
     def __init__(
-        self, terminals: Terminals, times: np.ndarray, segments: Segments, events: tuple[Event, ...],
+        self, terminals: Terminals, times: np.ndarray, segments: Segments, changes: Changes,
         energies: Energies, stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray],
         changing: Sequence[str], origin: Origin,
     ) -> None:  # fmt: skip
-        self.circuit, self.times, self.events, self.energies = terminals.circuit, times, events, energies
+        self.circuit, self.times, self.energies = terminals.circuit, times, energies
         self._terminals, self.origin = terminals, origin
         self.stop, self.certificate = stop, certificate
-        self._segments, self._waves, self._changing = segments, waves, tuple(changing)
+        self._segments, self._changes, self._waves, self._changing = segments, changes, waves, tuple(changing)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """The events of the run, ascending in time."""
+        return self._changes.named(self._segments.modes.conducting, self._changing)
 
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: no interpolation.

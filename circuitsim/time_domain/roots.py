@@ -88,12 +88,10 @@ def between(c, n):
     return 0.5 * (low + high)
 
 
-def first_zero(coefficients, limit):
+def first_zero(coefficients, limit, stack, begin, level):
     """The first share of the window at which an interpolant that begins positive becomes negative; inf: none below
-    ``limit``."""
-    stack, begin, level = np.empty((DEPTH + 2, POINTS)), np.empty(DEPTH + 2), np.empty(DEPTH + 2, np.int64)
-    slope = np.empty(POINTS)
-    whole = np.empty(POINTS)
+    ``limit``. ``stack`` (DEPTH + 4, POINTS), ``begin`` and ``level`` (DEPTH + 2,) are memory."""
+    slope, whole = stack[DEPTH + 2], stack[DEPTH + 3]
     put(coefficients, stack[0])
     begin[0], level[0] = 0.0, 0
     top = 0
@@ -157,6 +155,7 @@ def first_root(series, orders, size):
         inf, −1 where all stay positive.
     """
     best, which = np.inf, -1
+    stack, begin, level = np.empty((DEPTH + 4, POINTS)), np.empty(DEPTH + 2), np.empty(DEPTH + 2, np.int64)
     c = np.empty(POINTS)
     for d in range(orders.size):
         if orders[d] < 0:
@@ -171,7 +170,7 @@ def first_root(series, orders, size):
             c[0] += 0.0 if orders[d] == 0 else VALUE * size[d]
         else:
             without_zeros(series[d], orders[d], c)
-        found = first_zero(c, best)
+        found = first_zero(c, best, stack, begin, level)
         if 0.0 < found < best:
             best, which = found, d
     return best, which

@@ -230,7 +230,7 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     waves = problem.terminals.of_parts(voltage, current)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(
-        problem.terminals, times, segments, run.events(), energies, run.stop, found, waves,
+        problem.terminals, times, segments, run.changes(), energies, run.stop, found, waves,
         [problem.circuit.names[k] for k in (*problem.diodes, *problem.switched)],
         run.origin(),
     )  # fmt: skip

@@ -41,10 +41,11 @@ def schedule(waveforms: Sequence[Waveform], after: float, until: float, most: in
     widest = max([1, *(waveform.row.size for waveform in waveforms)])
     parts = []
     for k, (waveform, times) in enumerate(zip(waveforms, found)):
+        if not times.size:
+            continue
         times = times[times <= until]
         states, sizes = np.zeros((2, times.size, widest))
-        if times.size:
-            states[:, : waveform.row.size], sizes[:, : waveform.row.size] = waveform.states(times)
+        states[:, : waveform.row.size], sizes[:, : waveform.row.size] = waveform.states(times)
         parts.append((times, np.full(times.size, begin[k]), np.full(times.size, waveform.row.size), states, sizes))
     empty = (np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64), *np.zeros((2, 0, widest)))
     columns = [np.concatenate(column) for column in zip(empty, *parts)]

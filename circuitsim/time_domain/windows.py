@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.decays import LEFT, RESOLVED, decay_state, first_value
+from circuitsim.time_domain.decays import LEFT, OF_NODES, RESOLVED, decay_state, first_value
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 
@@ -12,7 +12,6 @@ TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LA
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
 energy lost in jumps, J; smallest and largest resistance, Ω; time of the latest event and how far to look for the next
 one, s."""
-OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 LENGTHS = 192
 """Window lengths, each half of the one before."""
 QUADRATIC = 1e-8

@@ -12,13 +12,14 @@ from scipy.special import ive
 
 from circuitsim import Circuit
 from circuitsim.time_domain import Sine, transient
-from circuitsim.time_domain.decay_series import ORDER, decay
-from circuitsim.time_domain.decays import halvings
+from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, to_nodes, values_at
+from circuitsim.time_domain.decays import halvings, source_window
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS
+from circuitsim.time_domain.windows import LENGTHS
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -136,7 +137,7 @@ def series_of(rate: np.ndarray, drive: np.ndarray, source: np.ndarray, start: np
     parts = SimpleNamespace(rate=rate[None], drive=drive[None, :, None])
     series = np.zeros((1 + rate.size, ORDER))
     series[0, :POINTS] = TO_COEFFICIENTS @ source
-    decay(parts, 0, 0, rate.size, 1.0, np.zeros(1), start, series)
+    decay(parts, 0, 0, rate.size, 1.0, np.zeros(1), start, series, np.full((WORK, SIDE), np.nan))
     return series[1:]
 
 
@@ -185,3 +186,49 @@ def test_halvings_of_what_has_no_part() -> None:
     """Sources alone; states of size zero."""
     assert halvings(0.0, 10.0) == 1
     assert halvings(1e300, np.inf) < 1_100
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, POINTS, ORDER])
+def test_values_of_series(length: int) -> None:
+    """At the nodes and at any share of the window, also where the last coefficients are rounding."""
+    rng = np.random.default_rng(length)
+    series = np.zeros((3, ORDER))
+    series[:, :length] = rng.standard_normal((3, length))
+    series[0, length:] = 1e-20
+    piece = SimpleNamespace(series=series, nodes=np.full((3, POINTS), np.nan), **{
+        name: np.full(3, np.nan) for name in ("many", "tail", "rest", "last")
+    })  # fmt: skip
+    for j in range(3):
+        summed(piece, j)
+        assert length - 1 <= piece.many[j] <= max(length, 1)
+        assert abs(piece.rest[j] - np.abs(series[j, 1:]).sum()) < 1e-14 * length
+        assert abs(piece.last[j] - series[j].sum()) < 1e-14 * length
+    to_nodes(3, piece)
+    exact = np.array([np.polynomial.chebyshev.chebval(NODES, row[:POINTS]) for row in series])
+    assert np.abs(piece.nodes - exact).max() < 1e-14 * length
+    found = np.empty(3)
+    for share in (0.0, 0.3, 1.0):
+        values_at(piece, 3, share, found)
+        exact = np.array([np.polynomial.chebyshev.chebval(2.0 * share - 1.0, row) for row in series])
+        assert np.abs(found - exact).max() < 1e-14 * length
+
+
+def test_windows_of_the_sources() -> None:
+    """A constant, a decaying sine and an exponential: series of their changes, made once, as far as there is room."""
+    system = np.zeros((4, 4))
+    system[1:3, 1:3], system[3, 3] = [[-30.0, 300.0], [-300.0, -30.0]], -1e3
+    fixed = SimpleNamespace(system=system, radius=1e3)
+    known, inside = np.full(LENGTHS, -1), np.full((2, 4, 4, POINTS), np.nan)
+    assert [source_window(known, inside, fixed, k, length) for k, length in ((5, 4e-3), (7, 1e-3))] == [0, 1]
+    for window, length in ((0, 4e-3), (1, 1e-3)):
+        times = 0.5 * length * (1.0 + NODES)
+        size, turn = np.exp(-30.0 * times), 300.0 * times
+        changes = np.zeros((4, 4, POINTS))
+        changes[1, 1] = changes[2, 2] = size * np.cos(turn) - 1.0
+        changes[1, 2], changes[2, 1], changes[3, 3] = size * np.sin(turn), -size * np.sin(turn), np.expm1(-1e3 * times)
+        found = np.polynomial.chebyshev.chebval(NODES, inside[window].transpose(2, 0, 1))
+        assert np.abs(found - changes).max() < 5e-15
+    assert source_window(known, inside, fixed, 6, 2e-3) == -1
+    inside[0] = 0.0
+    assert source_window(known, inside, fixed, 5, 4e-3) == 0
+    assert not inside[0].any()
