@@ -53,6 +53,7 @@ class KernelFamily:
         self._patience, self._longest = patience, longest
         self.names, self._homes, self._register, self._sources = names, homes, register, sources
         self._work: Counter[str] = Counter()
+        self._missed: dict[str, int] = {}  # work when no cache had a kernel
         self._ready: dict[str, Callable[..., Any]] = {}
         self._compiled: dict[str, Callable[..., Any]] = {}
         self._plain: dict[str, Callable[..., Any]] = {}
@@ -97,10 +98,16 @@ class KernelFamily:
         return self._plain[name]
 
     def _at_hand(self, name: str) -> bool:
-        """Whether compiled code of a kernel is in this process or in a cache."""
+        """Whether compiled code of a kernel is in this process or in a cache, where others may put it: looked for again
+        when the work so far has doubled."""
         from circuitsim._jit import cached
 
-        return cached(self.compiled(name))
+        if self._work[name] < 2 * self._missed.get(name, 0):
+            return False
+        found = cached(self.compiled(name))
+        if not found:
+            self._missed[name] = self._work[name]
+        return found
 
     def _find(self, name: str) -> Callable[..., Any]:
         home = next(module for module in self._homes if name in vars(module))

@@ -337,6 +337,15 @@ def test_long_interpretation_is_noted_once(monkeypatch: pytest.MonkeyPatch, capl
     assert "circuitsim warm-up" in record.getMessage()
 
 
+def test_a_cache_without_a_kernel_is_read_again_when_the_work_has_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    own = KernelFamily(("double",), (SimpleNamespace(double=lambda x: 2 * x),), lambda: None, tuple, 10, 1_000)
+    monkeypatch.setattr(_jit, "cached", lambda kernel: asked.append(own._work["double"]))
+    for _ in range(100):
+        assert own("double", 9)(2) == 4
+    assert asked == [18, 36, 72, 144, 288, 576]
+
+
 def _stretches(a: np.ndarray, m: np.ndarray, first: int, stop: int) -> tuple[np.ndarray, float]:
     """Slices and rows that outlive what they are of, ranges of all kinds, arrays taken in turns."""
     b, c = np.zeros(a.size), np.ones(a.size)

@@ -226,7 +226,7 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     voltage, current = voltage[:, :m], current[:, :m]
     found = certify(problem.own, problem.diodes, voltage, current, ohms, energies.imbalance, tolerance)
     if not found.certified:
-        raise ConvergenceError(f"{found.violations}; accept less with a larger tolerance")
+        raise ConvergenceError(f"{found.violations}; take the method implicit, or accept less with a larger tolerance")
     waves = problem.terminals.of_parts(voltage, current)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(
