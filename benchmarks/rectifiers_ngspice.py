@@ -1,14 +1,14 @@
 """Rectifiers in time beside ngspice: the exact method, and ngspice's fastest setting for each error.
 
-    python benchmarks/rectifiers_ngspice.py [--runs 3] [--out benchmarks/results/rectifiers_ngspice.md]
+    python benchmarks/rectifiers_ngspice.py [--runs 5] [--out benchmarks/results/rectifiers_ngspice.md]
 
 Equal verified errors: the circuits have ideal diodes, and a run's error is its largest difference from the exact
 waveform of the output, of the largest voltage there; that of the exact method is below its certificate. ngspice is run
 with four models of the diode (XSPICE's piecewise-linear one of three small resistances, Shockley's of a small emission
 coefficient), both of its methods and four tolerances with steps to suit. For each error the table has the
 fastest of all runs that are within it. Where no run reaches an error, there is no ratio; the least error of all runs is
-the last row. Processor time: circuitsim in one process, kernels loaded, before ngspice's waveforms are read, the least
-of `BLOCKS` medians (the speed of shared machines varies); ngspice a process, less that of a deck of two elements.
+the last row. Processor time: circuitsim in a process of its own, kernels loaded; ngspice a process a run, less that of
+a deck of two elements. The speed of shared machines varies, so both take turns: times and ratios are medians of turns.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ import os
 import resource
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,21 +103,41 @@ def exact(case: Case) -> TransientResult:
     waves = {name: Sine(0.0, volts, FREQUENCY, phase=phase) for name, (volts, phase) in case.sources.items()}
     return transient(case.circuit, case.stop, waves, {}, method="exact")
 
-BLOCKS = 5
-"""Medians of the exact method's times."""
+CALLS = 9
+"""Runs of the exact method in a turn."""
 LEAST = 3e-3
 """Shortest time of ngspice that is resolved beside the start of its process, s."""
 
 
-def seconds(function: Callable[[], object], runs: int) -> float:
-    """Median processor time of calls after a first one."""
-    function()
-    found = []
-    for _ in range(runs):
-        began = time.process_time()
-        function()
-        found.append(time.process_time() - began)
-    return statistics.median(found)
+def serve() -> None:
+    """Answer each number of a case with the median processor time, s, of `CALLS` runs after a first one."""
+    time_kernel.load()
+    cases = [case() for case in CASES]
+    for line in sys.stdin:
+        case, found = cases[int(line)], []
+        for _ in range(1 + CALLS):
+            began = time.process_time()
+            exact(case)
+            found.append(time.process_time() - began)
+        print(statistics.median(found[1:]), flush=True)
+
+
+class Ours:
+    """The exact method in a process of its own (`serve`)."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, __file__, "--serve"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds(self, case: int) -> float:
+        """Processor time of a case of `CASES`, s."""
+        assert self._process.stdin and self._process.stdout
+        print(case, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.communicate()
 
 
 class Setting(NamedTuple):
@@ -167,14 +186,13 @@ def ngspice(text: str, folder: Path, runs: int) -> float:
     return statistics.median(found)
 
 
-def outcomes(case: Case, result: TransientResult, runs: int, folder: Path) -> list[tuple[float, float, Setting]]:
-    """Error, time, s, and setting of all runs of ngspice that reach the end."""
-    empty, found = ngspice("start\nV1 a 0 1\nR1 a 0 1\n.op\n.end\n", folder, runs), []
+def outcomes(case: Case, result: TransientResult, folder: Path) -> list[tuple[float, float, Setting]]:
+    """Error, time, s, with the start of the process, and setting of all runs of ngspice that reach the end."""
+    found = []
     for diode, method, (tolerance, steps) in itertools.product(DIODES, ("trap", "gear"), SETTINGS):
         of, out = Setting(diode, method, tolerance, steps), folder / "waves.txt"
         out.unlink(missing_ok=True)
-        text = deck(case, of, out)
-        spent = ngspice(text, folder, 1)
+        spent = ngspice(deck(case, of, out), folder, 1)
         if math.isinf(spent) or not out.exists():
             continue
         times, volts = np.loadtxt(out)[:, :2].T
@@ -182,49 +200,63 @@ def outcomes(case: Case, result: TransientResult, runs: int, folder: Path) -> li
             inside = times <= case.stop
             ideal = result.voltage(*case.out, times=times[inside])
             off = float(np.abs(volts[inside] - ideal).max() / np.abs(ideal).max())
-            found.append((off, (ngspice(text, folder, runs) if spent < 1.0 else spent) - empty, of))
+            found.append((off, spent, of))
     return found
 
 
-def rows(case: Case, ours: float, runs: int, folder: Path) -> list[str]:
-    """Rows of the table of one case, for which the exact method takes ``ours`` s."""
+def rows(k: int, ours: Ours, runs: int, folder: Path) -> list[str]:
+    """Rows of the table of one case."""
+    case = CASES[k]()
     result = exact(case)
-    found = outcomes(case, result, runs, folder)
-    lines = [f"**{case.name}**: {len(result.events)} events, exact {1e3 * ours:.2f} ms, energy balance "
-             f"{result.energies.imbalance:.1e}; {len(found)} of {len(DIODES) * 2 * len(SETTINGS)} runs of ngspice end",
-             "", "| error | ngspice | its error | its setting | ratio |", "|---|---|---|---|---|"]  # fmt: skip
+    found, empty = outcomes(case, result, folder), ngspice("start\nV1 a 0 1\nR1 a 0 1\n.op\n.end\n", folder, runs)
+    lines = [f"**{case.name}**: {len(result.events)} events, energy balance {result.energies.imbalance:.1e}; "
+             f"{len(found)} of {len(DIODES) * 2 * len(SETTINGS)} runs of ngspice end",
+             "", "| error | ngspice | its error | its setting | exact | ratio |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
     for most in (*ERRORS, min(off for off, *_ in found)):
         within = [one for one in found if one[0] <= most]
         if not within:
-            lines.append(f"| {most:.0e} | not reached | | | |")
+            lines.append(f"| {most:.0e} | not reached | | | | |")
             continue
-        off, theirs, of = min(within, key=lambda one: one[1])
+        off, _, of = min(within, key=lambda one: one[1])
+        text = deck(case, of, folder / "waves.txt")
+        turns = [(ngspice(text, folder, 1) - empty, ours.seconds(k)) for _ in range(runs)]
+        theirs, own = (statistics.median(column) for column in zip(*turns))
         named = f"{of.diode}, {of.method}, reltol {of.tolerance:g}, {of.steps:,} steps"
         label = f"{most:.0e}" if most in ERRORS else "the least of all"
         # Times are those beyond the start of the process, whose own differ by a millisecond or two.
-        spent, ratio = (f"{1e3 * theirs:.1f} ms", times(theirs / ours)) if theirs > LEAST else ("< 3 ms", "–")
-        lines.append(f"| {label} | {spent} | {off:.1e} | {named} | {ratio} |")
+        spent, ratio = "< 3 ms", "–"
+        if theirs > LEAST:
+            spent, ratio = f"{1e3 * theirs:.1f} ms", times(statistics.median(one / other for one, other in turns))
+        lines.append(f"| {label} | {spent} | {off:.1e} | {named} | {1e3 * own:.2f} ms | {ratio} |")
     return [*lines, ""]
+
+
+CASES = (bridge, six_pulse, cascade)
 
 
 def main() -> None:
     """Print the table and write it where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5, help="turns; default: 5")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    if args.serve:
+        serve()
+        return
     lines = [
         "# Rectifiers in time beside ngspice", "",
         f"`python benchmarks/rectifiers_ngspice.py --runs {args.runs}`: ten periods from states of zero; processor "
-        "time. For each error, relative to the largest output voltage, the fastest run of ngspice that is within it.",
+        "time, medians of turns. For each error, relative to the largest output voltage, the fastest run of ngspice "
+        "that is within it.",
         "",
     ]  # fmt: skip
-    time_kernel.load()
-    cases = (bridge(), six_pulse(), cascade())
-    times_of = [min(seconds(partial(exact, case), 3 * args.runs) for _ in range(BLOCKS)) for case in cases]
+    ours = Ours()
     with tempfile.TemporaryDirectory() as folder:
-        for case, ours in zip(cases, times_of):
-            lines += rows(case, ours, args.runs, Path(folder))
+        for k in range(len(CASES)):
+            lines += rows(k, ours, args.runs, Path(folder))
+    ours.end()
     lines += ["", f"Load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors."]
     print("\n".join(lines))
     if args.out:
