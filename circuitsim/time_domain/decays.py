@@ -265,29 +265,30 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
     good = states_resolved(decays, m, s, z, z_size, piece)
     for d in range(slack_size.size):
         row, whole = decays.slack[m, d], decays.slack_whole[m, d]
-        fixed, size, wrong, tail, rest = 0.0, 0.0, 0.0, 0.0, 0.0
+        fixed, size, wrong = first_value(whole, row, modes.slack[m, d], many, s, z, y), 0.0, 0.0
+        least, tail, rest = RESOLVED * abs(fixed), 0.0, 0.0
+        for j in range(s + many):
+            fixed += row[j] * piece.series[j, 0]
+            tail += abs(row[j]) * piece.tail[j]
+            rest += abs(row[j]) * piece.rest[j]
+        piece.clear[d] = fixed > rest
+        if piece.clear[d] and tail <= least:
+            continue  # the sizes below are no less than the value
         if whole:
             for j in range(s):
-                fixed += row[j] * z[j]
                 size += abs(row[j]) * piece.peak[j]
                 wrong += abs(row[j]) * z_size[j]
             for c in range(many):
                 weight = abs(row[s + c])
-                fixed += row[s + c] * y[c]
                 size += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
                 wrong += weight * error[c] / STATE
         else:
             for i in range(s + modes.size[m]):
-                fixed += modes.slack[m, d, i] * z[i]
                 size += abs(modes.slack[m, d, i]) * piece.peak[i]
                 if i < s:
                     wrong += abs(modes.slack[m, d, i]) * z_size[i]
                 else:
                     wrong += abs(modes.slack[m, d, i]) * parts.x_error[modes.place[m, i - s]] / STATE
-        for j in range(s + many):
-            fixed += row[j] * piece.series[j, 0]
-            tail += abs(row[j]) * piece.tail[j]
-            rest += abs(row[j]) * piece.rest[j]
         allowed = max(RESOLVED * size, UNSEEN * wrong)
         if tail > allowed:
             good = False
@@ -295,7 +296,6 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
         if not good:
             continue
         slack_size[d] = wrong
-        piece.clear[d] = fixed > rest
         if not piece.clear[d]:
             for k in range(POINTS):
                 slack[d, k] = 0.0
