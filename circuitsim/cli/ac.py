@@ -95,10 +95,12 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
     from circuitsim.analysis.switched import circuit_at_operating_point
     from circuitsim.formats.table import table_text
     from circuitsim.small_signal import poles
+    from circuitsim.small_signal.deck import refuse_couplings
     from circuitsim.small_signal.table import poles_table
 
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
+    refuse_couplings(deck)
     found = poles(circuit_at_operating_point(deck, changed=None))
     _warn(found.kinks)
     deliver(table_text(poles_table(found), args.format, {"stable": found.stable}), args.output)

@@ -62,7 +62,7 @@ def acts_over_time(note: Problem) -> bool:
     """Whether it says that a card has no effect which has one over time."""
     from circuitsim.netlist.refused import OVER_TIME
 
-    return note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
+    return note.kind == "coupled" or (note.kind == "no-effect" and any(name in OVER_TIME for name in note.names))
 
 
 def show(

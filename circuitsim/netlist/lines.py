@@ -120,7 +120,7 @@ def coupling(reader: DeckReader, card: Card) -> None:
     reader.scope.couplings.append(Coupling(card, words[:-1], constant(factor)))
     reader.couplings.append((reader.scope, card, words[:-1]))
     message = "a coupling of inductors has no effect at the operating point (%s)"
-    reader.reporter.gather("no-effect", message, card, name.offset, name.text)
+    reader.reporter.gather("coupled", message, card, name.offset, name.text)
 
 
 def check_couplings(reader: DeckReader) -> None:

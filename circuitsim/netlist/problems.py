@@ -11,7 +11,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.units import short
 
-NOTE_KINDS = frozenset(("no-effect", "skipped", "assumed", "altered", "diode-law", "amplitude", "nominal"))
+NOTE_KINDS = frozenset(("no-effect", "skipped", "assumed", "altered", "diode-law", "amplitude", "nominal", "coupled"))
 """Kinds of `Problem` for accepted statements without effect, and for values that a deck leaves out."""
 
 

@@ -164,3 +164,19 @@ def test_the_bundled_rectifier(capsys: pytest.CaptureFixture[str]) -> None:
     values = [float(row["v(out)"]) for row in csv.DictReader(io.StringIO(out))]
     assert max(values) == pytest.approx(10.0, rel=1e-12)
     assert values[200] / values[100] == pytest.approx(math.exp(-0.1), rel=1e-12)
+
+
+@pytest.mark.parametrize("command", ["tran", "ac", "ac --poles", "solve"])
+def test_couplings_of_inductors(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
+    """Without effect at the operating point alone; refused over frequency."""
+    deck = tmp_path / "coupled.cir"
+    deck.write_text(
+        "coupled\nV1 a 0 SIN(0 1 1k) ac 1\nR1 a b 1\nL1 b 0 1m\nL2 c 0 1m\nK1 L1 L2 0.9\nR2 c 0 10\n"
+        ".tran 0.1m 1m\n.ac dec 3 10 1k\n.end\n"
+    )
+    name, *options = command.split()
+    code = main([name, str(deck), *options])
+    said = capsys.readouterr().err
+    assert code == (2 if name == "ac" else 0)
+    assert ("L1 and L2 are coupled" in said) == (name == "ac")
+    assert ("K1" in said) == (name != "tran")
