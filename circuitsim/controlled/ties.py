@@ -93,7 +93,7 @@ class Ties:
         held = np.full(eq.pinned.size, GROUND)
         label = component_labels(self.n, *(np.concatenate(pair) for pair in zip(ends, (eq.pinned, held))))
         one, other = (label[end] for end in self._between)
-        told = {int(label[GROUND]), *one[one != other].tolist(), *other[one != other].tolist()}
+        fixed = {int(label[GROUND]), *one[one != other].tolist(), *other[one != other].tolist()}
         found = list[tuple[int, int, float, bool]]()
         for k in eq.diode[~conducting].tolist():
             a, b = int(self.first[k]), int(self.second[k])
@@ -101,7 +101,7 @@ class Ties:
             if parts[0] == parts[1]:
                 continue
             for part, sign in zip(parts, (1.0, -1.0)):
-                if part not in told:
+                if part not in fixed:
                     found += [(part - 1, end - 1, own, False) for end, own in ((a, sign), (b, -sign)) if end != GROUND]
         return found
 

@@ -190,14 +190,14 @@ def bounded(plan, space, v, left, total, least, ohms):
 def least_scale(kind, first, second, value, current, largest):
     """The least `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node; whether some
     resistor carries nothing where nothing flows at either end."""
-    least, dead = np.inf, False
+    least, idle = np.inf, False
     for e in range(current.size):
         local = max(largest[first[e]], largest[second[e]])
         if current[e] != 0.0:
             least = min(least, current_scale(abs(current[e]), local))
         elif local == 0.0 and kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
-            dead = True
-    return least, dead
+            idle = True
+    return least, idle
 
 
 def error_bound(plan, space, kind, first, second, value, closed, v, current, pairs):
@@ -322,8 +322,8 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
     worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     proven = total < ACCURATE * least and bounded(plan, space, v, worst[0], total, least, ohms)[0]
     if total < np.inf and not proven:
-        least, dead = least_scale(kind, first, second, value, current, space.at_node[1])
-        if not dead and relative[0] < STRAY:
+        least, idle = least_scale(kind, first, second, value, current, space.at_node[1])
+        if not idle and relative[0] < STRAY:
             space.stubs.found[0] = 0  # none is asked for
         else:
             take_stubs(plan, space, kind, first, second, value, closed)
