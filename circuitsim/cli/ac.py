@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
-Small signals about the operating point: capacitors and inductors act, ideal diodes stay as they conduct there,
-smooth devices are their tangents, controlled sources keep their gains. Each frequency is one linear circuit, certified
-equation by equation.
+Small signals about the operating point: capacitors, inductors and their couplings act, ideal diodes stay as they
+conduct there, smooth devices are their tangents, controlled sources keep their gains. Each frequency is one linear
+circuit, certified equation by equation.
 
 frequencies: --from, --to and --points (a decade; --linear: in all), else the deck's .ac card, else 20 a decade from
 1 Hz to 1 MHz. amplitudes: --source, else AC magnitude phase on the sources' cards.
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude"))
+    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude", "coupled"))
     if args.poles:
         return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes
@@ -95,13 +95,11 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
     from circuitsim.analysis.switched import circuit_at_operating_point
     from circuitsim.formats.table import table_text
     from circuitsim.small_signal import poles
-    from circuitsim.small_signal.deck import refuse_couplings
     from circuitsim.small_signal.table import poles_table
 
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
-    refuse_couplings(deck)
-    found = poles(circuit_at_operating_point(deck, changed=None))
+    found = poles(circuit_at_operating_point(deck, changed=None), deck.following.couplings)
     _warn(found.kinks)
     deliver(table_text(poles_table(found), args.format, {"stable": found.stable}), args.output)
     return 0

@@ -1,4 +1,4 @@
-"""Bode plots: magnitude in decibels and phase over the logarithm of the frequency."""
+"""Bode plots: magnitude in decibels and phase over the frequency, logarithmic from one decade on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plot_bode(name: str, table: Table) -> Figure:
     for k in range(1, len(table.header), 3):
         magnitude.plot(frequency, table.columns[k + 1], linewidth=1.3, label=plain(table.header[k]))
         phase.plot(frequency, table.columns[k + 2], linewidth=1.3)
-    if frequency[0] > 0.0:
+    if frequency[-1] >= 10.0 * frequency[0] > 0.0:
         phase.set_xscale("log")
     magnitude.set_ylabel("magnitude, dB", color=INK)
     phase.set_ylabel("phase, °", color=INK)

@@ -39,22 +39,6 @@ def frequencies(card: SmallSignal) -> np.ndarray:
     return np.asarray(first * base ** (np.arange(count) / card.points))
 
 
-def refuse_couplings(deck: Deck) -> None:
-    """Refuse coupled inductors, which small signals do not know yet.
-
-    Raises
-    ------
-    UsageError
-        Two inductors are coupled.
-    """
-    for (one, other), factor in deck.following.couplings.items():
-        if factor:
-            raise UsageError(
-                f"{one} and {other} are coupled: small-signal analysis takes no couplings of inductors; write the "
-                "transformer as inductors and controlled sources (E, F), or run it over time (circuitsim tran)"
-            )
-
-
 def run_deck(
     deck: Deck,
     hertz: np.ndarray | None = None,
@@ -82,7 +66,6 @@ def run_deck(
     cards = [card for card in deck.analyses if isinstance(card, SmallSignal)]
     if len(cards) > 1 and hertz is None:
         raise UsageError("the deck has more than one .ac card; leave one, or give the frequencies")
-    refuse_couplings(deck)
     circuit = circuit_at_operating_point(deck, changed=None)
     if sources is None:
         sources = {circuit.names[k]: value for k, value in deck.following.phasors.items()}
@@ -90,4 +73,4 @@ def run_deck(
             raise UsageError("no source of the deck has an amplitude: write V1 in 0 DC 0 AC 1, or give --source V1")
     if hertz is None:
         hertz = frequencies(cards[0] if cards else DEFAULT)
-    return ac(circuit, hertz, sources, tolerance, progress)
+    return ac(circuit, hertz, sources, tolerance, progress, deck.following.couplings)

@@ -6,11 +6,13 @@ inductors, controlled elements and small resistors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit import GROUND, CircuitArrays
+from circuitsim.circuit.couplings import windings_of
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR
 from circuitsim.controlled.equations import Equations, equations, references, right_side
 from circuitsim.controlled.law_arrays import law_arrays
@@ -30,11 +32,14 @@ class SmallSignalEquations(NamedTuple):
     constant, storage : csc_matrix (size, size)
         A₀ and A₁.
     memory : (size, k) csc_matrix
-        Incidence P of the elements that store energy: A₁ = P diag(storages) Pᵀ.
+        Incidence P of the elements that store energy: A₁ = P diag(storages) Pᵀ. Of coupled inductors with the
+        inductances M = Uᵀ D U the columns are the rows of U, on the equations of their currents.
     storages : (k,) float array
-        C of capacitors, −L of inductors, F and H.
+        C of capacitors, −L of inductors, −D of coupled ones, F and H.
     elements : (k,) int array
         Their places.
+    ideal : bool
+        Whether some coupled inductors store no energy of their own.
     """
 
     linear: Linearized
@@ -44,6 +49,7 @@ class SmallSignalEquations(NamedTuple):
     memory: csc_matrix
     storages: np.ndarray
     elements: np.ndarray
+    ideal: bool
 
     def right_side(self, amplitudes: np.ndarray) -> np.ndarray:
         """b for complex amplitudes (m,) of the sources, V or A; zero for all other elements."""
@@ -70,28 +76,40 @@ class SmallSignalEquations(NamedTuple):
         return found
 
 
-def small_signal_equations(linear: Linearized) -> SmallSignalEquations:
-    """The matrices of a linearized circuit."""
+def small_signal_equations(linear: Linearized, couplings: Mapping[tuple[str, str], float]) -> SmallSignalEquations:
+    """The matrices of a linearized circuit with couplings of inductors.
+
+    Raises
+    ------
+    UsageError
+        Couplings of other elements, out of range, or that store negative energy.
+    """
     from scipy.sparse import csc_matrix, diags
 
-    arrays = linear.arrays
+    arrays, windings = linear.arrays, windings_of(linear.expansion.circuit, couplings)
     tied = arrays.kind.copy()
     tied[tied == CAPACITOR] = RESISTOR  # a capacitor ties its nodes together at every frequency
     eq = equations(_direct_current(arrays), linear.laws, references(arrays._replace(kind=tied), linear.laws))
-    size = eq.size
     elements = np.flatnonzero((arrays.kind == CAPACITOR) | (arrays.kind == INDUCTOR))
     coil = arrays.kind[elements] == INDUCTOR
     storages = np.where(coil, -arrays.value[elements], arrays.value[elements])
-    plates = elements[~coil]
-    rows = np.concatenate([arrays.first[plates] - 1, arrays.second[plates] - 1, eq.own[elements[coil]]])
-    where = np.flatnonzero(~coil)
-    columns = np.concatenate([where, where, np.flatnonzero(coil)])
-    signs = np.repeat([1.0, -1.0, 1.0], [where.size, where.size, int(coil.sum())])
-    inside = (rows > GROUND - 1) & ~np.isin(rows, eq.pinned - 1)
-    memory = csc_matrix((signs[inside], (rows[inside], columns[inside])), shape=(size, elements.size))
-    constant = csc_matrix((eq.value, (eq.row, eq.column)), shape=(size, size))
+    plates, where, coils = elements[~coil], np.flatnonzero(~coil), np.flatnonzero(coil)
+    rows = [arrays.first[plates] - 1, arrays.second[plates] - 1, eq.own[elements[coil]]]
+    columns, entries = [where, where, coils], [np.ones(where.size), -np.ones(where.size), np.ones(coils.size)]
+    if windings is not None:
+        place = np.searchsorted(elements, windings.coils)
+        storages[place] = -windings.inductance
+        core, other = np.nonzero(np.triu(windings.turns, 1))
+        rows.append(eq.own[windings.coils[other]])
+        columns.append(place[core])
+        entries.append(windings.turns[core, other])
+    row, column, entry = (np.concatenate(parts) for parts in (rows, columns, entries))
+    inside = (row > GROUND - 1) & ~np.isin(row, eq.pinned - 1)
+    memory = csc_matrix((entry[inside], (row[inside], column[inside])), shape=(eq.size, elements.size))
+    constant = csc_matrix((eq.value, (eq.row, eq.column)), shape=(eq.size, eq.size))
     storage = (memory @ diags(storages) @ memory.T).tocsc()
-    return SmallSignalEquations(linear, eq, constant, storage, memory, storages, elements)
+    ideal = windings is not None and windings.independent < windings.coils.size
+    return SmallSignalEquations(linear, eq, constant, storage, memory, storages, elements, ideal)
 
 
 def _direct_current(arrays: CircuitArrays) -> CircuitArrays:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
@@ -78,6 +79,7 @@ def ac(
     sources: Mapping[str, complex],
     tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] | None = None,
+    couplings: Mapping[tuple[str, str], float] = UNCOUPLED,
 ) -> AcResult:
     """Small-signal responses about the operating point.
 
@@ -93,11 +95,14 @@ def ac(
         What the residual of each equation is held to, relative to the sum of its terms' magnitudes.
     progress : callable, optional
         Called with the frequencies that are done, and their number.
+    couplings : mapping of (str, str) to float, optional
+        Coupling factors of pairs of inductors, -1 to 1; ±1 is ideal.
 
     Raises
     ------
     UsageError
-        Amplitudes for what is no source; frequencies that are negative or not finite; a circuit with amplifiers.
+        Amplitudes for what is no source; frequencies that are negative or not finite; couplings that no inductors
+        have; a circuit with amplifiers.
     InfeasibleError, UnboundedError
         No operating point; a net current into a part without a path to ground.
     ConvergenceError
@@ -109,7 +114,7 @@ def ac(
         raise UsageError("frequencies must be a row of numbers that are finite and not negative, in Hz")
     if hertz.size * (len(circuit) + len(circuit.node_names)) > LARGEST:
         raise UsageError(f"{hertz.size:,} frequencies of {len(circuit):,} elements exceed the memory limit: take fewer")
-    system = small_signal_equations(linearized(circuit))
+    system = small_signal_equations(linearized(circuit), couplings)
     amplitudes = _amplitudes(circuit, system, sources)
     right = system.right_side(amplitudes)
     voltages = np.zeros((hertz.size, len(circuit.node_names)), dtype=complex)
@@ -172,7 +177,8 @@ def _solved(
             x = x + factor.solve(residual)
     if not worst <= tolerance:
         raise ConvergenceError(_singular(hertz) if not np.isfinite(worst) else (
-            f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}"
+            f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}: "
+            "the equations are singular but for rounding (ideally coupled windings in parallel, a resonance without resistance)"
         ))  # fmt: skip
     return x, worst
 

@@ -5,16 +5,18 @@ With A₁ = P D Pᵀ (one column of P an element that stores energy) and a shift
     s = σ − 1/μ,   μ the eigenvalues of D Pᵀ (A₀ + σ A₁)⁻¹ P        (k × k)
 
 and μ = 0 where the circuit has no state: capacitors in loops with voltage sources, inductors in cuts with current
-sources.
+sources, ideally coupled inductors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program.flow import spanning_forest
@@ -24,7 +26,8 @@ from circuitsim.small_signal.linearized import linearized
 LARGEST = 3000
 """Most elements that store energy."""
 NEGLIGIBLE = 1e-13
-"""An eigenvalue μ below this share of the largest is zero, where controlled sources leave the number of states open."""
+"""An eigenvalue μ below this share of the largest is zero, where controlled sources or ideal couplings leave the number
+of states open."""
 
 
 class Poles(NamedTuple):
@@ -58,19 +61,25 @@ class Poles(NamedTuple):
         return bool((self.values.real < 0.0).all())
 
 
-def poles(circuit: Circuit) -> Poles:
+def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPLED) -> Poles:
     """The poles of the small-signal circuit at the operating point.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    couplings : mapping of (str, str) to float, optional
+        Coupling factors of pairs of inductors, -1 to 1; ±1 is ideal.
 
     Raises
     ------
     UsageError
-        More than `LARGEST` capacitors and inductors; a circuit with amplifiers.
+        More than `LARGEST` capacitors and inductors; couplings that no inductors have; a circuit with amplifiers.
     InfeasibleError, UnboundedError
         No operating point.
     ConvergenceError
         Equations that are singular at every s.
     """
-    system = small_signal_equations(linearized(circuit))
+    system = small_signal_equations(linearized(circuit), couplings)
     count = system.storages.size
     if count > LARGEST:
         raise UsageError(f"poles of {count:,} capacitors and inductors are not computed, only of up to {LARGEST:,}")
@@ -110,12 +119,12 @@ def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:
 
 
 def _states(system: SmallSignalEquations, live: np.ndarray) -> int | None:
-    """The number of states, from the topology alone; None with controlled sources.
+    """The number of states, from the topology alone; None with controlled sources or ideal couplings.
 
     Capacitors beyond a forest of voltage sources and capacitors, and inductors that a forest of everything else still
     needs, are no states.
     """
-    if system.linear.laws:
+    if system.linear.laws or system.ideal:
         return None
     arrays = system.linear.arrays
     kind, n = arrays.kind, arrays.n_nodes

@@ -4,7 +4,7 @@ In a stage a storing element's state is x = base + δ with derivative k = δ / g
 step. A capacitor is a resistance g / C in series with a source of its base voltage: its drop is δ, so neither δ nor the
 current is a difference of large numbers, however short the step is. An inductor is a resistance L / g beside a source
 of its base current: its current is δ. Coupled inductors are uncoupled ones of their core currents with ideal
-transformers (`circuitsim.time_domain.couplings`): a source of voltage in series and one of current beside it.
+transformers (`circuitsim.circuit.couplings`): a source of voltage in series and one of current beside it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.couplings import Windings, windings_of
 from circuitsim.circuit.elements import (
     BY_CURRENT_F,
     BY_CURRENT_H,
@@ -33,7 +34,6 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.couplings import Windings, windings_of
 from circuitsim.time_domain.large_stages import LargeStages
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.couplings import mutual_inductances
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.time_domain.couplings import mutual_inductances
 from circuitsim.time_domain.mode_equations import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of, normal_tree

@@ -11,12 +11,12 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.couplings import UNCOUPLED, ideal_couplings
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.points import Points
 from circuitsim.netlist.points import points as equidistant
-from circuitsim.time_domain.couplings import ideal_couplings
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
@@ -34,7 +34,6 @@ LARGEST_WAVES = 2_000_000_000
 """Most bytes of all waveforms."""
 ACCURACY = 1e-5
 """Of the implicit method, where none is stated."""
-UNCOUPLED: Mapping[tuple[str, str], float] = MappingProxyType({})
 NONE: Mapping[str, Waveform] = MappingProxyType({})
 
 

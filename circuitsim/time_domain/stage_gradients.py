@@ -70,7 +70,7 @@ class StageGradients:
     by_weight : (q,) float array
         Sums of the derivatives by capacitances and inductances.
     by_turns : (n, n) float array or None
-        By the turns of coupled inductors (`circuitsim.time_domain.couplings.Windings`).
+        By the turns of coupled inductors (`circuitsim.circuit.couplings.Windings`).
     by_wave : dict of int to float
         By factors on waveforms.
     by_ohms : (2, s) float array

@@ -67,6 +67,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "charge-sharing": {"V": {"g": 0}, "I": {"S1": 0}, "FLOATING": {"a", "b"}},
     # Over frequency: tests/small_signal.
     "lowpass-butterworth": {"V": {"in": 1, "a": 1 / 2, "out": 1 / 2}, "I": {"L1": 1 / 1200, "C1": 0}},
+    "coupled-resonators": {"V": {"a": 0, "out": 0}, "I": {"L1": 1e-3, "L2": 0}},
     # The open switch is 10 MΩ beside the load.
     "boost-converter": {"V": {"in": 5, "a": 5, "out": 5, "g": 0}, "I": {"D1": 5 / 20, "S1": 5 / 10e6}, "ON": {"D1"}},
     # Gains of 101 and 2; 1.01 V - 1 V.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim import Circuit
 from circuitsim.netlist import read_deck_text
+
+Couplings = Mapping[tuple[str, str], float]
+UNCOUPLED: Couplings = MappingProxyType({})
 
 
 class Element(NamedTuple):
@@ -39,6 +44,14 @@ def random_elements(rng: np.random.Generator, nodes: int, controlled: bool) -> l
     return found
 
 
+def random_couplings(rng: np.random.Generator, elements: list[Element], ideal: bool) -> dict[tuple[str, str], float]:
+    """Factors of pairs of inductors, from random shares of flux; ``ideal``: all flux is common."""
+    coils = [e.name for e in elements if e.letter == "L"]
+    flux = rng.normal(size=(len(coils), 1 if ideal else 1 + len(coils)))
+    flux /= np.linalg.norm(flux, axis=1)[:, None]
+    return {(a, b): float(flux[i] @ flux[j]) for i, a in enumerate(coils) for j, b in enumerate(coils[:i])}
+
+
 def deck(elements: list[Element]) -> str:
     """As a netlist."""
     lines = ["random"]
@@ -53,7 +66,9 @@ def circuit(elements: list[Element]) -> Circuit:
     return read_deck_text(deck(elements)).all_controlled()[0]
 
 
-def stamps(elements: list[Element], s: complex, volts: complex, amperes: complex) -> tuple[np.ndarray, np.ndarray]:
+def stamps(
+    elements: list[Element], s: complex, volts: complex, amperes: complex, couplings: Couplings = UNCOUPLED
+) -> tuple[np.ndarray, np.ndarray]:
     """Textbook equations at s, every branch with a current of its own, rows scaled: potentials come first."""
     names = sorted({n for e in elements for n in (e.a, e.b)} - {0})
     place = {n: k for k, n in enumerate(names)}
@@ -91,11 +106,19 @@ def stamps(elements: list[Element], s: complex, volts: complex, amperes: complex
         else:
             matrix[row, row] = 1.0
             drop(row, e.control, -e.value)
+    row_of = {e.name: n + j for j, e in enumerate(elements)}
+    size = {e.name: e.value for e in elements}
+    for (one, other), factor in couplings.items():
+        mutual = factor * (size[one] * size[other]) ** 0.5
+        matrix[row_of[one], row_of[other]] -= s * mutual
+        matrix[row_of[other], row_of[one]] -= s * mutual
     scale = 1.0 / np.abs(matrix).max(axis=1)
     return matrix * scale[:, None], right * scale
 
 
-def dense(elements: list[Element], s: complex, volts: complex, amperes: complex) -> dict[str, complex]:
+def dense(
+    elements: list[Element], s: complex, volts: complex, amperes: complex, couplings: Couplings = UNCOUPLED
+) -> dict[str, complex]:
     """Node potentials at s."""
-    x = np.linalg.solve(*stamps(elements, s, volts, amperes))
+    x = np.linalg.solve(*stamps(elements, s, volts, amperes, couplings))
     return {f"n{node}": x[k] for k, node in enumerate(sorted({n for e in elements for n in (e.a, e.b)} - {0}))}

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from circuitsim import Circuit
+from circuitsim.circuit.couplings import windings_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import TransientResult, Value, transient, waveform_gradient
-from circuitsim.time_domain.couplings import windings_of
 from circuitsim.time_domain.run import Method, method_for
 
 JUNCTION = "D(IS=1e-12 N=1 RS=0.01)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import INDUCTOR
 from circuitsim.errors import UsageError
 
+UNCOUPLED: Mapping[tuple[str, str], float] = MappingProxyType({})
 ROUNDING = 1e-12
 """Least eigenvalue of the coupling factors, of a matrix with ones on its diagonal, that is not rounding."""
 SHARE = 1e-3
@@ -145,4 +147,4 @@ def mutual_inductances(
     return found
 
 
-__all__ = ["Windings", "ideal_couplings", "mutual_inductances", "windings_of"]
+__all__ = ["UNCOUPLED", "Windings", "ideal_couplings", "mutual_inductances", "windings_of"]
