@@ -178,7 +178,8 @@ def _solved(
     if not worst <= tolerance:
         raise ConvergenceError(_singular(hertz) if not np.isfinite(worst) else (
             f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}: "
-            "the equations are singular but for rounding (ideally coupled windings in parallel, a resonance without resistance)"
+            "the equations are singular but for rounding (ideally coupled windings in parallel, a resonance without "
+            "resistance)"
         ))  # fmt: skip
     return x, worst
 
