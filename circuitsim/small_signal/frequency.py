@@ -17,13 +17,17 @@ from circuitsim.small_signal.equations import SmallSignalEquations, small_signal
 from circuitsim.small_signal.linearized import linearized
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
+    from scipy.sparse.linalg import SuperLU
 
 TOLERANCE = 1e-9
 REFINEMENTS = 3
 """Most corrections of one solution."""
 SHARE = 1e-6
 """Of the largest voltage or current: smaller ones are rounding where others cancel."""
+EPS, ROUNDINGS = 2.0**-52, 1000.0
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+"""Of a turn: the cosines of its multiples are scattered."""
 LARGEST = 200_000_000
 """Most complex numbers of a result."""
 
@@ -158,7 +162,7 @@ def _solved(
     """
     from scipy.sparse.linalg import MatrixRankWarning, splu
 
-    size = abs(matrix)
+    size = abs(matrix).tocsr()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", MatrixRankWarning)
@@ -175,6 +179,9 @@ def _solved(
             if worst <= 1e-15 or attempt == REFINEMENTS:
                 break
             x = x + factor.solve(residual)
+        regular = determined(factor, size, x, n_nodes)
+    if worst <= tolerance and not regular:
+        raise ConvergenceError(_singular(hertz))
     if not worst <= tolerance:
         raise ConvergenceError(_singular(hertz) if not np.isfinite(worst) else (
             f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}: "
@@ -182,6 +189,39 @@ def _solved(
             "resistance)"
         ))  # fmt: skip
     return x, worst
+
+
+def determined(factor: SuperLU, sizes: csr_matrix, x: np.ndarray, n_nodes: int) -> bool:
+    """Whether rounding of the terms of all equations leaves a solution as it is.
+
+    Rounding of scattered signs and sizes (componentwise condition, Skeel, 1979) may change potentials and currents by
+    `SHARE` of the largest of their kind, and by a rounding of what the terms of one equation give in one element alone:
+    currents may all be zero.
+
+    Parameters
+    ----------
+    factor : SuperLU
+        Of the equations.
+    sizes : csr_matrix (size, size)
+        Magnitudes of their coefficients.
+    x : (size,) array
+        A solution.
+    n_nodes : int
+        Its first n_nodes - 1 entries are potentials.
+    """
+    terms = sizes @ np.abs(x)
+    scattered = np.cos(2.0 * np.pi * GOLDEN * np.arange(x.size))
+    change = np.abs(factor.solve((EPS * scattered * terms).astype(x.dtype)))
+    of_nodes, others = slice(n_nodes - 1), slice(n_nodes - 1, None)
+    for kind, rows in ((of_nodes, others), (others, of_nodes)):
+        if not x[kind].size:
+            continue
+        most = max(np.abs(x[kind]).max(initial=0.0), terms[rows].max(initial=0.0))
+        below = sizes[kind, kind].max(axis=1).toarray().ravel()
+        alone = np.divide(terms[kind], below, out=np.zeros(below.size), where=below > 0.0)
+        if not change[kind].max(initial=0.0) <= max(SHARE * most, ROUNDINGS * EPS * alone.max(initial=0.0)):
+            return False
+    return True
 
 
 def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, tolerance: float) -> None:
@@ -208,7 +248,8 @@ def _sizes(x: np.ndarray, n_nodes: int) -> np.ndarray:
 def _singular(hertz: float) -> str:
     return (
         f"at {hertz:g} Hz the small-signal equations have no single solution: a resonance without resistance, or a "
-        "part that no element ties to the rest (blocking diodes are open); add a resistance"
+        "part that no element ties to the rest (blocking diodes are open), or ideally coupled windings in parallel; "
+        "add a resistance"
     )
 
 

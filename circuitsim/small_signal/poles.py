@@ -21,6 +21,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program.flow import spanning_forest
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
+from circuitsim.small_signal.frequency import determined
 from circuitsim.small_signal.linearized import linearized
 
 LARGEST = 3000
@@ -28,6 +29,11 @@ LARGEST = 3000
 NEGLIGIBLE = 1e-13
 """An eigenvalue μ below this share of the largest is zero, where controlled sources or ideal couplings leave the number
 of states open."""
+
+SINGULAR = (
+    "the small-signal equations are singular at every frequency: a part that no element ties to the rest, or ideally "
+    "coupled windings in parallel"
+)
 
 
 class Poles(NamedTuple):
@@ -89,13 +95,13 @@ def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPL
     shift = _shift(system, live)
     from scipy.sparse.linalg import splu
 
+    matrix, memory = (system.constant + shift * system.storage).tocsc(), system.memory[:, live].toarray()
     try:
-        factor = splu((system.constant + shift * system.storage).tocsc())
+        factor = splu(matrix)
     except RuntimeError:
-        raise ConvergenceError(
-            "the small-signal equations are singular at every frequency: a part that no element ties to the rest"
-        ) from None
-    memory = system.memory[:, live].toarray()
+        raise ConvergenceError(SINGULAR) from None
+    if not determined(factor, abs(matrix).tocsr(), factor.solve(memory.sum(axis=1)), system.linear.arrays.n_nodes):
+        raise ConvergenceError(SINGULAR)
     # Symmetric scaling by |D|^½ balances capacitances and inductances.
     root = np.sqrt(np.abs(system.storages[live]))
     response = np.sign(system.storages[live])[:, None] * (root[:, None] * (memory.T @ factor.solve(memory)) * root)

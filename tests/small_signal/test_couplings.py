@@ -11,7 +11,7 @@ from random_linear import circuit as made
 
 import circuitsim
 from circuitsim.cli import main
-from circuitsim.errors import UsageError
+from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist import read_deck
 from circuitsim.small_signal import ac, poles
 from circuitsim.small_signal.deck import run_deck
@@ -82,7 +82,7 @@ def test_random_circuits_against_dense_solutions(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_independent_equations_are_singular_at_the_poles(seed: int) -> None:
-    elements, couplings = coupled(100 + seed)
+    elements, couplings = coupled(200 + seed)
     found = poles(made(elements), couplings).values
 
     def least(s: complex) -> float:
@@ -140,6 +140,17 @@ def test_factors_that_store_negative_energy() -> None:
     factors = {("L1", "L2"): 0.9, ("L2", "L3"): 0.9, ("L1", "L3"): -0.9}
     with pytest.raises(UsageError, match="negative energy"):
         ac(circuit, [1.0], {"V1": 1.0}, couplings=factors)
+
+
+def test_ideal_windings_in_parallel_leave_a_current_open() -> None:
+    """Of equal voltages at all frequencies, also where rounding makes the matrix regular."""
+    circuit = circuitsim.loads("parallel\nV1 a 0 1\nR1 a b 1\nL1 b 0 1m\nL2 b 0 1m\nL3 c 0 3m\nR3 c 0 1\n")
+    factors = {("L1", "L2"): 1.0, ("L1", "L3"): 1 / 3, ("L2", "L3"): 1 / 3}
+    for hertz in (1.0, 7.0, 1234.5, 1e6):
+        with pytest.raises(ConvergenceError, match="ideally coupled windings in parallel"):
+            ac(circuit, [hertz], {"V1": 1.0}, couplings=factors)
+    with pytest.raises(ConvergenceError, match="ideally coupled windings in parallel"):
+        poles(circuit, factors)
 
 
 @pytest.mark.parametrize("words", ["", "--poles"])
